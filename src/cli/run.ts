@@ -144,6 +144,8 @@ async function stopApp(app: App, logger: Logger): Promise<void> {
   const isOver = await Promise.race([app.stop().then(() => false), over])
   if (isOver) logger.error('stopping took too long; left as it stands')
   else logger.info('stopped')
+  // what is still being written when the process exits would come after its last words
+  await Promise.race([new Promise((resolve) => logger.flush(resolve)), over])
 }
 
 /** Long enough for an editor to finish between two looks, ms. */

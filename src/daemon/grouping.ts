@@ -76,7 +76,8 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
     intervalMs: (route) =>
       (route === null ? parts.router.root : parts.router.node(route))?.groupIntervalMs ??
       defaultIntervalMs,
-    isBlocked: (sink) => isBlocked({ ...parts, clock }, { name: sink, ...parts.sinks.get(sink) }),
+    isBlocked: (name, destination) =>
+      isBlocked({ ...parts, clock }, { name, ...parts.sinks.get(name) }, destination),
     standing: standingOf(context),
     readCoverage: () =>
       readCoverage(context, { expectedPolling: parts.expectedPolling, findSinks }),

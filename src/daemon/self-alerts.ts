@@ -1,4 +1,5 @@
 /** Builds self-alerts, the canary and its ping. */
+import { describeFallback } from '../delivery/fallback.ts'
 import { reservedSearches } from '../feed-types/feed-type.ts'
 import type { AccountState } from '../ops/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/canary.ts'
@@ -132,12 +133,14 @@ function toSnapshot(
 }
 
 function sinkHealth(
-  { name, fallback }: EngineContext['config']['sinks'][number],
+  sink: EngineContext['config']['sinks'][number],
   state: State,
 ): Snapshot['sinks'] {
+  const { name } = sink
   const circuit = state.circuits.get(name)
   const { deadLetters = 0, pending = {} } = state.sinks.get(name) ?? {}
-  const waiting = { pending: sumPending({ pending }), fallback }
+  const relief = describeFallback(sink, state.circuits, state.atMs)
+  const waiting = { pending: sumPending({ pending }), relief }
   const digest = state.digests.get(name)
   const due = digest && { digestDueMs: digest.nextDueMs }
   if (!circuit) return []

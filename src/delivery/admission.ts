@@ -10,6 +10,7 @@ import {
   type CircuitEffect,
   concernsDestination,
   effectOn,
+  isUnexplained,
   mayBeMessages,
   pauseAfter,
 } from './retry-policy.ts'
@@ -17,7 +18,7 @@ import {
 type AdmissionOptions = Pick<AttemptOptions, 'circuit' | 'logger' | 'clock'>
 
 /** How a send ended. */
-export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult'> {
+export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult' | 'newParts'> {
   message: Pick<Message, 'destination' | 'failedAtMs' | 'probesDestination'>
   /** It was the probe of the sink's circuit. */
   isProbe: boolean
@@ -43,8 +44,7 @@ export class Admission {
   constructor(sink: Sink, options: AdmissionOptions) {
     this.#sink = sink
     this.#options = options
-    const { destinations } = sink
-    this.#destinations = destinations.length > 1 ? destinations : []
+    this.#destinations = sink.destinations.filter(({ id }) => id !== sink.name)
   }
 
   /** Asks whether `count` messages may go. */
@@ -74,6 +74,11 @@ export class Admission {
   /** Whether the sink has accepted others since the attempt began that failed last. */
   hasAcceptedSince({ failedAtMs }: Pick<Message, 'failedAtMs'>): boolean {
     return failedAtMs !== undefined && (this.#last.lastSuccessMs ?? 0) > failedAtMs
+  }
+
+  /** How many messages more were made by splits since the sink accepted anything, as last answered. */
+  get blindParts(): number {
+    return this.#last.parts ?? 0
   }
 
   /** Takes the probes of destinations; returns the messages whose destination another one tests. */
@@ -133,15 +138,29 @@ export class Admission {
     }
     if (error === 'ok') return this.#reportSuccess(message, probed)
     const { name } = this.#sink
-    const isOwn = this.#destinations.length > 0 && concernsDestination(error)
-    const failed = isOwn ? message.destination : name
+    const failed = this.#blame(error, sent)
     let back: 'shut' | 'back' | undefined
-    for (const other of probed.filter((one) => one !== failed)) {
+    for (const other of probed.filter((one) => !failed.includes(one))) {
       // the sink answered for itself; what it would have said of a destination is not known
       if (other === name) back = await this.#tell(name, 'answered', { isProbe: true })
       else await this.#options.circuit.releaseProbe(other)
     }
-    return (await this.#reportFailure(failed, error, sent)) ?? back
+    for (const one of failed) back = (await this.#reportFailure(one, error, sent)) ?? back
+    return back
+  }
+
+  /**
+   * Whose failure it is. One that no answer explains is its destination's, and the sink's: of each
+   * destination the first, so that one that goes on failing does not shut the sink to the others.
+   */
+  #blame(error: SinkError, { message: { destination }, isProbe }: SentMessage): string[] {
+    const { name } = this.#sink
+    const isEither = this.#destinations.length > 1 && isUnexplained(error)
+    if (!isEither)
+      return [this.#destinations.length > 0 && concernsDestination(error) ? destination : name]
+    const { failing = [] } = this.#last
+    this.#last = { ...this.#last, failing: [...failing, destination] }
+    return failing.includes(destination) && !isProbe ? [destination] : [destination, name]
   }
 
   async #reportSuccess(
@@ -165,7 +184,7 @@ export class Admission {
     error: SinkError,
     sent: SentMessage,
   ): Promise<'shut' | 'back' | undefined> {
-    const { message, outcome } = sent
+    const { message, outcome, newParts } = sent
     this.#toldOkAtMs = -Infinity
     const pauseMs = pauseAfter(
       error,
@@ -173,17 +192,19 @@ export class Admission {
     )
     const effect = effectOn(error.reason)
     const isFailure = effect === 'fault' || effect === 'broken'
-    const common = { isProbe: this.#probedBy(sent).includes(name), pauseMs }
-    // refused again, while others were accepted: the fault is the message's
-    if (isFailure && mayBeMessages(error) && this.hasAcceptedSince(message))
-      return this.#tell(name, 'none', common)
+    const isProbe = this.#probedBy(sent).includes(name)
+    const common = { isProbe, pauseMs }
+    // refused again, while others were accepted: the fault is the message's; a destination's probe
+    // ends with an answer, or the next one would hang at once
+    const isAlone = this.hasAcceptedSince(message) && (name === this.#sink.name || !isProbe)
+    if (isFailure && mayBeMessages(error) && isAlone) return this.#tell(name, 'none', common)
     const blame = message.failedAtMs === undefined ? 'first' : 'again'
     return this.#tell(name, effect, {
       ...common,
       reason: error.reason,
       answer: error.message,
       nextTryInMs: outcome.inMs,
-      ...(mayBeMessages(error) && { blame }),
+      ...(mayBeMessages(error) && { blame, newParts }),
     })
   }
 

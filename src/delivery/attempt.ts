@@ -50,12 +50,25 @@ interface AttemptContext {
   signal: AbortSignal
   /** Whether the claim was renewed a short time ago; after a freeze it may be another process's. */
   isHeld: () => boolean
-  /** Whether the sink has accepted others since the message failed before. */
-  hasAcceptedSince: (message: Message) => boolean
+  others: Others
 }
 
-/** A rejected message goes to the fallback at once; if that is interrupted, after this time. */
-const fallbackRetryMs = 10_000
+/** What the circuit knows of the sink's other messages. */
+interface Others {
+  /** Whether the sink has accepted others since the message failed before. */
+  hasAcceptedSince(message: Message): boolean
+  /** How many messages more were made by splits since the sink accepted anything. */
+  readonly blindParts: number
+}
+
+/**
+ * A rejected message goes to the fallback at once, and a summary goes on as its events; if that is
+ * interrupted, after this time.
+ */
+const followUpRetryMs = 10_000
+
+/** Events that a summary may have to go on as its events: as many messages are no flood. */
+const maxSummaryParts = 50
 
 /** What a send ends with that this process broke off; anything else the sink had answered by then. */
 const cutOffReasons: ReadonlySet<SinkReason> = new Set([
@@ -76,6 +89,8 @@ export interface AttemptResult {
   sinkResult: 'ok' | SinkError | undefined
   /** The sink will never accept the message, and it goes to the sink's fallback. */
   isGivenUp?: boolean
+  /** It goes on in parts, so many more: a batch in halves, a summary as its events. */
+  newParts?: number
 }
 
 /** Another process may hold the message by now: it is due again unless one does. */
@@ -149,29 +164,34 @@ function handleFailure(
   context: AttemptContext,
   message: OpenMessage,
   { error, hasFallback }: { error: SinkError; hasFallback: boolean },
-): Pick<AttemptResult, 'outcome' | 'isGivenUp'> {
-  const outcome = decideOutcome(options, message, {
-    error,
-    hasAcceptedOthers: context.hasAcceptedSince(message),
-  })
+): Pick<AttemptResult, 'outcome' | 'isGivenUp' | 'newParts'> {
+  const outcome = decideOutcome(options, message, { error, others: context.others })
   const isGivenUp = outcome.outcome === 'dead' && hasFallback
   options.metrics.deliveryAttemptsTotal.inc({ sink: context.sink.name, outcome: error.reason })
   logFailure(options, context, message, { outcome, error, isGivenUp })
-  if (!isGivenUp) return { outcome }
-  return { outcome: { ...outcome, outcome: 'retry', inMs: fallbackRetryMs }, isGivenUp }
+  const newParts = outcome.outcome === 'split' ? newPartsOf(message) : 0
+  if (!isGivenUp && !(newParts > 0 && message.kind === 'summary')) return { outcome, newParts }
+  return { outcome: { ...outcome, outcome: 'retry', inMs: followUpRetryMs }, isGivenUp, newParts }
 }
 
+function newPartsOf({ kind, total }: Message): number {
+  return kind === 'summary' ? total - 1 : 1
+}
+
+/** Whoever answers 2xx, and names an error beside it, may have taken the message all the same. */
 function describeFailure({
   reason,
+  status = 0,
   message: answer,
 }: SinkError): Pick<Outcome, 'reason' | 'answer' | 'answerLost'> {
-  return { reason, answer, answerLost: isAnswerLost(reason) }
+  const isAccepted = status >= 200 && status < 300
+  return { reason, answer, answerLost: isAccepted || isAnswerLost(reason) }
 }
 
 function decideOutcome(
   { clock }: AttemptOptions,
   message: OpenMessage,
-  { error, hasAcceptedOthers }: { error: SinkError; hasAcceptedOthers: boolean },
+  { error, others }: { error: SinkError; others: Others },
 ): Outcome {
   const { reason, retryAfterMs } = error
   const decision = decideRetry({
@@ -179,10 +199,13 @@ function decideOutcome(
     tries: message.tries,
     ageMs: clock.now() - message.createdAtMs,
     retryAfterMs,
-    members: message.kind === 'summary' ? 1 : message.members.length, // a summary is never split
+    members: message.kind === 'summary' && message.total > maxSummaryParts ? 1 : message.total,
     attempts: message.attempts,
     mayBeMessages: mayBeMessages(error),
-    hasAcceptedOthers,
+    hasAcceptedOthers: others.hasAcceptedSince(message),
+    isNewHalf: message.attempts === 0 && message.failedAtMs !== undefined,
+    newParts: newPartsOf(message),
+    blindParts: others.blindParts,
     random: Math.random(),
   })
   const failure = describeFailure(error)
@@ -206,7 +229,7 @@ function logDelivered(
 
 const consequences = {
   retry: 'delivery failed: it is retried',
-  split: 'delivery failed: the batch is halved',
+  split: 'delivery failed: it goes on in parts',
   dead: 'delivery failed for good: a dead letter',
 } as const
 

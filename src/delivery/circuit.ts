@@ -1,8 +1,9 @@
 /**
- * A circuit breaker for each sink, and for each destination of a sink with several, shared by all
+ * A circuit breaker for each sink, and for each recipient of a sink that has some, shared by all
  * replicas: what is down delays only its own items. A sink whose address is gone gets nothing until
  * the address changes or an operator resumes it. A circuit has the name of the sink, or the
- * destination's id.
+ * destination's id. A single recipient has its own, too: replicas of another configuration may know
+ * further ones.
  */
 import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
@@ -34,7 +35,7 @@ export interface Circuit {
    * probe.
    */
   releaseProbe(sink: string): Promise<void>
-  /** With `destinations`: a sink with several, of which each is in trouble, is read as such itself. */
+  /** With `destinations`: a sink with recipients, of which each is in trouble, is read as such itself. */
   read(sink: string, nowMs: number, destinations?: Destinations): Promise<CircuitReading>
   /**
    * Pauses a sink for all replicas until it is resumed (`undefined`). Resuming also enables a
@@ -54,6 +55,8 @@ export interface AdmitResult {
   isForUntried?: boolean
   /** When the sink last accepted something, by Redis' clock. */
   lastSuccessMs?: number
+  /** How many messages more were made by splits since then. */
+  parts?: number
   /** How long the messages of each destination in trouble wait, ms; 0: one may go, as its probe. */
   waits?: Readonly<Record<string, number>>
   /** The destinations whose last message failed. */
@@ -68,6 +71,8 @@ export interface SentReport {
    * message would have failed, too.
    */
   blame?: 'first' | 'again' | undefined
+  /** It goes on in parts, so many more. */
+  newParts?: number | undefined
   /** What the sink said; at most 200 characters are stored. */
   answer?: string | undefined
   /** When the failed message is tried again; undefined: never. */
@@ -136,7 +141,13 @@ export function createCircuit(
     async report(sink, word, sent = {}) {
       const { answer = '', isProbe = false, pauseMs = 0, reason = '', nextTryInMs = '' } = sent
       const prober = isProbe ? replicaId : ''
-      const failure = [reason, nextTryInMs, sent.blame ?? '', sent.isDestinations ? 1 : '']
+      const failure = [
+        reason,
+        nextTryInMs,
+        sent.blame ?? '',
+        sent.isDestinations ? 1 : '',
+        sent.newParts ?? 0,
+      ]
       const text = answer.slice(0, maxTroubleAnswer)
       const args = [word, hashAddress(sink), text, circuitOpenMs, prober, pauseMs, ...failure]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))
@@ -154,9 +165,11 @@ export function createCircuit(
     },
     async read(sink, nowMs, destinations = []) {
       const own = await readOne(sink, nowMs)
-      if (own.state !== 'closed' || destinations.length < 2) return own
-      const each = await Promise.all(destinations.map(({ id }) => readOne(id, nowMs)))
-      return each.every(({ state }) => state !== 'closed') ? joinReadings(own, each) : own
+      const others = destinations.filter(({ id }) => id !== sink)
+      if (own.state !== 'closed' || others.length === 0) return own
+      const each = await Promise.all(others.map(({ id }) => readOne(id, nowMs)))
+      const isWell = each.some(({ state, trouble }) => state === 'closed' && trouble === undefined)
+      return isWell ? own : joinReadings(own, each)
     },
     async pause(sink, pause, destinations = []) {
       const name = keys.shared('circuit', sink)
@@ -168,7 +181,7 @@ export function createCircuit(
 }
 
 function toAdmitResult(
-  [answer = 0, anyInMs = 0, lastSuccessMs = 0, ...found]: readonly number[],
+  [answer = 0, anyInMs = 0, lastSuccessMs = 0, parts = 0, ...found]: readonly number[],
   count: number,
   destinations: Destinations,
 ): AdmitResult {
@@ -180,15 +193,19 @@ function toAdmitResult(
     isProbe: answer < 0,
     isForUntried: answer === -2,
     lastSuccessMs,
+    parts,
     waits: Object.fromEntries(waiting.map(({ id, waitMs }) => [id, waitMs])),
     failing: each.flatMap(({ id, waitMs }) => (waitMs === -2 ? [] : [id])),
   }
 }
 
-/** Nothing gets through to any destination: the sink gets a message through with the next probe. */
+/**
+ * The last message to each destination failed: the sink is as well as the best of them. Where nothing
+ * gets through to any, it gets a message through with the next probe.
+ */
 function joinReadings(own: CircuitReading, each: readonly CircuitReading[]): CircuitReading {
   const [next = own] = each.toSorted((a, b) => (a.untilMs ?? 0) - (b.untilMs ?? 0))
-  const openedAtMs = Math.max(...each.map((reading) => reading.openedAtMs ?? 0))
+  const openedAtMs = next.openedAtMs && Math.max(...each.map((reading) => reading.openedAtMs ?? 0))
   return { ...next, openedAtMs, lastSuccessMs: own.lastSuccessMs, paused: own.paused }
 }
 

@@ -423,11 +423,14 @@ export async function readAnsweredMessage(
 }
 
 /**
- * Returns the item references in a frozen batch; empty for a summary, which stores its members
- * separately.
+ * Returns whom a frozen message is for, and the item references in a batch; none for a summary,
+ * which stores its members separately.
  */
-export async function readBatchRefs(ledger: AccountLedger, ref: string): Promise<string[]> {
+export async function readMessageHead(
+  ledger: AccountLedger,
+  ref: string,
+): Promise<{ destination?: string | undefined; refs: string[] }> {
   const text = await ledger.redis.get(ledger.key('batch', ref.split(':')[1] ?? ''))
-  const { m = [] } = text === null ? {} : (JSON.parse(text) as { m?: string[] })
-  return m
+  const { d, m = [] } = JSON.parse(text ?? '{}') as { d?: string; m?: string[] }
+  return { destination: d, refs: m }
 }

@@ -1,7 +1,8 @@
 /**
- * What happens to a sink's backlog while nothing can be sent to it, in order: items for people are
- * grouped into one message, then everything goes to the fallback; beyond `pending_max` the least
- * severe are given up. Any replica may do any step, several at once.
+ * What happens to a backlog while nothing can be sent to its sink or destination, in order: items
+ * for people are grouped into one message, then everything goes to the fallback; beyond
+ * `pending_max` of the sink the least severe are given up. Any replica may do any step, several at
+ * once, for the destinations of its configuration.
  */
 import { severityRank } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -16,11 +17,13 @@ import {
 } from '../store/pending-items.ts'
 import type { Circuit, CircuitReading } from './circuit.ts'
 import type { WorkAnnouncer } from './due-accounts.ts'
+import { fallbackFrom } from './fallback.ts'
 import {
   rerouteAll,
   type Rerouter,
   forEachPage,
   type Paging,
+  type PassEnd,
   type FailoverSink,
   type RetryNow,
 } from './reroute.ts'
@@ -48,6 +51,7 @@ const groupAfterMs = 60_000
 export function createFailover(options: FailoverOptions): Failover {
   const { sinks } = options
   const overflow = createOverflow(options)
+  const ends: PassControl['ends'] = {}
   return {
     async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
       const steps: ((sink: FailoverSink, control: PassControl) => Promise<unknown>)[] = [
@@ -61,7 +65,7 @@ export function createFailover(options: FailoverOptions): Failover {
       for (const sink of sinks.values()) {
         for (const step of steps) {
           if (signal.aborted) return
-          await step(sink, { signal, alive }).catch((error: unknown) => failures.push(error))
+          await step(sink, { signal, alive, ends }).catch((error: unknown) => failures.push(error))
           alive()
         }
       }
@@ -75,31 +79,35 @@ async function ensureProbes(
   { retryNow }: FailoverOptions,
   { name, destinations }: FailoverSink,
 ): Promise<void> {
-  await retryNow.ensureProbe(name)
-  if (destinations.length < 2) return
-  for (const { id } of destinations) await retryNow.ensureProbe(name, id)
+  await retryNow.ensureProbe(name, destinations)
+  for (const { id } of destinations) if (id !== name) await retryNow.ensureProbe(name, [{ id }], id)
 }
 
-/** Whether the groups and digests of a sink have to wait. */
+/** Whether the groups and digests of a sink's destination have to wait. */
 export async function isBlocked(
   { circuit, retryNow, clock }: Pick<FailoverOptions, 'circuit' | 'retryNow' | 'clock'>,
-  { name, destinations }: { name: string; destinations?: FailoverSink['destinations'] },
+  { name, destinations = [] }: { name: string; destinations?: FailoverSink['destinations'] },
+  id: string,
 ): Promise<boolean> {
   const nowMs = clock.now()
-  const { state, paused, untriedAtMs = Infinity } = await circuit.read(name, nowMs, destinations)
+  const { state, paused, untriedAtMs = Infinity } = await circuit.read(name, nowMs, [{ id }])
   if (state === 'disabled' || paused !== undefined) return true
   // a single message failed, and may be to blame: a group is another one
   if (untriedAtMs <= nowMs) return false
-  // a single probe message tests whether the sink is back; groups keep waiting
-  return state === 'half_open' ? retryNow.ensureProbe(name) : state === 'open'
+  if (state !== 'half_open') return state === 'open'
+  // a single probe message tests whether it is back; groups keep waiting
+  if (await retryNow.ensureProbe(name, destinations)) return true
+  return id !== name && retryNow.ensureProbe(name, [{ id }], id)
 }
 
 interface PassControl {
   signal: AbortSignal
   alive: () => void
+  /** By list: where the last pass over it ended. */
+  ends: Record<string, PassEnd>
 }
 
-/** Whether the sink has been blocked for longer than `ms`; not while it is half open. */
+/** Whether sends have been blocked for longer than `ms`; not while the circuit is half open. */
 function isBlockedFor(
   { state, openedAtMs, paused }: CircuitReading,
   nowMs: number,
@@ -113,56 +121,82 @@ function isBlockedFor(
 async function groupWaiting(
   { drains, circuit, clock }: FailoverOptions,
   { name, blockedGroups, destinations }: FailoverSink,
-  { signal, alive }: PassControl,
+  { signal, alive, ends }: PassControl,
 ): Promise<void> {
   if (Object.keys(blockedGroups).length === 0) return
   const nowMs = clock.now()
-  if (!isBlockedFor(await circuit.read(name, nowMs, destinations), nowMs, groupAfterMs)) return
+  const blocked = (await readEach(circuit, { name, destinations }, nowMs))
+    .filter((reading) => isBlockedFor(reading, nowMs, groupAfterMs))
+    .map(({ id }) => id)
+  const groups = Object.fromEntries(
+    Object.entries(blockedGroups).filter(([id]) => blocked.includes(id)),
+  )
+  if (Object.keys(groups).length === 0) return
   const paging: Paging = { mayContinue: async () => !signal.aborted, alive }
   for (const ledger of drains.ledgersFor(name)) {
     const groupPage = async (refs: readonly string[]): Promise<number> => {
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
-      return groupItems(ledger, singles, blockedGroups)
+      return groupItems(ledger, singles, groups)
     }
-    await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging)
+    const end = (ends[`group ${ledger.account} ${name}`] ??= { offset: 0 })
+    await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging, end)
   }
 }
 
 async function rerouteToFallback(
   options: FailoverOptions,
   sink: FailoverSink,
-  { signal, alive }: PassControl,
+  { signal, alive, ends }: PassControl,
 ): Promise<void> {
   const { drains, rerouter, clock, logger } = options
-  const mayContinue = async (): Promise<boolean> =>
-    !signal.aborted && (await mayReroute(options, sink))
+  let blocked: ReadonlySet<string> = new Set()
+  const mayContinue = async (): Promise<boolean> => {
+    blocked = await findReroutable(options, sink)
+    return !signal.aborted && blocked.size > 0
+  }
   if (!(await mayContinue())) return
+  const takes = (destination: string): boolean => blocked.has(destination)
   let items = 0
   for (const ledger of drains.ledgersFor(sink.name)) {
-    const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now() }
-    items += await rerouteAll(context, { mayContinue, alive })
+    const end = (ends[`reroute ${ledger.account} ${sink.name}`] ??= { offset: 0 })
+    const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now(), end }
+    items += await rerouteAll(context, { mayContinue, alive, takes })
   }
   const fields = { sink: sink.name, fallback: sink.fallback, items }
-  if (items > 0) logger.warn(fields, 'the sink takes nothing: its items go to the fallback')
+  if (items > 0) logger.warn(fields, 'nothing is taken: items go to the fallback')
 }
 
 /**
- * Whether items may go to the fallback now. A paused sink keeps its items: the pause is the
- * operator's decision. They also stay while the circuit is half open, and while the fallback takes
- * nothing either.
+ * Finds the destinations whose items may go to the fallback now. A paused sink keeps its items: the
+ * pause is the operator's decision. They also stay while the circuit is half open, and while the
+ * fallback takes nothing either.
  */
-async function mayReroute(
+async function findReroutable(
   { circuit, clock, sinks }: FailoverOptions,
   { name, fallback, fallbackAfterMs, destinations }: FailoverSink,
-): Promise<boolean> {
-  if (fallback === undefined) return false
+): Promise<ReadonlySet<string>> {
+  if (fallback === undefined) return new Set()
   const nowMs = clock.now()
-  const { state, openedAtMs, paused } = await circuit.read(name, nowMs, destinations)
-  if (paused !== undefined) return false
-  const isLong = openedAtMs !== undefined && nowMs - openedAtMs >= fallbackAfterMs
-  if (state !== 'disabled' && !(state === 'open' && isLong)) return false
-  const other = await circuit.read(fallback, nowMs, sinks.get(fallback)?.destinations)
-  return other.paused === undefined && other.state !== 'open' && other.state !== 'disabled'
+  const [each, other] = await Promise.all([
+    readEach(circuit, { name, destinations }, nowMs),
+    circuit.read(fallback, nowMs, sinks.get(fallback)?.destinations),
+  ])
+  const found = each.filter((own) => {
+    const from = fallbackFrom(own, fallbackAfterMs, other)
+    return typeof from === 'number' && from <= nowMs
+  })
+  return new Set(found.map(({ id }) => id))
+}
+
+/** Reads for each destination the circuit that keeps its messages: the sink's, else its own. */
+function readEach(
+  circuit: FailoverOptions['circuit'],
+  { name, destinations }: Pick<FailoverSink, 'name' | 'destinations'>,
+  nowMs: number,
+): Promise<(CircuitReading & { id: string })[]> {
+  return Promise.all(
+    destinations.map(async ({ id }) => ({ id, ...(await circuit.read(name, nowMs, [{ id }])) })),
+  )
 }
 
 interface Overflow {
@@ -205,7 +239,7 @@ export function createOverflow(options: OverflowOptions): Overflow {
       const nowMs = clock.now()
       if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? -Infinity) < betweenScansMs) return
       lastScanMs.set(sink.name, nowMs)
-      const least = (await findWaiting(ledgers, sink.name, paging))
+      const least = (await findWaiting(ledgers, sink, paging))
         .toSorted((a, b) => a.rank - b.rank || a.createdAtMs - b.createdAtMs)
         .slice(0, excess)
       for (const [ledger, items] of Map.groupBy(least, (waiting) => waiting.ledger)) {
@@ -232,17 +266,21 @@ function sumCounts(counts: Iterable<number>): number {
   return [...counts].reduce((sum, count) => sum + count, 0)
 }
 
-/** Returns the sink's pending items, except those in a message or being sent. */
+/**
+ * Returns the sink's pending items, except those in a message or being sent, and those for
+ * destinations that only another configuration knows.
+ */
 async function findWaiting(
   ledgers: readonly AccountLedger[],
-  sink: string,
+  { name, destinations }: FailoverSink,
   { alive }: Paging,
 ): Promise<WaitingItem[]> {
   const found: WaitingItem[] = []
   for (const ledger of ledgers) {
-    for await (const { ref, item } of scanPendingItems(ledger, sink)) {
+    for await (const { ref, item } of scanPendingItems(ledger, name)) {
       alive()
       if (item.state === 'sending' || item.state === 'batch') continue
+      if (!destinations.some(({ id }) => id === item.destination)) continue
       const { severity, createdAtMs } = item
       found.push({ ledger, ref, rank: severityRank(severity), createdAtMs })
     }

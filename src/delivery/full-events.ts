@@ -58,8 +58,8 @@ export interface DetailJobsOptions {
  */
 const maxConcurrentFetches = 2_000
 
-/** How long a process keeps a fetch that it leaves to others: it would get it again at once. */
-const leftMs = 500
+/** How long a process that leaves a fetch to others takes none: it would get it again at once. */
+const leftMs = 2_000
 
 export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   const { redis, keys, clock, logger, timings } = options
@@ -74,13 +74,14 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   })
   queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'detail worker error'))
-  worker.on('error', createWorkerPause(worker, stopping.signal, clock).afterError)
+  const standStill = createWorkerPause(worker, stopping.signal, clock)
+  worker.on('error', standStill.afterError)
 
   async function process(job: Job<DetailJob>, token?: string): Promise<void> {
     const { account, deadlineMs } = job.data
     if (options.isForeign(account) || !options.findLedger(account)) {
       if (clock.now() >= deadlineMs) return
-      await clock.sleep(leftMs, stopping.signal)
+      await standStill.until(clock.now() + leftMs)
       return giveBack(job, token)
     }
     try {

@@ -23,13 +23,12 @@ import {
   type Group,
   type ItemChange,
   type MoveTarget,
-  readDueRefs,
   readPendingRefs,
   makeRetriesDue,
 } from '../store/pending-items.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
 import type { Circuit } from './circuit.ts'
-import { readBatchRefs } from './claims.ts'
+import { readMessageHead } from './claims.ts'
 import type { WorkAnnouncer } from './due-accounts.ts'
 
 export interface Rerouter {
@@ -39,8 +38,12 @@ export interface Rerouter {
   reroute(ledger: AccountLedger, ref: string, paging?: Paging): Promise<number>
   /** Reroutes items of one sink, the worst first; returns the references of those that moved. */
   rerouteItems(ledger: AccountLedger, refs: readonly string[], paging?: Paging): Promise<string[]>
-  /** Unfreezes a message, or continues to. */
-  unfreeze(ledger: AccountLedger, ref: string): Promise<UnfreezeResult>
+  /** Unfreezes a message, or continues to. `groups`: default: those of a sink that is blocked. */
+  unfreeze(
+    ledger: AccountLedger,
+    ref: string,
+    groups?: FailoverSink['blockedGroups'],
+  ): Promise<UnfreezeResult>
 }
 
 interface RerouterOptions {
@@ -63,25 +66,25 @@ export function createRerouter(options: RerouterOptions): Rerouter {
   async function rerouteItems(
     ledger: AccountLedger,
     refs: readonly string[],
-    { mayContinue, alive }: Paging = wholePass,
+    { mayContinue, alive, takes = () => true }: Paging = wholePass,
   ): Promise<string[]> {
     const rerouted: string[] = []
     for (let at = 0; at < refs.length && (await mayContinue()); at += itemsPerStep) {
       const found = await readItems(ledger, refs.slice(at, at + itemsPerStep))
-      const candidates = found.filter((item) => !isCanary(item)).toSorted(worstFirst)
-      rerouted.push(...(await rerouteFound(options, ledger, candidates)))
+      const candidates = found.filter((item) => !isCanary(item) && takes(item.item.destination))
+      rerouted.push(...(await rerouteFound(options, ledger, candidates.toSorted(worstFirst))))
       alive()
     }
     return rerouted
   }
 
-  async function unfreeze(ledger: AccountLedger, ref: string): Promise<UnfreezeResult> {
+  const unfreeze: Rerouter['unfreeze'] = async (ledger, ref, groups) => {
     const sink = sinks.get(parseRef(ref).sink)
     return unfreezeMessage(ledger, ref, {
       ledgers,
       staleMs: staleAfterMs(sink),
       batchWaitMs: sink?.batchWaitMs,
-      groups: sink?.blockedGroups ?? {},
+      groups: groups ?? sink?.blockedGroups ?? {},
     })
   }
 
@@ -93,7 +96,8 @@ export function createRerouter(options: RerouterOptions): Rerouter {
       const parsed = parseRef(ref)
       if (parsed.kind === 'item') return (await rerouteItems(ledger, [ref], paging)).length
       if (parsed.kind !== 'batch') return 0
-      const members = await readMessageRefs(ledgers, ledger, ref)
+      const members = await readMessageRefs(ledgers, ledger, ref, paging?.takes)
+      if (members === undefined) return 0
       if ((await unfreeze(ledger, ref)) !== 'open') return 0
       let count = 0
       for (const { holder, refs } of members) {
@@ -113,12 +117,15 @@ function isCanary({ record, item }: FoundItem): boolean {
   return record.type === 'canary' && record.sightings[item.sighting]?.feed === ownFeed
 }
 
+/** Undefined: the message is for a destination that is not meant. */
 async function readMessageRefs(
   ledgers: readonly AccountLedger[],
   lead: AccountLedger,
   ref: string,
-): Promise<{ holder: AccountLedger; refs: string[] }[]> {
-  const inBatch = await readBatchRefs(lead, ref)
+  takes: Paging['takes'] = () => true,
+): Promise<{ holder: AccountLedger; refs: string[] }[] | undefined> {
+  const { destination, refs: inBatch } = await readMessageHead(lead, ref)
+  if (destination !== undefined && !takes(destination)) return undefined
   if (inBatch.length > 0) return [{ holder: lead, refs: inBatch }]
   const messageId = ref.split(':')[1] ?? ''
   return Promise.all(
@@ -159,6 +166,8 @@ export interface RerouteContext {
   sink: string
   rerouter: Rerouter
   nowMs: number
+  /** Where the last pass ended. */
+  end?: PassEnd
 }
 
 /** Timers of a sink that takes nothing are postponed again and again, by no more than this. */
@@ -175,7 +184,7 @@ export async function rerouteAll(context: RerouteContext, paging: Paging): Promi
 
 /** Reroutes single items, frozen messages, and what waits in the sink's batch. */
 async function rerouteDue(context: RerouteContext, paging: Paging): Promise<number> {
-  const { ledger, sink, rerouter } = context
+  const { ledger, sink, rerouter, end } = context
   let items = 0
   async function reroutePage(refs: readonly string[]): Promise<number> {
     const kinds = Map.groupBy(refs, (ref) => parseRef(ref).kind)
@@ -189,7 +198,7 @@ async function rerouteDue(context: RerouteContext, paging: Paging): Promise<numb
     }
     return rerouted.length + unfrozen
   }
-  await forEachPage((page) => readPendingRefs(ledger, sink, page), reroutePage, paging)
+  await forEachPage((page) => readPendingRefs(ledger, sink, page), reroutePage, paging, end)
   return items + (await rerouteMembers(context, sink, paging))
 }
 
@@ -212,8 +221,9 @@ async function rerouteGroup(
   const { ledger, sink, rerouter, nowMs } = context
   const ref = parseRef(timer)
   if (ref.kind !== 'group') return 0
-  const messageId = deriveMessageId(await peekFlush(ledger, { id: ref.id, sink, nowMs }))
-  const cutOff = await rerouter.reroute(ledger, `b:${messageId}:${sink}`, paging)
+  const flush = await peekFlush(ledger, { id: ref.id, sink, nowMs })
+  if (paging.takes?.(flush.about.destination) === false) return 0
+  const cutOff = await rerouter.reroute(ledger, `b:${deriveMessageId(flush)}:${sink}`, paging)
   return cutOff + (await rerouteMembers(context, ref.id, paging))
 }
 
@@ -239,10 +249,15 @@ async function rerouteMembers(
 export interface RetryNow {
   /**
    * Ensures that a sink with a half-open circuit is tried within seconds; false if the circuit is
-   * not half open, the sink is paused, or nothing waits for a retry. With `destination`: the same of
-   * its own circuit.
+   * not half open, the sink is paused, or nothing for these destinations is due or waits for a
+   * retry. With `circuitName`: the same of the circuit of one destination, which is the only one
+   * then.
    */
-  ensureProbe(sink: string, destination?: string): Promise<boolean>
+  ensureProbe(
+    sink: string,
+    destinations: readonly Pick<Destination, 'id'>[],
+    circuitName?: string,
+  ): Promise<boolean>
   retryAll(sink: string): Promise<void>
 }
 
@@ -253,40 +268,35 @@ interface RetryNowOptions {
   logger: Logger
 }
 
-/** Work due within this time serves as the probe; an item being sent is due again within it. */
-const probeSoonMs = 30_000
+/** Where nothing waits for a probe, none is looked for again so soon, unless its circuit opens anew. */
+const lookAgainMs = 900_000
 
-/**
- * Most retries per account ledger: only attempted items wait for a retry, and few are while a
- * circuit is open.
- */
-const maxRetries = 500
+/** Most retries that are made due before it is said. */
+const retriesPerStep = 500
 
 export function createRetryNow(options: RetryNowOptions): RetryNow {
   const { drains, circuit, clock, logger } = options
-
-  async function hasProbe(sink: string): Promise<boolean> {
-    const page = { offset: 0, count: 1 }
-    for (const ledger of drains.ledgersFor(sink)) {
-      const due = await readDueRefs(ledger, sink, clock.now() + probeSoonMs, page)
-      if (due.length > 0) return true
-    }
-    return false
-  }
-
+  /** By circuit: until when it was open, and when it is looked at again, ms. */
+  const idle = new Map<string, { untilMs: number | undefined; againMs: number }>()
   return {
-    async ensureProbe(sink, destination) {
-      const { state, paused } = await circuit.read(destination ?? sink, clock.now())
+    async ensureProbe(sink, destinations, circuitName = sink) {
+      const nowMs = clock.now()
+      const { state, paused, untilMs } = await circuit.read(circuitName, nowMs)
       if (state !== 'half_open' || paused !== undefined) return false
-      if (destination === undefined && (await hasProbe(sink))) return true
+      const last = idle.get(circuitName)
+      if (last?.untilMs === untilMs && nowMs < (last?.againMs ?? 0)) return false
+      const only = destinations.map(({ id }) => id)
       for (const ledger of drains.ledgersFor(sink))
-        if ((await retryInLedger(options, ledger, { sink, max: 1, destination })) > 0) return true
+        if ((await retryInLedger(options, ledger, { sink, max: 1, only })) > 0) return true
+      idle.set(circuitName, { untilMs, againMs: nowMs + lookAgainMs })
       return false
     },
     async retryAll(sink) {
       try {
-        for (const ledger of drains.ledgersFor(sink))
-          await retryInLedger(options, ledger, { sink, max: maxRetries })
+        for (const ledger of drains.ledgersFor(sink)) {
+          const step = { sink, max: retriesPerStep }
+          while ((await retryInLedger(options, ledger, step)) === retriesPerStep);
+        }
       } catch (error) {
         logger.warn(
           { sink, err: error },
@@ -300,9 +310,9 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
 async function retryInLedger(
   { drains }: RetryNowOptions,
   ledger: AccountLedger,
-  { sink, max, destination }: { sink: string; max: number; destination?: string | undefined },
+  { sink, max, only }: { sink: string; max: number; only?: readonly string[] },
 ): Promise<number> {
-  const refs = await makeRetriesDue(ledger, sink, max, destination)
+  const refs = await makeRetriesDue(ledger, sink, max, only)
   if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
   return refs.length
 }
@@ -313,7 +323,7 @@ export interface FailoverSink {
   destinations: readonly Destination[]
   /** The sink that gets its items when it takes none; undefined: they wait. */
   fallback: string | undefined
-  /** How long its circuit must have been open before items are rerouted, ms. */
+  /** How long its circuit, or a destination's, must have been open before items are rerouted, ms. */
   fallbackAfterMs: number
   /** The fallback's destinations for an item of this severity. */
   targets: (severity: Severity) => MoveTarget[]
@@ -334,12 +344,19 @@ export interface Paging {
   mayContinue: () => Promise<boolean>
   /** Called after each page. */
   alive: () => void
+  /** Whose items are meant, as of the last `mayContinue`; left out: everybody's. */
+  takes?: (destination: string) => boolean
 }
 
 const pageLength = 200
 
 /** Most pages of one list in one pass; the rest waits for the next pass. */
 const maxPages = 50
+
+/** How many of a list one pass left behind it, so that the next goes on there; 0: it saw the end. */
+export interface PassEnd {
+  offset: number
+}
 
 /**
  * Pages through a list that shrinks as it is handled; `handlePage` returns how many of the page
@@ -349,12 +366,15 @@ export async function forEachPage(
   read: (page: { offset: number; count: number }) => Promise<string[]>,
   handlePage: (refs: readonly string[]) => Promise<number>,
   { mayContinue, alive }: Paging,
+  end: PassEnd = { offset: 0 },
 ): Promise<void> {
-  let offset = 0
   for (let page = 0; page < maxPages && (await mayContinue()); page += 1) {
-    const refs = await read({ offset: offset, count: pageLength })
-    offset += refs.length - (await handlePage(refs))
+    const refs = await read({ offset: end.offset, count: pageLength })
+    end.offset += refs.length - (await handlePage(refs))
     alive()
-    if (refs.length < pageLength) return
+    if (refs.length < pageLength) {
+      end.offset = 0
+      return
+    }
   }
 }

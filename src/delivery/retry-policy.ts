@@ -18,6 +18,12 @@ const maxRejectedTries = 5
 /** A batch that the receiver refused so often is halved: one of its events may be to blame. */
 const maxBatchTries = 3
 
+/**
+ * So many messages more are made by splits without any sign that others pass: as many as it takes
+ * to find one event in a batch of fifty.
+ */
+const maxBlindParts = 6
+
 const defaultRateLimitMs = 10_000
 
 export type RetryDecision =
@@ -40,6 +46,12 @@ export interface Failure {
   mayBeMessages: boolean
   /** The sink has accepted others since this message, or the batch it was in, failed before. */
   hasAcceptedOthers: boolean
+  /** It is a half of a batch that was refused, and was not tried before. */
+  isNewHalf: boolean
+  /** How many messages more a split makes: one of a batch, which is halved. */
+  newParts: number
+  /** How many were made so since the sink accepted anything. */
+  blindParts: number
   /** In [0, 1); varies the waits by up to 20 % either way. */
   random: number
 }
@@ -62,8 +74,10 @@ export function decideRetry(failure: Failure): RetryDecision {
 
 /** Whether a batch would fail again as it is. */
 function isLasting({ reason, attempts, ...failure }: Failure): boolean {
-  const isOften = attempts + 1 >= maxBatchTries || failure.hasAcceptedOthers
-  return reason === 'invalid' || (failure.mayBeMessages && isOften)
+  const isOften = attempts + 1 >= maxBatchTries || failure.isNewHalf
+  const isFew = failure.blindParts + failure.newParts <= maxBlindParts
+  const maySplit = failure.hasAcceptedOthers || (isOften && isFew)
+  return reason === 'invalid' || (failure.mayBeMessages && maySplit)
 }
 
 function waitMs(reason: SinkReason, tries: number): number {
@@ -97,6 +111,12 @@ export function pauseAfter(
 export function concernsDestination({ reason, scope }: SinkError): boolean {
   const isRecipients = reason === 'recipient_refused' || reason === 'recipient_deferred'
   return scope === 'destination' || isRecipients
+}
+
+/** Whether no answer says if the destination failed, or the whole sink. */
+export function isUnexplained({ reason, status, scope }: SinkError): boolean {
+  const isOfDestination = reason === 'unavailable' && scope === 'destination'
+  return status === undefined && (isOfDestination || isAnswerLost(reason))
 }
 
 /**

@@ -35,6 +35,7 @@ import {
 } from './claims.ts'
 import { type ClaimedWorkOptions, selectMessages } from './claimed-work.ts'
 import { DueAccounts, soonMs, type DueInfo, type Choice, type WorkHints } from './due-accounts.ts'
+import { freeSlots, restsOf, slowAfterMs } from './slots.ts'
 
 export interface DrainOptions extends AttemptOptions, ClaimedWorkOptions {
   pace: SendPace
@@ -57,6 +58,7 @@ interface ClaimedMessage {
 
 interface RunningSend extends ClaimedMessage {
   cutOff: AbortController
+  startedAtMs: number
 }
 
 interface EndedSend extends AttemptResult {
@@ -201,7 +203,13 @@ export class SinkDrain {
     const nowMs = this.#nowMs()
     const updates = [...this.#updates.values()].filter(({ untilMs }) => untilMs > nowMs)
     const opening = updates.reduce((sum, update) => sum + update.opening, 0)
-    return this.#sink.concurrency - this.#running.size - opening
+    return freeSlots(this.#sink, [...this.#running.values()], nowMs) - opening
+  }
+
+  /** By destination in trouble, or slower than its share: how long its messages wait, ms. */
+  get #waits(): Readonly<Record<string, number>> {
+    const rests = restsOf(this.#sink, [...this.#running.values()], this.#nowMs())
+    return { ...rests, ...this.#admission.waits }
   }
 
   /** How many claimed messages wait, without those whose part of Redis hangs. */
@@ -297,7 +305,7 @@ export class SinkDrain {
       max: Math.max(1, Math.ceil(count / (1 + rivals))),
       leastRank,
       probe: isForUntried ? 'untried' : isProbe && 'any',
-      waits: this.#admission.waits,
+      waits: this.#waits,
       known: standing.isNewest ? undefined : this.#sink.destinations.map(({ id }) => id),
     }
     const found = await claimDue(ledger, holder, request)
@@ -411,7 +419,7 @@ export class SinkDrain {
 
   /** Gives back what was claimed for a destination before it was in trouble. */
   #putOff(): void {
-    const { waits } = this.#admission
+    const waits = this.#waits
     const late = this.#waiting.filter(
       ({ message, isProbe }) =>
         !isProbe && !message.probesDestination && waits[message.destination] !== undefined,
@@ -452,7 +460,11 @@ export class SinkDrain {
 
   #start(held: ClaimedMessage, message: OpenMessage): void {
     const { ledger, token, isProbe } = held
-    const running = { ...held, cutOff: new AbortController() }
+    const running = {
+      ...held,
+      cutOff: new AbortController(),
+      startedAtMs: this.#nowMs(),
+    }
     const key = runningKey(ledger, message)
     this.#running.set(key, running)
     void this.#send(running, message).then((attempted) => {
@@ -465,8 +477,8 @@ export class SinkDrain {
   async #send(running: RunningSend, message: OpenMessage): Promise<AttemptResult> {
     const { ledger, cutOff } = running
     const isHeld = (): boolean => this.#nowMs() - running.renewedAtMs <= maxLeaseAgeMs
-    const hasAcceptedSince = (one: Message): boolean => this.#admission.hasAcceptedSince(one)
-    const context = { ledger, sink: this.#sink, signal: cutOff.signal, isHeld, hasAcceptedSince }
+    const common = { ledger, sink: this.#sink, others: this.#admission }
+    const context = { ...common, signal: cutOff.signal, isHeld }
     try {
       return await attemptSend(this.#options, context, message)
     } catch (error) {
@@ -491,8 +503,12 @@ export class SinkDrain {
 
   #followUp(ended: EndedSend, { batch }: SettleResult): void {
     const { rerouter, findLedger } = this.#options
-    const { ledger, message, outcome, isGivenUp } = ended
+    const { ledger, message, outcome, isGivenUp, newParts = 0 } = ended
     if (isGivenUp) void this.#addChore(rerouter?.reroute(ledger, message.ref))
+    if (newParts > 0 && message.kind === 'summary') {
+      const unfreezing = rerouter?.unfreeze(ledger, message.ref, {})
+      void this.#addChore(unfreezing?.then(() => this.nudge(ledger.account)))
+    }
     if (batch) void this.#addChore(settleMembers(ledger, message.ref, batch, findLedger))
     countSettled(this.#options, this.#sink, ended)
     const isAgain = outcome.outcome === 'unsent' || outcome.outcome === 'split'
@@ -561,8 +577,10 @@ export class SinkDrain {
     const nowMs = this.#nowMs()
     const times: number[] = []
     for (const { untilMs } of this.#updates.values()) if (untilMs > nowMs) times.push(untilMs)
-    const isFree = this.#freeSlots > 0 && !this.#isFinishing
-    if (isFree && this.#hasNext) times.push(Math.max(this.#nextPlaceMs, this.#shutUntilMs))
+    const slowTimes = [...this.#running.values()].map((one) => one.startedAtMs + slowAfterMs)
+    const mayNext = this.#hasNext && !this.#isFinishing
+    if (mayNext && this.#freeSlots > 0) times.push(Math.max(this.#nextPlaceMs, this.#shutUntilMs))
+    else if (mayNext) times.push(...slowTimes.filter((ms) => ms > nowMs))
     const nextMs = this.#due.nextMs({ isBusy: this.#isBusy, leastKnown: this.#leastKnown })
     const claimMs = Math.max(this.#shutUntilMs, this.#nextPlaceMs - aheadMs, this.#claimingUntilMs)
     if (!this.#isFinishing && nextMs !== undefined) times.push(Math.max(nextMs, claimMs))

@@ -237,7 +237,7 @@ function describeCost(scan: Scan, feed: ScanIntervals): string | undefined {
   const { lastPages } = notes
   const rest = formatDuration(fullScanIntervalMs(feed, lastPages))
   return (
-    `the service ignores the time filter of this search: each reading takes all ${lastPages} pages, ` +
-    `a search each, and is repeated every ${rest}; narrow the query, or raise lag_objective above ${rest}`
+    `the service ignores the time filter of this feed: each reading takes all ${lastPages} pages ` +
+    `and is repeated every ${rest}; ask for less, or raise lag_objective above ${rest}`
   )
 }

@@ -214,8 +214,7 @@ function leaveUnanswered(reader: ReaderState, { lane, changed }: HeldLane): void
     const isAwaited = kind === 'feed' && feed.everyMs !== undefined && !stopping.signal.aborted
     if (!isAwaited || reader.laneFor(feed).id !== lane.id) continue
     const place = ensurePlace(reader, feed)
-    const failure = place.failures > 0 ? place.wait?.why : undefined // commands and alerts name it
-    const wait = { untilMs, why: failure ?? 'its answer is awaited' }
+    const wait = { untilMs, why: 'its answer is awaited' }
     changed.set(feedId(feed), { ...place, askedAtMs: undefined, wait, notedAtMs: nowMs })
   }
 }

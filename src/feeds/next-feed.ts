@@ -449,8 +449,13 @@ export function nextPollMs(
         nowMs + 1_000,
         Math.min(outcome.untilMs ?? Infinity, nowMs + timings.notDueLookMs),
       )
-    case 'failed':
-      return nowMs + Math.max(outcome.retryAfterMs ?? 0, backoffMs(failures, timings))
+    case 'failed': {
+      const { reason, retryAfterMs } = outcome
+      if (reason !== 'auth' || retryAfterMs === undefined)
+        return nowMs + Math.max(retryAfterMs ?? 0, backoffMs(failures, timings))
+      // a look at a paused account costs no request, and a test may end the pause at any time
+      return nowMs + Math.min(retryAfterMs, timings.notDueLookMs)
+    }
   }
 }
 

@@ -214,26 +214,25 @@ export function buildPage(
 ): { page: Page; hasMore: boolean; shortEnd: ShortEnd | undefined } {
   const { feed } = run
   const { unordered } = findFeedType(feed)
-  const { stands, ...advanced } = advance(fetched.scan, fetched.page)
+  const advanced = advance(fetched.scan, fetched.page)
   const isTail = place === undefined
   const isFirstScan = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
   const next = advanced.hasMore ? (advanced.scan.cursor ?? undefined) : undefined
-  const shortEnd = isTail
-    ? classifyShortPage(options, run, fetched, { next, isFirstScan })
-    : undefined
+  // what lies beyond now is read to the end that the service states
+  const shortEnd =
+    isTail && !fetched.scan.held
+      ? classifyShortPage(options, run, fetched, { next, isFirstScan })
+      : undefined
   const isEnd = shortEnd?.isEnd === true
   const sorted = sortFetched(options, feed, { state, fetched, aheadMs, place }, isFirstScan)
   const nowMs = upstreamNowMs(options, feed)
   const limitMs = nowMs + clockToleranceMs
-  const read = { scan: advanced.scan, hasMore: advanced.hasMore && !isEnd }
-  const {
-    scan: moved,
-    hasMore,
-    isAtNow,
-    isBeyond,
-  } = isTail && !unordered
-    ? holdTail(fetched.scan, read, { ...datesOf(sorted), nowMs })
-    : { ...read, isAtNow: false, isBeyond: false }
+  const read =
+    isTail && !unordered
+      ? holdTail(fetched.scan, advanced, { ...datesOf(sorted), nowMs })
+      : { ...advanced, isAtNow: false, isBeyond: false }
+  const { scan: moved, isAtNow, isBeyond } = read
+  const hasMore = read.hasMore && (!isEnd || moved.held !== undefined)
   const isCaughtUp =
     advanced.isCaughtUp ||
     isEnd ||
@@ -255,7 +254,7 @@ export function buildPage(
     isCaughtUp,
     // a page at the end beyond that goes on is followed at once: what is new comes after it
     endsWhenKnown:
-      stands ||
+      advanced.stands ||
       (isBeyond && fetched.scan.held?.limitMs !== undefined) ||
       (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
     isBackfilling: !isCaughtUp && isFirstScan,
@@ -384,8 +383,9 @@ function withNotes(
 ): Scan {
   if (ordered) return { ...scan, notes: ordered }
   if (!scan.notes) return scan
-  const { fetched = 0 } = readNotes(scan)
-  return { ...scan, notes: { ...scan.notes, fetched: fetched + page.items.length } }
+  const { fetched = 0, pages = 0 } = readNotes(scan)
+  const notes = { ...scan.notes, fetched: fetched + page.items.length, pages: pages + 1 }
+  return { ...scan, notes }
 }
 
 /**

@@ -84,7 +84,7 @@ async function noteFailure(
   error: UpstreamError,
 ): Promise<PollOutcome> {
   const { logger, metrics } = options
-  const { reason, message: answer, retryAfterMs } = error
+  const { reason, message: answer, status, retryAfterMs } = error
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason })
   const refusedForMs = await noteIfRefused(options, feed, error).catch(() => undefined) // told below
   const outcome: PollOutcome =
@@ -95,7 +95,9 @@ async function noteFailure(
     const cause = describeCause(error)
     logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
   }
-  const waitMs = refusedForMs ?? waitAfter?.(outcome)
+  if (reason === 'auth' && status === undefined) return outcome // nothing was asked: the account says why
+  const isPause = reason === 'auth' && retryAfterMs !== undefined // the account knows its end
+  const waitMs = refusedForMs ?? (isPause ? undefined : waitAfter?.(outcome))
   await noteTrouble(options, feed, kind, { reason, answer, waitMs })
   return outcome
 }

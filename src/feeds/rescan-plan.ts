@@ -128,7 +128,7 @@ function soonestFindMs(
 
 /** A feed, as the budget of its tier counts it. */
 export interface RescanLoad {
-  /** Events created per week, as far as known. */
+  /** Events created per week, as far as known; more where pages are short. */
   perWeek: number
   backMs: number
   /** The interval that the operator fixed for whole rescans, ms. */
@@ -144,7 +144,7 @@ export interface RescanLoad {
 export const rescanShare = 0.1
 /** Events per week of a feed whose events nobody has counted yet. */
 export const usualPerWeek = 1_000
-const itemsPerPage = 10
+export const itemsPerPage = 10
 
 /** Plans the rescans of the feeds of one tier. `perSecond`: requests that its feeds may send. */
 export function planRescans(feeds: readonly RescanLoad[], perSecond: number): RescanPlan {

@@ -19,6 +19,7 @@ import { findFeedType } from '../feed-types/feed-types.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import {
   isFrequent,
+  itemsPerPage,
   unconstrainedPlan,
   matchLagMs,
   rungIntervals,
@@ -65,8 +66,9 @@ export interface RescanNotes {
    * clock.
    */
   matchedToMs?: number
-  /** Items fetched so far. */
+  /** Items fetched so far, and with how many pages. */
   fetched?: number
+  pages?: number
 }
 
 /** Rungs up to this length belong to `recent`, longer ones to `long`. */
@@ -283,9 +285,11 @@ export function readNotes({ notes }: { notes?: Scan['notes'] | undefined }): Res
 
 /** The fields of the feed state that a rescan sets when it was read to its end. */
 export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Scan): [string, string][] {
-  const { kind, rung = 0, snapshotOf, fetched = 0 } = readNotes({ notes })
+  const { kind, rung = 0, snapshotOf, fetched = 0, pages = 0 } = readNotes({ notes })
   const { fromMs = 0, toMs = 0 } = span ?? {}
-  const perWeek = String(Math.round((fetched * weekMs) / (toMs - fromMs)))
+  // short pages cost as much as full ones, and the last two may be a short and an empty one
+  const items = Math.max(fetched, (pages - 2) * itemsPerPage)
+  const perWeek = String(Math.round((items * weekMs) / (toMs - fromMs)))
   const weekFields: [string, string][] =
     toMs - fromMs < minWeekSampleMs ? [] : [['per_week', perWeek]]
   if (kind === 'snapshot') return [['snapshot_of', snapshotOf ?? ''], ...weekFields]

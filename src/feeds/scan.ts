@@ -341,11 +341,10 @@ export function holdTail(
   const { passed: _past, ...stays } = { ...moved, cursor: asked.cursor }
   const front = { scan: stays, hasMore: false, isAtNow: true, isBeyond: false }
   if (!hasMore || moved.cursor === null) return front
-  if (dates.nowMs < (beyond?.retry?.atMs ?? 0))
-    return { ...front, scan: { ...stays, ...(beyond && { beyond }) } }
   const known = beyond?.places ?? []
-  const first = { cursor: moved.cursor, limitMs }
-  const [place = first, ...places] = known.some(isPass) ? known : [first, ...known]
+  const isPassDue = !known.some(isPass) && dates.nowMs >= (beyond?.retry?.atMs ?? 0)
+  const [place, ...places] = isPassDue ? [{ cursor: moved.cursor, limitMs }, ...known] : known
+  if (!place) return { ...front, scan: { ...stays, ...(beyond && { beyond }) } }
   const scan = {
     ...stays,
     cursor: place.cursor,
@@ -366,24 +365,28 @@ function readBeyond(
   if (limitMs !== undefined && earliestMs <= limitMs)
     return { scan: { ...moved, ignoresDates: true }, hasMore, isAtNow: false, isBeyond: false }
   const { passed: _past, ...stays } = { ...moved, cursor }
-  const others = beyond?.places ?? []
+  const { places: others = [], ...before } = beyond ?? {}
   const isOfPass = limitMs !== undefined
   const next = { cursor: moved.cursor, limitMs }
   const goesOn = isOfPass ? [...others, next] : [next, ...others]
   const places = hasMore ? goesOn : [...others.filter(isPass), { cursor: asked.cursor }]
   const isPassed = !hasMore && isOfPass
-  const passMs = isPassed ? nowMs + clockStepMs - limitMs : beyond?.passMs
-  return { scan: { ...stays, beyond: { places, passMs } }, hasMore, isAtNow: false, isBeyond: true }
+  const about = isPassed ? { passMs: nowMs + clockStepMs - limitMs } : before
+  const scan = { ...stays, beyond: { ...about, places } }
+  return { scan, hasMore, isAtNow: false, isBeyond: true }
 }
 
 function isPass({ limitMs }: NonNullable<Scan['beyond']>['places'][number]): boolean {
   return limitMs !== undefined
 }
 
-/** How long what lies beyond is left alone after a page of it failed, ms; doubles. */
+/** How long after a page beyond failed no pass begins, ms; doubles until one is whole. */
 const beyondWaitMs = { first: 60_000, longest: 960_000 }
 
-/** A tail that leaves a page beyond now and is back at its own cursor; undefined: it is there. */
+/**
+ * A tail that leaves a page beyond now and is back at its own cursor; undefined: it is there. The
+ * place is given up: a cursor may be refused for good. The others are read on.
+ */
 export function leaveBeyond(
   { held, beyond, passed: _past, ...scan }: Scan,
   nowMs: number,

@@ -14,8 +14,8 @@ export interface FlushContext {
   rules: SuppressionRules
   /** The least time between two messages of a route's groups, ms. */
   intervalMs: (route: string | null) => number
-  /** Whether nothing can be sent to a sink just now; its groups then keep collecting. */
-  isBlocked: (sink: string) => Promise<boolean>
+  /** Whether nothing can be sent to a sink's destination just now; its groups keep collecting. */
+  isBlocked: (sink: string, destination: string) => Promise<boolean>
   standing: Standing
   /** Reads of all feeds how far they were read, for the digests of a pass. */
   readCoverage: () => Promise<CoverageReading>

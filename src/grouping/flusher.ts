@@ -17,6 +17,7 @@ import { type GroupingSink, digestGroupId } from './placement.ts'
 import {
   claimFlush,
   countMembers,
+  readDestinations,
   readDueTimers,
   readEarliestTimerMs,
   readAllMemberRefs,
@@ -213,12 +214,8 @@ async function flushDueDigest(
   ledger: AccountLedger,
   { timer, read }: { timer: string; read: () => Promise<DigestReading> },
 ): Promise<number> {
-  const { clock } = options
-  if (await options.isBlocked(parseRef(timer).sink)) {
-    await postponeTimers(ledger, [timer], clock.now() + blockedMs)
-    return 0
-  }
-  const flush = await claimFlush(ledger, timer, clock.now())
+  const { sink } = parseRef(timer)
+  const [flush] = await claimFlushes(options, ledger, { sink, timers: [timer] })
   return flush ? flushDigest(options, flush, read) : 0
 }
 
@@ -259,7 +256,7 @@ async function claimDueFlushes(
 ): Promise<Flush[]> {
   const { clock } = options
   const flushes: Flush[] = []
-  const isBlocked = memoize(options.isBlocked)
+  const remembering = { ...options, isBlocked: memoize(options.isBlocked) }
   let skipped = 0 // timers that stay due: `excluded`, and of sinks that only another configuration knows
   for (let page = 0; page < maxPages && flushes.length < maxFlushes; page += 1) {
     const due = { nowMs: clock.now(), offset: skipped, count: pageLength }
@@ -270,30 +267,36 @@ async function claimDueFlushes(
       const isKnown = options.sinks.has(sink)
       if (!isKnown && !(await options.standing.checkNewest())) skipped += sinkTimers.length
       else if (!isKnown) await holdOrphanedGroups(options, ledger, { sink, timers: sinkTimers })
-      else if (await isBlocked(sink))
-        await postponeTimers(ledger, sinkTimers, clock.now() + blockedMs)
-      else flushes.push(...(await claimFlushes(options, ledger, sinkTimers)))
+      else flushes.push(...(await claimFlushes(remembering, ledger, { sink, timers: sinkTimers })))
     }
     if (timers.length < pageLength) break
   }
   return flushes
 }
 
-function memoize<T>(read: (name: string) => Promise<T>): (name: string) => Promise<T> {
-  const answers = new Map<string, Promise<T>>()
-  return (name) => {
-    const answer = answers.get(name) ?? read(name)
-    answers.set(name, answer)
+function memoize(isBlocked: FlushContext['isBlocked']): FlushContext['isBlocked'] {
+  const answers = new Map<string, Promise<boolean>>()
+  return (sink, destination) => {
+    const place = `${sink} ${destination}`
+    const answer = answers.get(place) ?? isBlocked(sink, destination)
+    answers.set(place, answer)
     return answer
   }
 }
 
+/** Claims one sink's flushes; those of destinations to which nothing can be sent are postponed. */
 async function claimFlushes(
-  { clock }: FlushContext,
+  { clock, isBlocked }: FlushContext,
   ledger: AccountLedger,
-  timers: string[],
+  { sink, timers }: { sink: string; timers: string[] },
 ): Promise<Flush[]> {
-  const claimed = await Promise.all(timers.map((timer) => claimFlush(ledger, timer, clock.now())))
+  const destinations = await readDestinations(ledger, timers)
+  const free: string[] = []
+  for (const [destination, own] of Map.groupBy(timers, (_timer, i) => destinations[i] ?? '')) {
+    if (!(await isBlocked(sink, destination))) free.push(...own)
+    else await postponeTimers(ledger, own, clock.now() + blockedMs)
+  }
+  const claimed = await Promise.all(free.map((timer) => claimFlush(ledger, timer, clock.now())))
   return claimed.filter((flush) => flush !== undefined)
 }
 

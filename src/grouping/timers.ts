@@ -44,6 +44,18 @@ export function readDueTimers(
   return ledger.redis.zrangebyscore(ledger.key('timers'), '-inf', nowMs, 'LIMIT', offset, count)
 }
 
+/** The destinations of groups, by their timers; '' where nothing is known of one. */
+export function readDestinations(
+  ledger: AccountLedger,
+  timers: readonly string[],
+): Promise<string[]> {
+  const reading = timers.map(async (timer) => {
+    const about = await ledger.redis.hget(ledger.key('gather', timer.split(':')[1] ?? ''), 'about')
+    return about === null ? '' : (JSON.parse(about) as GroupFacts).destination
+  })
+  return Promise.all(reading)
+}
+
 /** When the first group of an account is due, ms; undefined if none waits. */
 export async function readEarliestTimerMs(ledger: AccountLedger): Promise<number | undefined> {
   const [, score] = await ledger.redis.zrange(ledger.key('timers'), '0', '0', 'WITHSCORES')

@@ -12,9 +12,9 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The code of a failed system call, such as ENOENT; `unknown` for whatever has none. */
-export function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+/** The code of a failed system call, such as ENOENT; `orElse` for whatever has none. */
+export function errorCode(error: unknown, orElse = 'unknown'): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : orElse
 }
 
 /**

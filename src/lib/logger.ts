@@ -42,6 +42,8 @@ const censoredText = '<secret>'
 /** Deeper values are left out: no line needs them, and cycles end. */
 const maxDepth = 6
 
+type Target = DestinationStream & { flush?: (done: () => void) => void }
+
 interface LoggerOptions {
   level?: LogLevel
   /** Human-readable lines instead of JSON; see `prettyLines`. */
@@ -68,10 +70,13 @@ export function createLogger({
     redact: { paths: [...listRedactedFields().map((field) => `["${field}"]`), '*'], censor },
     serializers: { err: describeError },
   }
-  const target = destination ?? pino.destination(1)
-  const lines = pino(options, {
-    write: (line) => target.write(escapeCharacters(pretty(line), invisibleCharacters)),
-  })
+  // with a minLength of 0 its flush would wait for nothing
+  const target: Target = destination ?? pino.destination({ dest: 1, minLength: 1 })
+  const escaped = {
+    write: (line: string) => target.write(escapeCharacters(pretty(line), invisibleCharacters)),
+    flush: (done: () => void) => (target.flush ? target.flush(done) : done()),
+  }
+  const lines = pino(options, escaped)
   const repeated = createRepeatedLines((named, fields, words) => lines[named](fields, words), clock)
   return Object.assign(lines, { repeated })
 }

@@ -18,12 +18,12 @@ setDefaultAutoSelectFamilyAttemptTimeout(2_000)
 
 /** Why a connection cannot leave. Its message says what to do after a semicolon, and no secret. */
 export class OutboundError extends Error {
-  /** Only the operator, or whoever runs the proxy, can mend it. */
-  readonly isMisconfigured: boolean
+  /** `misconfigured`: only the operator, or whoever runs the proxy, can mend it. */
+  readonly reason: 'misconfigured' | 'unavailable'
 
   constructor(message: string, isMisconfigured: boolean) {
     super(message)
-    this.isMisconfigured = isMisconfigured
+    this.reason = isMisconfigured ? 'misconfigured' : 'unavailable'
   }
 }
 
@@ -167,8 +167,8 @@ interface ConnectOptions {
   httpSocket?: Socket | undefined
 }
 
-type Connected = (...result: [null, Socket] | [Error, null]) => void
-type Connect<Options> = (options: Options, callback: Connected) => unknown
+export type Connected = (...result: [null, Socket] | [Error, null]) => void
+export type Connect<Options> = (options: Options, callback: Connected) => unknown
 
 /**
  * Returns a connector (undici's) that goes by the proxy, or not, as `outbound` says. `build` makes

@@ -71,7 +71,7 @@ export function loginProblem({ username, password }: URL): Refusal | undefined {
 
 /** Names and addresses that never leave the machine. */
 export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+  return /^(?:localhost|::1|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname)
 }
 
 /**

@@ -63,8 +63,8 @@ export interface SinkHealth {
   trouble?: Trouble | undefined
   /** Items that wait for it. */
   pending?: number
-  /** The sink that gets what this one cannot be sent. */
-  fallback?: string | undefined
+  /** Who gets what this one cannot be sent, in words; left out: it takes messages. */
+  relief?: string | undefined
 }
 
 /** A trouble that exists now. */
@@ -110,7 +110,7 @@ export function findConditions(snapshot: Snapshot, facing: AlertTiming): Conditi
       ...quotaAtReserve(feed, facing),
       ...feedUnreadable(feed),
     ]),
-    ...snapshot.sinks.flatMap((sink) => sinkConditions(sink, snapshot.sinks, facing)),
+    ...snapshot.sinks.flatMap((sink) => sinkConditions(sink, facing)),
     ...storeConditions(snapshot, facing),
   ]
 }
@@ -217,29 +217,16 @@ function quotaAtReserve({ name, quota: left }: FeedHealth, { afterMs }: AlertTim
   return [buildCondition({ kind: 'quota-reserve', name }, { waitMs: afterMs, cause })]
 }
 
-function sinkConditions(
-  sink: SinkHealth,
-  sinks: readonly SinkHealth[],
-  facing: AlertTiming,
-): Condition[] {
+function sinkConditions(sink: SinkHealth, facing: AlertTiming): Condition[] {
   const { name, deadLetters } = sink
   const { afterMs: waitMs } = facing
-  const waiting = describeWaiting(sink, sinks)
+  const waiting = [countWaiting(sink.pending), sink.relief].filter(Boolean).join('; ')
   const conditions = [...sinkDisabled(sink, waiting), ...circuitOpen(sink, waiting, facing)]
   if (deadLetters > 0) {
     const cause = `${deadLetters} by now`
     conditions.push(buildCondition({ kind: 'dead-letters', name }, { waitMs, cause }))
   }
   return [...conditions, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
-}
-
-/** What waits for a sink that takes nothing, and who gets it. */
-function describeWaiting({ pending, fallback }: SinkHealth, sinks: readonly SinkHealth[]): string {
-  const wait = countWaiting(pending)
-  if (fallback === undefined) return `${wait}, and it has no fallback`
-  return takesMessages(sinks, fallback)
-    ? `${wait}; its fallback ${fallback} takes what comes`
-    : `${wait}, and its fallback ${fallback} takes nothing either`
 }
 
 function countWaiting(pending = 0): string {

@@ -31,8 +31,8 @@ const troubles = {
     severity: 'high',
     now: (name) => `account ${name} is not configured any more, and items of it have waited`,
     was: (name) => `account ${name} was not configured any more, and items of it waited`,
-    toDo: () =>
-      'tocsin sinks list says what keeps them; tocsin accounts list shows the account: bring it back under its name, or discard it',
+    toDo: (name) =>
+      `tocsin sinks list says what keeps them; bring it back under its name, or: tocsin accounts discard ${name}`,
   },
   'feed-stalled': {
     severity: 'high',
@@ -59,7 +59,7 @@ const troubles = {
     now: (name) => `the service has refused what feed ${name} asks for`,
     was: (name) => `the service refused what feed ${name} asks for`,
     toDo: () =>
-      'see cause; the feed asks again within a day (after a 403 within an hour), and at once with another key',
+      "give the key's user access, or use another type, see cause; the feed asks again within a day (after a 403 within an hour), and at once with another key",
   },
   'quota-reserve': {
     severity: 'high',
@@ -71,7 +71,7 @@ const troubles = {
     severity: 'high',
     now: (name) => `sink ${name} has not taken messages`,
     was: (name) => `sink ${name} did not take messages`,
-    toDo: (name) => `tocsin sinks test ${name}`,
+    toDo: (name) => `tocsin sinks test ${name}; once it is mended: tocsin sinks resume ${name}`,
   },
   'sink-disabled': {
     severity: 'critical',

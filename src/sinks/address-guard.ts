@@ -3,7 +3,8 @@
  * every answer of the resolver, and the peer of the socket before a byte is sent. The checked
  * address is the one that is used, so a name that changes its answer gains nothing.
  */
-import { BlockList, isIP, type LookupFunction, type Socket } from 'node:net'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import type { Connect, Connected } from '../lib/outbound.ts'
 import { SinkError } from './sink.ts'
 
 /** IANA special-purpose registries, IPv4. */
@@ -115,13 +116,6 @@ export function publicLookup(resolve: LookupFunction): LookupFunction {
     })
   }
 }
-
-type Connected = (...result: [null, Socket] | [Error, null]) => void
-
-type Connect<Options extends { hostname: string }> = (
-  options: Options,
-  callback: Connected,
-) => unknown
 
 /**
  * Wraps a connector (undici's): it hands over no socket whose peer is not public. Where a proxy is

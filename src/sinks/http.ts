@@ -8,12 +8,13 @@ import type { LookupFunction, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { systemClock, waitAtMost, withTimeout } from '../lib/clock.ts'
-import { errorMessage } from '../lib/errors.ts'
+import { errorCode, errorMessage } from '../lib/errors.ts'
 import { createOutboundConnector, findProxy, OutboundError } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/outbound-config.ts'
 import type { Secret } from '../lib/secret.ts'
 import { explainTlsFailure, parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
+import { knownAddressProblem } from './known-addresses.ts'
 import { type Receipt, type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
 
 /**
@@ -52,6 +53,14 @@ function parseUrl(url: Secret): URL {
 
 function misconfiguredError(what: string): SinkError {
   return new SinkError('misconfigured', what)
+}
+
+/** A file may hold another address than the one that was checked when the configuration loaded. */
+export function readChatUrl(type: 'slack' | 'teams', target: Target): URL {
+  const url = readTarget(target)
+  const known = knownAddressProblem(type, url.href)
+  if (known === undefined) return url
+  throw misconfiguredError(`url is ${known.problem}; ${known.remedy}`)
 }
 
 const pingTimeoutMs = 10_000
@@ -117,8 +126,9 @@ interface TransportOptions {
   /** What errors call the other side. Default: `the receiver`. */
   receiver?: string
   /**
-   * Whether the answer's body is read and each request has a connection of its own, because the
-   * reset of a stale one would look like a lost answer. Default: the status alone is the answer.
+   * Whether a 2xx counts only once its body is read, and each request has a connection of its own,
+   * because the reset of a stale one would look like a lost answer. Default: the status is the
+   * answer, and the body what came of it.
    */
   readsAnswer?: boolean
 }
@@ -271,7 +281,7 @@ function createAnswerHandler(
     },
     onResponseData(controller, chunk) {
       bytes += chunk.length
-      if (readsAnswer) chunks.push(chunk)
+      chunks.push(chunk)
       if (bytes <= maxAnswerBytes) return
       end()
       controller.abort(new Error('the rest of the answer is not read'))
@@ -303,7 +313,7 @@ export interface HttpAnswer {
   retryAfter?: string | string[] | undefined
   /** The answer's own `Date`. */
   date?: string | string[] | undefined
-  /** At most 64 KiB; empty unless `readsAnswer` is set. */
+  /** At most 64 KiB; without `readsAnswer` it may be cut. */
   body: string
 }
 
@@ -360,14 +370,41 @@ interface Refusal {
 }
 
 /**
+ * What a server says of the connection by a status for the request: nginx's own, or the 400 that it
+ * and others make of them. Each pattern is text of the server, which an echo of an event is not.
+ */
+const connectionFaults: readonly [status: number, body: RegExp, remedy: string][] = [
+  [
+    496,
+    /<title>400 No required SSL certificate was sent</,
+    'it asks for a client certificate; set client_cert_file and client_key_file',
+  ],
+  [
+    495,
+    /<title>400 The SSL certificate error</,
+    'it does not take the client certificate; give one that it knows in client_cert_file',
+  ],
+  [
+    497,
+    /<title>400 The plain HTTP request was sent to HTTPS port<|^Client sent an HTTP request to an HTTPS server/,
+    'it speaks TLS; write https:// in url',
+  ],
+]
+
+/**
  * Builds the error of an answer that is not acceptance. The body is not repeated: it may echo what
  * it was sent.
  */
 export function errorFromAnswer(
-  { status, retryAfter, date }: Omit<HttpAnswer, 'body'>,
+  { status, retryAfter, date, body }: HttpAnswer,
   { nowMs, reason = classifyStatus(status), word = '', ...said }: Refusal,
 ): SinkError {
   const { receiver = defaultReceiver, advice = {} } = said
+  const [, , remedy] =
+    connectionFaults.find(([own, page]) => status === own || (status === 400 && page.test(body))) ??
+    []
+  if (remedy !== undefined)
+    return new SinkError('misconfigured', `${receiver} answered ${status}: ${remedy}`, { status })
   const mayWait = reason === 'rate_limited' || reason === 'unavailable'
   const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs, date) : undefined
   const answer = word === '' ? String(status) : `${status} ${word}`
@@ -409,40 +446,34 @@ export function errorFromFailure(
   { error, wasWritten, wasAborted }: Failure,
   receiver: string = defaultReceiver,
 ): SinkError {
-  const code = errorCode(error)
+  const code = errorCode(error, '')
   const cause = error
   if (error instanceof SinkError) return error
   if (error instanceof OutboundError) {
-    return new SinkError(error.isMisconfigured ? 'misconfigured' : 'unavailable', error.message)
+    return new SinkError(error.reason, error.message)
   }
   // Under TLS 1.3 a server refuses the client's certificate after the request was written, but none
   // reads a request whose handshake it refused.
   const tls = explainTlsFailure(error, 'https')
   if (tls !== undefined) return new SinkError('misconfigured', tls, { cause })
   if (!wasWritten || isUnreached(code)) {
-    const why = wasAborted ? 'the time was up' : (code ?? 'no connection')
+    const why = wasAborted ? 'the time was up' : code || 'no connection'
     return new SinkError('unavailable', `${receiver} was not reached (${why})`, { cause })
   }
   if (wasAborted || isTimeout(code)) {
     return new SinkError('timeout', 'the request was sent and no answer came in time', { cause })
   }
-  const why = code ?? 'closed'
+  const why = code || 'closed'
   return new SinkError('connection_lost', `cut before the answer was read (${why})`, { cause })
 }
 
-function errorCode(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
 /** Codes that only a failed connection has; for a request without a body nothing else can tell. */
-function isUnreached(code: string | undefined): boolean {
-  return (
-    code !== undefined &&
-    /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
+function isUnreached(code: string): boolean {
+  return /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(
+    code,
   )
 }
 
-function isTimeout(code: string | undefined): boolean {
+function isTimeout(code: string): boolean {
   return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT'
 }

@@ -367,7 +367,7 @@ export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
 
 /**
  * Whether no other configuration was started since this one: one that another merely stands in for,
- * because its replicas are gone, stays the newest.
+ * because its replicas are gone, stays the newest for an hour.
  */
 export async function isNewestGeneration(
   redis: Redis,

@@ -45,7 +45,7 @@ export interface Scan {
     places: { cursor: string | null; limitMs?: number | undefined }[]
     /** How long the last pass took, ms. */
     passMs?: number | undefined
-    /** A page failed: nothing beyond is read before then. */
+    /** A page failed since the last whole pass: none begins before then. */
     retry?: { waitMs: number; atMs: number }
   }
   /** Of a tail: its pages do not follow dates, so no date holds it. */

@@ -8,12 +8,14 @@ import type { AccountLedger } from './account-ledger.ts'
 import {
   type Item,
   type LedgerRecord,
+  parseHistory,
   type Payload,
   pendingStates,
   readPayload,
   readRecord,
   scanPendingRecords,
   scanRecords,
+  type StoredItem,
   type Suppression,
 } from './records.ts'
 
@@ -60,17 +62,25 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
 }
 
 /**
- * Makes due now what waits because its sink or destination failed, of one destination or of all;
- * returns its references.
+ * Makes due now what waits because its sink or destination failed; returns its references. With
+ * `only`, of these destinations alone: what of theirs is due within half a minute, or being sent,
+ * counts as made due.
  */
 export async function makeRetriesDue(
   ledger: AccountLedger,
   sink: string,
   max: number,
-  destination?: string,
+  only: readonly string[] = [],
 ): Promise<string[]> {
-  const only = destination === undefined ? [] : [destination]
-  return (await ledger.run('wake-retries', sink, max, ...only)) as string[]
+  const woken: string[] = []
+  let place = ''
+  do {
+    const answer = await ledger.run('wake-retries', sink, max - woken.length, place, ...only)
+    const [end = '', ...refs] = answer as string[]
+    place = end
+    woken.push(...refs)
+  } while (place !== '' && woken.length < max)
+  return woken
 }
 
 /** Postpones a piece of due work by `forMs`. */
@@ -231,16 +241,20 @@ export async function readRepeatRisks(ledger: AccountLedger, ref: string): Promi
 }
 
 /**
- * How often a frozen message of this ledger was tried, 0 for one that it does not hold, and when
- * its last attempt ended, ms; undefined: none ended.
+ * The attempts at a frozen message, of which its members learn once it is settled, and when the next
+ * one is; undefined for one that is settled. A digest of several accounts is in one of their ledgers.
  */
 export async function readMessageAttempts(
-  ledger: AccountLedger,
+  ledgers: readonly AccountLedger[],
   messageId: string,
-): Promise<{ attempts: number; triedMs: number | undefined }> {
-  const text = await ledger.redis.get(ledger.key('batch', messageId))
-  const { n = 0, h = [] } = JSON.parse(text ?? '{}') as { n?: number; h?: { at: number }[] }
-  return { attempts: n, triedMs: h.at(-1)?.at }
+): Promise<Pick<Item, 'attempts' | 'history' | 'atMs'> | undefined> {
+  const texts = await Promise.all(
+    ledgers.map((ledger) => ledger.redis.get(ledger.key('batch', messageId))),
+  )
+  const text = texts.find((found) => found !== null)
+  if (text === undefined) return undefined
+  const { n, h, st, at } = JSON.parse(text) as Pick<StoredItem, 'n' | 'h' | 'st' | 'at'>
+  return { attempts: n, history: parseHistory(h), atMs: st === 'retrying' ? at : undefined }
 }
 
 interface ReturningSink {

@@ -131,7 +131,7 @@ export interface LedgerRecord {
   seenAgain: { times: number; sources: string[] } | undefined
 }
 
-interface StoredItem {
+export interface StoredItem {
   d: string
   k: string
   q: string[]
@@ -387,15 +387,19 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
     replays: item.rp ?? 0,
     createdAtMs: item.c,
     endedAtMs: item.e,
-    history: (item.h ?? []).map((entry) => ({
-      number: entry.n,
-      atMs: entry.at,
-      outcome: entry.o,
-      reason: entry.r,
-      answer: entry.a,
-      replica: entry.by,
-    })),
+    history: parseHistory(item.h),
   }
+}
+
+export function parseHistory(notes: NonNullable<StoredItem['h']> = []): AttemptNote[] {
+  return notes.map(({ n, at, o, r, a, by }) => ({
+    number: n,
+    atMs: at,
+    outcome: o,
+    reason: r,
+    answer: a,
+    replica: by,
+  }))
 }
 
 /** How far the API's clock may be ahead of Redis': an event is then created after it was seen. */

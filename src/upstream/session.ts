@@ -28,6 +28,8 @@ export interface Call extends PacedRequest {
   /** Limit in bytes, if the answer is a file. */
   maxFileBytes?: number
   ignoresPause?: boolean
+  /** Called after a 401: what was sent was not done. */
+  onRefused?: () => void
 }
 
 interface SessionOptions {
@@ -68,7 +70,7 @@ export function createSession(options: SessionOptions): Session {
 
   return {
     async call(asked, isWelcome = () => false) {
-      if (!asked.ignoresPause) await state.assertOpen()
+      await state.assertOpen(asked.ignoresPause)
       const startedMs = clock.monotonic()
       for (let used = 1; ; used += 1) {
         const token = await tokens.get(asked)
@@ -80,6 +82,7 @@ export function createSession(options: SessionOptions): Session {
         }
         const secrets = [...accountSecrets(account, accountKey(), token), ...(asked.secrets ?? [])]
         if (answer.status !== 401) throw errorFromAnswer(answer, secrets)
+        asked.onRefused?.()
         await tokens.refuse(token)
         const isFinal = token.bornMs >= startedMs || used === maxTokens
         if (isFinal) throw await state.pause(errorFromAnswer(answer, secrets))

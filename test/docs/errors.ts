@@ -124,8 +124,9 @@ function waitsOf(reason: SinkReason): string {
 
 function verdictOf(reason: SinkReason, about: Partial<Failure>): string {
   const usual = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 2, random: 0.5 }
-  const itself = { attempts: 0, mayBeMessages: false, hasAcceptedOthers: false }
-  const verdict = decideRetry({ reason, ...usual, ...itself, ...about })
+  const others = { hasAcceptedOthers: false, newParts: 1, blindParts: 0 }
+  const itself = { attempts: 0, mayBeMessages: false, isNewHalf: false }
+  const verdict = decideRetry({ reason, ...usual, ...itself, ...others, ...about })
   return verdict.act === 'retry' ? formatDuration(verdict.afterMs) : verdict.act
 }
 

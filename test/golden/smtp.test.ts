@@ -25,6 +25,9 @@ function itemAfter(reason: SinkReason): string {
     attempts: 0,
     mayBeMessages: false,
     hasAcceptedOthers: false,
+    isNewHalf: false,
+    newParts: 1,
+    blindParts: 0,
     random: 0.5,
   })
   return act === 'dead' ? 'dead letter' : 'waits'

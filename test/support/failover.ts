@@ -93,7 +93,12 @@ export async function aReliefRig(
     rerouter: diverter,
     digests: options.digests ?? {},
     retryNow: wake,
-    isBlocked: (name) => isBlocked({ circuit: reading, retryNow: wake, clock }, { name }),
+    isBlocked: (name, destination) =>
+      isBlocked(
+        { circuit: reading, retryNow: wake, clock },
+        { name, ...relieved.get(name) },
+        destination,
+      ),
   })
   const relief = createFailover({
     sinks: relieved,

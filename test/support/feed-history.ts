@@ -1,15 +1,19 @@
-/** What may happen to a feed, step by step: turns of replicas that fail, stop and are killed, and time. */
+/**
+ * What may happen to a feed, step by step: turns of replicas that fail, stop and are killed, and time, which
+ * is simulated: a history does not depend on how fast the machine is.
+ */
 import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
 import type { PollOutcome } from '../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../src/feeds/poller.ts'
 import { readsAll } from '../../src/feeds/scan.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { openFeed, type Scan } from '../../src/store/feed-state.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
 import { UpstreamError } from '../../src/upstream/error.ts'
 import { silent } from './ledger.ts'
+import { ledgerInTime } from './script-clock.ts'
 import {
   createScriptedService,
   type Habits,
@@ -43,7 +47,10 @@ const uidPrefixes = [
 export interface FeedHistory {
   service: ScriptedService
   go(step: Step): Promise<void>
-  /** Turns without incident, until a sweep that saw the last insertion and the tail are at their ends. */
+  /**
+   * Turns without incident, until a sweep that saw the last insertion and the tail are at their ends.
+   * Fails when that takes more requests than it may.
+   */
   settle(): Promise<void>
   /** Items that a sweep found first, created before what the tail had taken in when the sweep began. */
   late(): number
@@ -57,8 +64,16 @@ export interface FeedHistory {
 
 class Killed extends Error {}
 
+/** How long a request takes, ms. */
+const requestMs = 20
+
+/** Requests to the end: feeds without order read all with each turn, an item a page at worst. */
+function mostRequests(items: number): number {
+  return 100 + 40 * items
+}
+
 export function createHistory({
-  ledger,
+  ledger: inRealTime,
   feed,
   habits,
 }: {
@@ -66,7 +81,10 @@ export function createHistory({
   feed: PolledFeed
   habits: Habits
 }): FeedHistory {
-  const service = createScriptedService(habits)
+  let nowMs = Date.UTC(2026, 10, 2)
+  const clock = { ...systemClock, now: () => nowMs }
+  const ledger = ledgerInTime(inRealTime, clock.now)
+  const service = createScriptedService(habits, clock.now)
   const watched = watchCommits(ledger)
   const uidOf = ({ id }: ScriptedItem): string =>
     `${uidPrefixes.find(([word]) => feed.type.includes(word))?.[1] ?? 'paste/x'}/${id}`
@@ -77,7 +95,7 @@ export function createHistory({
   let learnedAt = Infinity
 
   function insert(ageMs: number): void {
-    service.insert(Date.now() - ageMs)
+    service.insert(nowMs - ageMs)
     inserted.set(service.items.at(-1)!.id, step)
   }
 
@@ -90,6 +108,7 @@ export function createHistory({
     let requests = 0
     let isKilled = false
     function happen(): void {
+      nowMs += requestMs
       const incident = due.get((requests += 1))
       if (incident?.what === 'insert') insert(incident.ageMs)
       if (incident?.what === 'expire') service.expireCursors()
@@ -99,7 +118,9 @@ export function createHistory({
       if (incident?.what === 'fail') throw new UpstreamError('unavailable', 'the script fails')
     }
     const queue = (): Promise<void> => (isKilled ? Promise.reject(new Killed()) : Promise.resolve())
-    const poller = aPoller(watched.ledger, struckBy(happen, service.client), queue)
+    const client = struckBy(happen, service.client)
+    const poller = aPoller({ ledger: watched.ledger, client, queue, clock })
+    nowMs += requestMs
     const asked = { signal: stopping.signal }
     const ended = await Promise.allSettled(
       kinds.map((kind) => poller.pollOnce(feed, { kind, ...asked })),
@@ -113,11 +134,13 @@ export function createHistory({
 
   async function settle(): Promise<void> {
     // a tail may stand behind what is dated within its second, and no sweep reads ahead of now
-    const nowMs = Date.now()
-    const soon = service.items.map(({ createdMs }) => createdMs).filter((ms) => ms <= nowMs + 1_000)
-    await systemClock.sleep(Math.max(0, ...soon.map((ms) => ms - nowMs)))
-    const sinceMs = Date.now() + 1 // what began in the millisecond of an insertion may not have seen it
-    for (let turn = 0; turn < 100; turn += 1) {
+    const soonMs = nowMs + 1_000
+    const soon = service.items.map(({ createdMs }) => createdMs).filter((ms) => ms <= soonMs)
+    nowMs = Math.max(nowMs, ...soon)
+    const sinceMs = nowMs + 1 // what began in the millisecond of an insertion may not have seen it
+    const before = service.requests.length
+    const most = before + mostRequests(service.items.length)
+    while (service.requests.length < most) {
       await turns(['feed'])
       await turns(['sweep'])
       const state = await openFeed(ledger, feed.name, feed.startMs)
@@ -128,11 +151,11 @@ export function createHistory({
       const isSwept = isWhole && last.isDone && (last.scan?.startedAtMs ?? 0) >= sinceMs
       if (!isSwept || lastCaughtUpMs < sinceMs) continue
       // what is dated ahead of now is read a page with each poll
-      const ahead = service.items.filter(({ createdMs }) => createdMs > Date.now())
+      const ahead = service.items.filter(({ createdMs }) => createdMs > nowMs)
       for (const _item of ahead) await turns(['feed'])
       return
     }
-    throw new Error(`not at its end after 100 turns, ${service.requests.length} requests`)
+    throw new Error(`not at its end after ${service.requests.length - before} requests`)
   }
 
   return {
@@ -170,11 +193,16 @@ function struckBy(happen: () => void, client: UpstreamClient): UpstreamClient {
   return { ...client, ...(Object.fromEntries(struck) as Partial<UpstreamClient>) }
 }
 
-function aPoller(
-  ledger: AccountLedger,
-  client: UpstreamClient,
-  queue: () => Promise<void>,
-): Poller {
+function aPoller({
+  ledger,
+  client,
+  ...options
+}: {
+  ledger: AccountLedger
+  client: UpstreamClient
+  queue: () => Promise<void>
+  clock: Clock
+}): Poller {
   return createPoller({
     client: () => client,
     ledger: () => ledger,
@@ -183,12 +211,11 @@ function aPoller(
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
     }),
     batchWaitMs: () => undefined,
-    queue,
     generation: () => 1,
     hasRoom: () => Promise.resolve(true),
-    clock: systemClock,
     logger: silent,
-    metrics: createMetrics({ clock: systemClock }),
+    metrics: createMetrics({ clock: options.clock }),
+    ...options,
   })
 }
 

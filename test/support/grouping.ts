@@ -53,7 +53,7 @@ export interface GatheringRigOptions {
   digests?: Record<string, GroupingSink['digest']>
   gate?: (uid: string, judged: SuppressionInput) => Verdict
   intervalMs?: number
-  isBlocked?: (sink: string) => boolean | Promise<boolean>
+  isBlocked?: (sink: string, destination: string) => boolean | Promise<boolean>
   standing?: Standing
   rerouter?: DrainOptions['rerouter']
   retryNow?: DrainOptions['retryNow']
@@ -88,7 +88,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     sinks: collecting,
     rules: gate,
     intervalMs: () => intervalMs,
-    isBlocked: async (sink) => (await given.isBlocked?.(sink)) ?? false,
+    isBlocked: async (...place) => (await given.isBlocked?.(...place)) ?? false,
     standing: given.standing ?? aStanding(),
     readCoverage: () => Promise.resolve(() => Promise.resolve([])),
     serviceLink: (_account, url) => url,

@@ -17,6 +17,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import { type FeedState, openFeed } from '../../src/store/feed-state.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
+import type { UpstreamError } from '../../src/upstream/error.ts'
 import { aFeed } from './feeds.ts'
 import { type RedisForTests, silent } from './ledger.ts'
 import { ledgerInTime } from './script-clock.ts'
@@ -42,6 +43,8 @@ interface LaneScene {
   /** How a feed ends, in which order, and how short its pages are. */
   habits: Pick<Habits, 'end'> & Partial<Habits>
   arrivals: readonly Arrival[]
+  /** The answer to such a request of a tail, ms from the beginning; undefined: as it should be. */
+  failure?: (from: string | null, atMs: number) => UpstreamError | undefined
   /** How far the clocks of the service, and of its events, are ahead of all others. */
   skewMs?: number
   /** When reading ends though something was not found, ms from the beginning. */
@@ -96,8 +99,13 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
   const client = {
     ...services[0]!.client,
     clockSkewMs: () => skewMs,
-    searchGroupEvents: (request: Parameters<UpstreamClient['searchGroupEvents']>[0]) =>
-      services[request.groupId]!.client.searchGroupEvents(request),
+    searchGroupEvents: (request: Parameters<UpstreamClient['searchGroupEvents']>[0]) => {
+      const { body, slot } = request
+      const failure =
+        slot.kind === 'feed' ? scene.failure?.(body.from ?? null, nowMs - beginMs) : undefined
+      if (failure) return Promise.reject(failure)
+      return services[request.groupId]!.client.searchGroupEvents(request)
+    },
   }
   const poller = createPoller({
     client: () => client,

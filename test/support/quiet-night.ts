@@ -91,7 +91,8 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
   const groups = aGatheringRig({
     ...common,
     clock: Object.assign(clock, { aheadMs: 0 }),
-    isBlocked: (name) => isBlocked({ circuit, retryNow, clock }, { name, ...relieved.get(name) }),
+    isBlocked: (name, destination) =>
+      isBlocked({ circuit, retryNow, clock }, { name, ...relieved.get(name) }, destination),
   })
   groups.options.announce = (...args) => drains.announce(...args)
   rig.drains.start()

@@ -7,7 +7,13 @@ import type { FeedConfig } from '../../feed-types/config.ts'
 import { readShare } from '../../feeds/lane-store.ts'
 import { currentShare } from '../../feeds/next-feed.ts'
 import { readNotes } from '../../feeds/rescan.ts'
-import { createRescanBudget, rescanBounds, type RescanPlan } from '../../feeds/rescan-plan.ts'
+import {
+  createRescanBudget,
+  rescanBounds,
+  type RescanPlan,
+  wholeEveryMs,
+} from '../../feeds/rescan-plan.ts'
+import { readsAll } from '../../feeds/scan.ts'
 import { type FeedCounts, readAccounting } from '../../store/accounts.ts'
 import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../../store/feed-state.ts'
 import { readOrganization } from '../../upstream/capabilities.ts'
@@ -26,8 +32,8 @@ export interface FeedReport {
   counts: FeedCounts | undefined
   /** Quarantined items that this feed showed last. */
   quarantined: number
-  /** How soon late events are found at most; undefined: nothing is rescanned. */
-  bounds: { soonMs: number; wholeMs: number; isMatched: boolean } | undefined
+  /** How soon late events are found at most, and how often all is rescanned; undefined: nothing is. */
+  bounds: { soonMs: number; wholeMs: number; isMatched: boolean; everyMs: number } | undefined
 }
 
 /** A feed of an account that left the configuration; it is no longer polled. */
@@ -78,7 +84,8 @@ export async function reportFeeds(store: OpenStore, config: PollingConfig): Prom
   const reports = await Promise.all(
     config.feeds.map(async (feed) => {
       const account = accountings.get(feed.account)
-      const state = account && (await peekFeed(account.ledger, feed.name, nowMs))
+      const stored = account && (await peekFeed(account.ledger, feed.name, nowMs))
+      const state = stored && { ...stored, ...withoutOldRescans(feed, stored) }
       const lagMs = state && feedLagMs(state)
       const quarantined = account?.quarantine[feed.name]?.open ?? 0
       const { lagObjectiveMs = Infinity } = expected.get(feed.name) ?? {}
@@ -88,6 +95,11 @@ export async function reportFeeds(store: OpenStore, config: PollingConfig): Prom
   )
   const shareFor = await readShares(store, config.feeds, { organizations, nowMs })
   return withBounds(reports, config, organizations, shareFor)
+}
+
+/** What failed before rescans were switched off, or needed no more, is over. */
+function withoutOldRescans(feed: FeedConfig, state: FeedState): Partial<FeedState> {
+  return feed.sweep && !readsAll(feed, state) ? {} : { rescanTrouble: undefined }
 }
 
 /** The share of each lane that is in force: less than the configured one after a 429. */
@@ -147,11 +159,13 @@ export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   reports.forEach(planRescan) // each plan knows of all feeds only then
   return reports.map((report) => {
     const matchedNowMs = isMatched(report.state) ? 0 : undefined
-    const bounds = rescanBounds(report.feed, {
-      plan: planRescan(report),
-      matchClockMs: matchedNowMs,
-    })
-    return { ...report, bounds: bounds && { ...bounds, isMatched: isMatched(report.state) } }
+    const context = { plan: planRescan(report), matchClockMs: matchedNowMs }
+    const everyMs = wholeEveryMs(report.feed, context)
+    const bounds = rescanBounds(report.feed, context)
+    return {
+      ...report,
+      bounds: bounds && { ...bounds, isMatched: isMatched(report.state), everyMs },
+    }
   })
 }
 

@@ -213,19 +213,28 @@ function datedAheadLines({ terminal }: Context, report: FeedReport): string[] {
 }
 
 /** How soon a new event is found that is dated ahead of now. */
-function formatAheadBound({ state, bounds }: FeedReport): string {
-  const { beyond, ignoresDates } = state?.scan ?? {}
+function formatAheadBound(report: FeedReport): string {
+  const { beyond, held, ignoresDates } = report.state?.scan ?? {}
   if (ignoresDates) return 'pages do not follow dates, so none is held'
   if (!beyond) return 'a new one is read with the next poll'
-  if (beyond.retry && beyond.retry.atMs > (state?.nowMs ?? 0))
-    return `a page of them failed: they are read on at ${formatUtcTime(beyond.retry.atMs)}`
-  const passMs = beyond.passMs ?? Infinity
-  const withinMs = bounds?.isMatched ? Math.min(passMs, bounds.soonMs) : passMs
-  const between =
-    withinMs === Infinity
-      ? 'all are being read for the first time'
-      : `one between them within about ${formatDuration(withinMs)}`
-  return `a new one behind the last is read within two polls, ${between}`
+  const places = [...beyond.places, ...(held ? [held] : [])]
+  const behind = places.some(({ limitMs }) => limitMs === undefined)
+    ? 'new ones behind the last are read within two polls, a page at a time'
+    : 'the last of them is not reached'
+  return `${behind}; ${formatPass(beyond, report)}`
+}
+
+function formatPass(
+  { retry, passMs = Infinity }: NonNullable<Scan['beyond']>,
+  { state, bounds }: FeedReport,
+): string {
+  const wholeMs = retry ? Infinity : passMs
+  const withinMs = bounds?.isMatched ? Math.min(wholeMs, bounds.soonMs) : wholeMs
+  if (withinMs < Infinity) return `one between them within about ${formatDuration(withinMs)}`
+  if (!retry) return 'all are being read for the first time'
+  const isWaiting = retry.atMs > (state?.nowMs ?? 0)
+  const from = isWaiting ? `at ${formatUtcTime(retry.atMs)}` : 'now'
+  return `a page of them failed, and all are read again from the first ${from}`
 }
 
 function formatTimeOrNever(ms: number | undefined): string {

@@ -77,7 +77,7 @@ export function accountsCommand(context: Context): Command {
   return new Command('accounts').addCommand(list).addCommand(discard)
 }
 
-interface AccountReport {
+export interface AccountReport {
   entry: AccountEntry
   isConfigured: boolean
   /** undefined: nothing is left in its ledger. */

@@ -1,6 +1,9 @@
 /** The `deliveries` commands, and the changes of many items at once that other commands share. */
 
 import { Command } from 'commander'
+import type { Config } from '../../config/config.ts'
+import { createAddressHasher } from '../../daemon/sinks.ts'
+import { createCircuit } from '../../delivery/circuit.ts'
 import { refang } from '../../messages/sanitize.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import {
@@ -12,6 +15,7 @@ import {
   type RedirectStatus,
   resendItem,
 } from '../../store/pending-items.ts'
+import { troubleTexts } from '../../self-alerts/troubles.ts'
 import { readRecord } from '../../store/records.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import {
@@ -33,6 +37,7 @@ import {
 } from '../open/open-store.ts'
 import { findBatchWaitMs, parsePastTime } from '../options.ts'
 import { CommandError, pluralize, findNamed, sanitize, formatUtcTime } from '../terminal.ts'
+import { describeBlock } from '../sinks/sinks-list.ts'
 import { explainDelivery, type ExplainOptions, parseDeliveryId } from './explain.ts'
 import { deliveriesListCommand } from './lists.ts'
 
@@ -90,6 +95,7 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
   const batchWaitMs = findBatchWaitMs(config, name)
   const by = `resent by ${operatorName(context, options) ?? 'an operator'}`
   const { counts, gone: withoutRecipient } = await withStore(config, async (store) => {
+    await requireTaking(store, config, name)
     const sinceMs = parsePastTime(options.since, await redisNow(store))
     const found = await findItems(context, store, (ledger) =>
       chooseItems(ledger, { ...options, sink: name, sinceMs }),
@@ -120,6 +126,20 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
     lines: () => resentLines(name, counts, withoutRecipient),
   })
   if (counts.no_payload + withoutRecipient > 0) context.exitCode = 1
+}
+
+/** Throws CommandError for a sink that takes nothing: its fallback would get all at once, again. */
+async function requireTaking(store: OpenStore, config: Config, name: string): Promise<void> {
+  const { fallback } = findNamed(config.sinks, name, 'sink')
+  if (fallback === undefined) return
+  const circuit = createCircuit(store.redis, store.keys, createAddressHasher(config, store.ledgers))
+  const destinations = destinationsBySink(config).get(name)
+  const { state } = await circuit.read(name, await redisNow(store), destinations)
+  const blocked = describeBlock({ state, paused: undefined }) // a pause keeps what waits
+  if (blocked === undefined) return
+  const remedy = troubleTexts({ kind: 'circuit-open', name }).toDo(name)
+  const problem = `${name} ${blocked}: what is sent again goes to its fallback ${fallback} again`
+  throw new CommandError('mistake', `${problem}; ${remedy}`)
 }
 
 function formatEnded(count: number, diverted: number): string {

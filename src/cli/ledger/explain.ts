@@ -12,6 +12,7 @@ import { formatSeverity, severityLabel } from '../../messages/summary.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readAccounting } from '../../store/accounts.ts'
 import { findQuarantined, type Quarantined } from '../../store/feed-state.ts'
+import { readMessageAttempts } from '../../store/pending-items.ts'
 import {
   type AttemptNote,
   deliveryIdPattern,
@@ -35,6 +36,7 @@ import {
   destinationLabels,
   type DestinationLabels,
   ledgerFor,
+  type OpenStore,
   requireLedger,
   withStore,
 } from '../open/open-store.ts'
@@ -84,9 +86,8 @@ async function explain(context: Context, given: string, options: ExplainOptions)
   const known = await withStore(config, async (store) => {
     const ledgers =
       options.account === undefined ? store.ledgers : [requireLedger(store, options.account)]
-    return (await Promise.all(ledgers.map((ledger) => readKnownEvent(config, ledger, uid)))).filter(
-      isKnown,
-    )
+    const events = ledgers.map((ledger) => readKnownEvent(config, { store, ledger }, uid))
+    return (await Promise.all(events)).filter(isKnown)
   })
   const labels = destinationLabels(config)
   print(context, options, {
@@ -170,7 +171,9 @@ export async function explainDelivery(
     const ledgers =
       options.account === undefined ? store.ledgers : [requireLedger(store, options.account)]
     const delivered: DeliveredEvent[] = []
-    for await (const { record, item } of findDeliveryItems(ledgers, id)) {
+    for await (const found of findDeliveryItems(ledgers, id)) {
+      const record = await withAttempts(store, found.record)
+      const item = record.items[found.item.index] ?? found.item
       const payload = await readPayload(ledgerFor(store, record.account), record.recordId)
       delivered.push({
         record,
@@ -240,19 +243,28 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
 
 async function readKnownEvent(
   config: Config,
-  ledger: AccountLedger,
+  { store, ledger }: { store: OpenStore; ledger: AccountLedger },
   uid: string,
 ): Promise<KnownEvent> {
   const id = ledger.fingerprints.recordId(uid)
-  const [record, payload, quarantined, triage] = await Promise.all([
+  const [stored, payload, quarantined, triage] = await Promise.all([
     readRecord(ledger, id),
     readPayload(ledger, id),
     findQuarantined(ledger, uid),
     readTriage(ledger, uid),
   ])
+  const record = stored && (await withAttempts(store, stored))
   const message = record && payload && renderRecordMessage(config, record, payload)
   const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
   return { account: ledger.account, record, message, quarantined, shownBy, triage }
+}
+
+async function withAttempts({ ledgers }: OpenStore, record: LedgerRecord): Promise<LedgerRecord> {
+  const items = record.items.map(async (item) => ({
+    ...item,
+    ...(item.state === 'batch' && (await readMessageAttempts(ledgers, item.messageId ?? ''))),
+  }))
+  return { ...record, items: await Promise.all(items) }
 }
 
 /** Finds the feeds by their dedupe fingerprints, which outlive the history. */
@@ -455,7 +467,7 @@ export function formatState(item: Item): string {
     case 'digest':
       return `waiting for the next digest since ${at(item.createdAtMs)}`
     case 'batch':
-      return 'in a frozen message, on its way'
+      return `in a frozen message, ${item.atMs === undefined ? 'on its way' : `next try ${at(item.atMs)}`}`
     case 'sending':
       return `being sent since ${at(item.atMs)}`
     case 'retrying':

@@ -13,6 +13,7 @@ import {
   type AttemptNote,
   deliveryId,
   type Item,
+  type ItemState,
   lastAttemptMs,
   type LedgerRecord,
   readPayloads,
@@ -42,7 +43,7 @@ import {
   sizeParser,
   type WideOption,
 } from '../options.ts'
-import { findNamed, formatIsoTime, sanitize } from '../terminal.ts'
+import { findNamed, formatIsoTime, pluralize, sanitize } from '../terminal.ts'
 import { formatAttempt, formatSuppressed, historyJson, renderRecordMessage } from './explain.ts'
 
 /** Bounds what a list holds in memory. */
@@ -313,8 +314,14 @@ export function deliveriesListCommand(context: Context): Command {
     .action((options: DeliveriesListOptions) => listDeliveries(context, options))
 }
 
-/** One message; what is pending comes before all that is over. */
+/** After any date: what is pending comes before all that is over, the longest waiting first. */
+const pendingMs = 8.64e15
+
+/** One message, or one event that waits for its message. */
 interface DeliveryRow extends DatedRow {
+  /** Of the worst of its events. */
+  uid: string
+
   /** When the last attempt ended; undefined: none did. */
   triedMs: number | undefined
   accounts: Set<string>
@@ -353,7 +360,7 @@ async function addDeliveries(
   const leastMs = (isPending: boolean): number => (isPending ? -Infinity : newest.leastMs())
   for await (const record of scanNewestRecords(ledger, leastMs)) {
     for (const item of record.items) {
-      const sent = toDelivery(record.account, item)
+      const sent = toDelivery(record, item)
       const isWantedItem =
         sent !== undefined &&
         (sink === undefined || item.sink === sink) &&
@@ -365,15 +372,16 @@ async function addDeliveries(
   }
 }
 
-/** undefined for what was never tried, or waits to be sent anew under another id. */
-function toDelivery(account: string, item: Item): DeliveryRow | undefined {
+/** undefined for what is held or waits for a digest, and for what ended without a try. */
+function toDelivery({ account, uid }: LedgerRecord, item: Item): DeliveryRow | undefined {
   const state = deliveryStateOf(item)
   const triedMs = lastAttemptMs(item)
   if (state === undefined || (state !== 'pending' && triedMs === undefined)) return undefined
   const { sink, destination, severity, attempts, history } = item
   return {
     key: deliveryId(item),
-    atMs: state === 'pending' ? Infinity : (triedMs ?? 0),
+    uid,
+    atMs: state === 'pending' ? pendingMs - item.createdAtMs : (triedMs ?? 0),
     triedMs,
     accounts: new Set([account]),
     sink,
@@ -386,9 +394,18 @@ function toDelivery(account: string, item: Item): DeliveryRow | undefined {
   }
 }
 
+/** Pending is what its sink owes, as the ledger counts it. */
+const owedStates: ReadonlySet<ItemState> = new Set([
+  'queued',
+  'group',
+  'batch',
+  'sending',
+  'retrying',
+])
+
 function deliveryStateOf({ state }: Item): DeliveryState | undefined {
   if (state === 'delivered' || state === 'dead' || state === 'discarded') return state
-  return state === 'batch' || state === 'sending' || state === 'retrying' ? 'pending' : undefined
+  return owedStates.has(state) ? 'pending' : undefined
 }
 
 /** Of a message whose items differ in state, what needs looking at. */
@@ -398,6 +415,7 @@ function mergeDeliveries(one: DeliveryRow, other: DeliveryRow): DeliveryRow {
   const isWorse = severityRank(other.severity) > severityRank(one.severity)
   return {
     ...one,
+    uid: isWorse ? other.uid : one.uid,
     atMs: Math.max(one.atMs, other.atMs),
     triedMs: latest(one.triedMs, other.triedMs),
     accounts: new Set([...one.accounts, ...other.accounts]),
@@ -411,12 +429,12 @@ function mergeDeliveries(one: DeliveryRow, other: DeliveryRow): DeliveryRow {
 /** Members of a frozen message know of its attempts once it is settled. */
 async function countAttempts({ ledgers }: OpenStore, row: DeliveryRow): Promise<DeliveryRow> {
   if (row.state !== 'pending' || !row.key.startsWith('b')) return row
-  const messageId = row.key.slice(1)
-  const all = await Promise.all(ledgers.map((one) => readMessageAttempts(one, messageId)))
+  const sent = await readMessageAttempts(ledgers, row.key.slice(1))
+  const last = sent?.history.at(-1)
   return {
     ...row,
-    attempts: Math.max(row.attempts, ...all.map(({ attempts }) => attempts)),
-    triedMs: latest(row.triedMs, ...all.map(({ triedMs }) => triedMs)),
+    ...(sent && { attempts: sent.attempts }),
+    ...(last && { triedMs: last.atMs, last }),
   }
 }
 
@@ -473,12 +491,14 @@ function deliveriesListing(labels: DestinationLabels): Listing<DeliveryRow> {
         },
       },
     ],
-    below: ({ key, accounts, state, last }) => [
+    below: ({ key, uid, events, accounts, state, last }) => [
       `${key}, account ${[...accounts].toSorted().join(', ')}`,
+      ...(state === 'pending' ? [`${sanitize(uid, 600)}${formatOthers(events - 1)}`] : []),
       ...(last && state !== 'delivered' ? [formatAttempt(last)] : []),
     ],
     json: (row) => ({
       id: row.key,
+      uid: row.uid,
       accounts: [...row.accounts].toSorted(),
       sink: row.sink,
       destination: labels.get(row.destination) ?? null,
@@ -495,6 +515,10 @@ function deliveriesListing(labels: DestinationLabels): Listing<DeliveryRow> {
   }
 }
 
+function formatOthers(count: number): string {
+  return count === 0 ? '' : ` and ${pluralize(count, 'other')}`
+}
+
 /** In JSON, `next` is what to give to `--until` for what comes after. */
 function printRows<Row extends DatedRow>(
   context: Context,
@@ -504,8 +528,8 @@ function printRows<Row extends DatedRow>(
 ): void {
   const printer = createPrinter(context, options.output, listing, options)
   printer.add(rows)
-  const lastMs = rows.at(-1)?.atMs ?? Infinity
-  const next = hasMore && lastMs !== Infinity ? formatIsoTime(lastMs) : null
+  const lastMs = rows.at(-1)?.atMs ?? pendingMs
+  const next = hasMore && lastMs <= pendingMs / 2 ? formatIsoTime(lastMs) : null
   printer.end(next)
   if (!hasMore) return
   const earlier = next === null ? '' : `, or what is older: --until ${next}`

@@ -6,7 +6,6 @@ import { errorMessage } from '../../lib/errors.ts'
 import { readSchema, StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
 import { createHttpTransport } from '../../sinks/http.ts'
-import { datedAheadMs, parseFeed } from '../../store/feed-state.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import type { AccountConfig } from '../../upstream/config.ts'
 import { type Diagnosis, diagnoseKey } from '../../upstream/diagnose-key.ts'
@@ -21,6 +20,7 @@ import {
   makeCheck,
   proxyRemedy,
   splitRemedy,
+  type Subject,
   toClause,
 } from './doctor-finding.ts'
 import { checkLedger } from './doctor-ledger.ts'
@@ -29,7 +29,7 @@ import { checkServices, toldTwiceFindings } from './doctor-service.ts'
 
 const redisTimeoutMs = 10_000
 const reachTimeoutMs = 10_000
-/** A token, its test and the words of the filters, each in a slot of its own. */
+/** A token and its test, or one kind of question with the key, each request in a slot of its own. */
 const accountTimeoutMs = 30_000
 
 interface AccountChecks {
@@ -149,7 +149,10 @@ interface AccountParts {
   client: UpstreamClient
 }
 
-async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<DoctorFinding[]> {
+export async function checkAccount(
+  parts: AccountParts,
+  stop: AbortSignal,
+): Promise<DoctorFinding[]> {
   const { client } = parts
   const subject = about('key', client.account.name)
   const limits = { timeoutMs: accountTimeoutMs, stop }
@@ -166,14 +169,17 @@ async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<Doc
       ...besides(client, diagnosis),
       rateFinding(client),
       await quotaFinding(parts),
-      ...(await dateFindings(parts)),
-      ...(await filterFindings(parts, signal)),
     ]
   })
   if (!isUsable) return found
-  const twice = about('told twice', client.account.name)
-  const work = (signal: AbortSignal) => toldTwiceFindings(client, parts.config.feeds, signal)
-  return [...found, ...(await makeCheck(twice, { ...limits, ifLate: 'warning' }, work))]
+  // late by the rate limit rather than the network, which gave the key's answer just now
+  const [late, feeds] = [{ ...limits, ifLate: 'warning' } as const, parts.config.feeds]
+  const say = (check: string): Subject => about(check, client.account.name)
+  const words = await makeCheck(say('filters'), late, (signal) => filterFindings(parts, signal))
+  const twice = await makeCheck(say('told twice'), late, (signal) =>
+    toldTwiceFindings(client, feeds, signal),
+  )
+  return [...found, ...words, ...twice]
 }
 
 /** What the answer says beside the key: the tenant, and the time. */
@@ -222,24 +228,6 @@ async function quotaFinding({ store, client }: AccountParts): Promise<DoctorFind
   const detail = `${quota.remaining} searches left at ${formatUtcTime(quota.atMs)}`
   const remedy = 'wait for the next month, or ask the service for more'
   return quota.remaining > 0 ? subject.good(detail) : subject.bad('problem', detail, remedy)
-}
-
-/** A finding for each feed with events that are dated ahead of now, by the service's clock. */
-async function dateFindings({ config, store, client }: AccountParts): Promise<DoctorFinding[]> {
-  const { name: account } = client.account
-  const nowMs = systemClock.now() + (client.clockSkewMs() ?? 0)
-  const feeds = config.feeds.filter((feed) => feed.account === account)
-  const found = feeds.map(async ({ name }) => {
-    const fields = await store.redis.hgetall(store.keys.account(account, 'feed', name))
-    const state = parseFeed(fields, nowMs)
-    const untilMs = state && datedAheadMs(state)
-    if (untilMs === undefined) return []
-    const detail = `shows events that are dated ahead of now, up to ${formatUtcTime(untilMs)}`
-    const remedy =
-      'what is dated now comes no later by it; "feeds list" states how soon these come: tell the service that a date is wrong'
-    return [about('dates', name).bad('warning', detail, remedy)]
-  })
-  return (await Promise.all(found)).flat()
 }
 
 async function filterFindings(

@@ -3,19 +3,23 @@ import { readAuditNotes } from '../../audit/audit-schedule.ts'
 import { readLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
 import type { Config } from '../../config/config.ts'
 import { reservedSearches } from '../../feed-types/feed-type.ts'
+import { readsAll } from '../../feeds/scan.ts'
 import { formatTrouble } from '../../lib/trouble.ts'
 import { createKeys } from '../../redis/keys.ts'
 import type { Redis } from '../../redis/connection.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import { findLead, hasReplicas } from '../../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting, sumPending } from '../../store/accounts.ts'
+import { datedAheadMs, type FeedState } from '../../store/feed-state.ts'
 import { type ItemState, scanPendingRecords } from '../../store/records.ts'
+import { readCanary } from '../../self-alerts/canary.ts'
+import { type TroubleKind, troubleTexts } from '../../self-alerts/troubles.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
 import { type FeedReport, reportFeeds } from '../feeds/feed-report.ts'
 import { formatRename } from '../../daemon/accounts.ts'
-import { reportAccounts } from '../ledger/accounts.ts'
+import { type AccountReport, reportAccounts } from '../ledger/accounts.ts'
 import type { OpenStore } from '../open/open-store.ts'
-import { reportSinks, type SinkReport } from '../sinks/sinks-list.ts'
+import { reportSinks, settleRemedy, type SinkReport } from '../sinks/sinks-list.ts'
 import { formatDuration, formatUtcTime, pluralize } from '../terminal.ts'
 import { about, type DoctorFinding, makeCheck, type Subject } from './doctor-finding.ts'
 
@@ -27,7 +31,10 @@ interface LedgerParts {
   nowMs: number
   /** Whether some replica has run within the last minute. */
   isRunning: boolean
+  accounts: AccountReport[]
 }
+
+const toDo = (kind: TroubleKind, name: string): string => troubleTexts({ kind, name }).toDo(name)
 
 /** Says what is not well of one kind of thing; empty: all is. Changes nothing and asks nobody else. */
 type Probe = (parts: LedgerParts) => Promise<DoctorFinding[]>
@@ -56,7 +63,9 @@ export async function checkLedger(
     const store = { redis, keys, ledgers }
     const [nowMs, isRunning] = [await redisNow(store), await hasReplicas(redis, keys)]
     const found: DoctorFinding[] = []
-    for (const probe of probes) found.push(...(await probe({ config, store, nowMs, isRunning })))
+    const accounts = await reportAccounts(store, config)
+    const parts = { config, store, nowMs, isRunning, accounts }
+    for (const probe of probes) found.push(...(await probe(parts)))
     return found.length > 0 ? found : [subject.good(describeWell(config))]
   })
 }
@@ -76,47 +85,75 @@ async function probeDaemon({ store, isRunning }: LedgerParts): Promise<DoctorFin
   return [about('daemon', store.keys.shared()).bad('problem', detail, 'start it: tocsin run')]
 }
 
-async function probeAccounts({ config, store, nowMs }: LedgerParts): Promise<DoctorFinding[]> {
-  const reports = await reportAccounts(store, config)
-  return reports.flatMap(({ entry, isConfigured, holdings, trouble, renames }) => {
+async function probeAccounts({ accounts, nowMs }: LedgerParts): Promise<DoctorFinding[]> {
+  return accounts.flatMap(({ entry, isConfigured, holdings, trouble, renames }) => {
     const subject = about('account', entry.name)
     const found = renames.map((rename) => {
       const { said, remedy } = formatRename(rename)
       return subject.bad('warning', said, remedy)
     })
     if (trouble) {
-      const remedy = 'give it a valid key, then: tocsin token test'
-      found.push(subject.bad('problem', `its key: ${formatTrouble(trouble, nowMs)}`, remedy))
+      const detail = `its key: ${formatTrouble(trouble, nowMs)}`
+      found.push(subject.bad('problem', detail, toDo('account-refused', entry.name)))
     }
     if (isConfigured) return found
     const { pendingTotal = 0, deadLetters = 0 } = holdings ?? {}
     if (pendingTotal + deadLetters === 0) return found
     const left = `${pluralize(pendingTotal, 'item')} and ${pluralize(deadLetters, 'dead letter')}`
-    const remedy = `bring it back under its name, or: tocsin accounts discard ${entry.name}`
-    return [...found, subject.bad('problem', `not configured any more, and holds ${left}`, remedy)]
+    const detail = `not configured any more, and holds ${left}`
+    return [...found, subject.bad('problem', detail, toDo('account-left', entry.name))]
   })
 }
 
 async function probeFeeds(parts: LedgerParts): Promise<DoctorFinding[]> {
   const found: DoctorFinding[] = []
+  const refused = new Set(
+    parts.accounts.flatMap(({ entry, trouble }) => (trouble ? [entry.name] : [])),
+  )
   for (const report of await reportFeeds(parts.store, parts.config)) {
     const { feed, state, quarantined } = report
     if (state === undefined) continue // no daemon has had it yet
     const subject = about('feed', feed.name)
-    found.push(
-      ...judgeReading(report, subject, parts),
-      ...(await judgeQuota(report, subject, parts)),
-    )
-    if (state.rescanTrouble) {
-      const detail = `its rescans: ${formatTrouble(state.rescanTrouble, parts.nowMs)}`
-      found.push(subject.bad('warning', detail, 'what comes late is not found meanwhile'))
+    if (!refused.has(feed.account)) {
+      const reading = judgeReading(report, subject, parts)
+      const quota = await judgeQuota(report, subject, parts)
+      const isReading = reading.length + quota.length === 0 && parts.isRunning
+      found.push(...reading, ...quota, ...judgeRescans({ ...report, state, isReading }, subject))
     }
     if (quarantined > 0) {
       const detail = `${pluralize(quarantined, 'item')} in the quarantine, which nobody was told of`
-      found.push(subject.bad('problem', detail, `tocsin quarantine list --feed ${feed.name}`))
+      found.push(subject.bad('problem', detail, toDo('items-quarantined', feed.name)))
     }
+    const untilMs = datedAheadMs(state)
+    if (untilMs === undefined) continue
+    const detail = `shows events that are dated ahead of now, up to ${formatUtcTime(untilMs)}`
+    const remedy = '"feeds list" states how soon these come: tell the service that a date is wrong'
+    found.push(about('dates', feed.name).bad('warning', detail, remedy))
   }
   return found
+}
+
+/** So long may the first rescan of all take, ms; as long as the alert waits. */
+const firstRescanMs = 48 * 3_600_000
+
+/** Whether its rescans fail, or do not end. `isReading`: nothing keeps them waiting. */
+function judgeRescans(
+  report: FeedReport & { state: FeedState; isReading: boolean },
+  subject: Subject,
+): DoctorFinding[] {
+  const { feed, state, bounds, isReading } = report
+  const { nowMs, rescanTrouble, sweep, rescans } = state
+  const remedy = 'what comes late is not found meanwhile'
+  if (rescanTrouble)
+    return [subject.bad('warning', `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`, remedy)]
+  if (!bounds || !isReading || readsAll(feed, state)) return []
+  const { lastCompletedMs } = sweep
+  const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
+  if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return []
+  const ended =
+    lastCompletedMs === undefined ? 'none' : `the last one ${formatUtcTime(lastCompletedMs)}`
+  const detail = `its rescans of sweep.back do not end: ${ended}, due every ${formatDuration(bounds.everyMs)}`
+  return [subject.bad('warning', detail, `${remedy}: shorten sweep.back, or lengthen sweep.every`)]
 }
 
 /** Whether its tail gets on; the worst reason alone. */
@@ -129,7 +166,7 @@ function judgeReading(
   if (unreadable) {
     const { unread, shown, problem } = unreadable
     const detail = `${unread} of ${shown} items of its last page cannot be read: ${problem}`
-    return [subject.bad('problem', detail, `tocsin quarantine list --feed ${feed.name}`)]
+    return [subject.bad('problem', detail, toDo('feed-unreadable', feed.name))]
   }
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}`
@@ -138,7 +175,7 @@ function judgeReading(
   const why = trouble && formatTrouble(trouble, nowMs)
   if (refused) {
     const detail = [`stopped: ${refused.reason}`, ...(why === undefined ? [] : [why])].join('; ')
-    return [subject.bad('problem', detail, "give the key's user access, or use another type")]
+    return [subject.bad('problem', detail, toDo('feed-refused', feed.name))]
   }
   const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
   if (!isLate && why === undefined) return []
@@ -162,20 +199,21 @@ async function judgeQuota(
   const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
   if (quota === undefined || quota.remaining > reserve) return []
   const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`
-  return [subject.bad('problem', detail, 'wait for the next month, or lower quota_reserve')]
+  return [subject.bad('problem', detail, toDo('quota-reserve', feed.name))]
 }
 
 async function probeSinks(parts: LedgerParts): Promise<DoctorFinding[]> {
   const reports = await reportSinks(parts.store, parts.config)
   const longWaits = await readLongWaits(parts, reports)
+  const canaries = await readCanary(parts.store, parts.config.canary?.sinks ?? [])
   return reports.flatMap((report) => {
     const { name, type, pending, deadLetters } = report
     const subject = about('delivery', name)
     const found: DoctorFinding[] = []
     const waiting = sumPending({ pending })
     if (type === undefined && waiting > 0) {
-      const remedy = `tocsin sinks move ${name} --to <sink>, or tocsin sinks discard ${name}`
-      found.push(subject.bad('problem', `not configured any more, ${countItems(waiting)}`, remedy))
+      const detail = `not configured any more, ${countItems(waiting)}`
+      found.push(subject.bad('problem', detail, settleRemedy(name)))
     }
     const waits = longWaits.get(name)
     if (type !== undefined) found.push(...judgeSending({ ...report, ...waits }, subject, parts))
@@ -190,10 +228,25 @@ async function probeSinks(parts: LedgerParts): Promise<DoctorFinding[]> {
     }
     if (deadLetters > 0) {
       const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
-      found.push(subject.bad('problem', detail, `tocsin dead-letters list --sink ${name}`))
+      found.push(subject.bad('problem', detail, toDo('dead-letters', name)))
     }
-    return found
+    return found.length > 0 ? found : judgeCanary(name, canaries[name], parts)
   })
+}
+
+/** Whether test events arrive; as the alert judges. */
+function judgeCanary(
+  name: string,
+  lastMs: number | undefined,
+  { config: { canary }, nowMs, isRunning }: LedgerParts,
+): DoctorFinding[] {
+  if (!isRunning || !canary?.sinks.includes(name)) return []
+  if (lastMs !== undefined && nowMs - lastMs <= 3 * canary.everyMs) return []
+  const last =
+    lastMs === undefined ? 'none has arrived yet' : `the last one ${formatUtcTime(lastMs)}`
+  const detail = `its canary is late: ${last}, due every ${formatDuration(canary.everyMs)}`
+  const status = lastMs === undefined ? 'warning' : 'problem' // it may have been configured just now
+  return [about('delivery', name).bad(status, detail, testIt(name))]
 }
 
 /** How late work or a digest may be before it is said, ms; as long as the alerts wait. */
@@ -204,6 +257,8 @@ const failuresOfTrouble = 3
 
 const nextTests = 'the next message is the test'
 const testIt = (name: string): string => `tocsin sinks test ${name}`
+const listPending = (name: string): string =>
+  `tocsin deliveries list --sink ${name} --state pending`
 
 /** What takes others meanwhile may keep some waiting so long, ms; as long as the alert waits. */
 const longWaitMs = 3_600_000
@@ -241,7 +296,7 @@ async function readLongWaits(
 type WaitingSink = SinkReport & LongWaits
 
 function judgeSending(
-  { name, circuit, pending, diverted, fallback, firstDueMs, digest, ...long }: WaitingSink,
+  { name, circuit, pending, diverted, relief, firstDueMs, digest, ...long }: WaitingSink,
   subject: Subject,
   { nowMs, isRunning }: LedgerParts,
 ): DoctorFinding[] {
@@ -249,24 +304,23 @@ function judgeSending(
   const waiting = sumPending({ pending: moving })
   const wait = countItems(waiting + group + gathered)
   const sent = diverted > 0 ? `, ${pluralize(diverted, 'item')} went to a fallback so far` : ''
-  const stood = `${wait}${sent}${fallback === undefined ? ', and it has no fallback' : ''}`
+  const stood = `${wait}${sent}${relief === undefined ? '' : `; ${relief}`}`
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`
-    return [subject.bad('problem', detail, `tocsin sinks resume ${name}`)]
+    return [subject.bad('problem', detail, toDo('sink-paused', name))]
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   if (disabled) {
     const gone = `gone since ${formatUtcTime(disabled.sinceMs)}: ${disabled.reason}; ${stood}`
-    const remedy = `correct its address; if it is right: tocsin sinks resume ${name}`
-    return [subject.bad('problem', gone, remedy)]
+    return [subject.bad('problem', gone, toDo('sink-disabled', name))]
   }
   const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
   const about = [why, never, stood].filter((part) => part !== undefined).join('; ')
   if (state === 'half_open' && waiting === 0) {
     return [subject.bad('warning', `circuit half_open, ${nextTests}; ${about}`, testIt(name))]
   }
-  const remedy = `${testIt(name)}; once it is mended: tocsin sinks resume ${name}`
+  const remedy = toDo('circuit-open', name)
   if (state !== 'closed') return [subject.bad('problem', `circuit ${state}; ${about}`, remedy)]
   const isFailing = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
   if (isRunning && isOver(firstDueMs, nowMs)) {
@@ -274,18 +328,17 @@ function judgeSending(
   }
   if (isRunning && isOver(digest?.nextDueMs, nowMs)) {
     const detail = `its digest has been due since ${formatUtcTime(digest?.nextDueMs ?? 0)}`
-    return [subject.bad('problem', detail, 'look at the log of every replica')]
+    return [subject.bad('problem', detail, toDo('digest-overdue', name))]
   }
   const { criticals = 0, tried = 0 } = isRunning ? long : {}
-  const listThem = `tocsin deliveries list --sink ${name} --state pending`
   if (criticals > 0) {
     const owed = `${pluralize(criticals, 'critical event')} not told ${forLong}`
-    return [subject.bad('problem', `${owed}; ${about}`, listThem)]
+    return [subject.bad('problem', `${owed}; ${about}`, listPending(name))]
   }
   if (why !== undefined && isFailing && waiting > 0) return [subject.bad('problem', about, remedy)]
   if (tried > 0) {
     const late = `${pluralize(tried, 'item')} on the way ${forLong}`
-    return [subject.bad('warning', `${late}; ${about}`, listThem)]
+    return [subject.bad('warning', `${late}; ${about}`, listPending(name))]
   }
   return why === undefined ? [] : [subject.bad('warning', about, remedy)]
 }
@@ -317,7 +370,8 @@ async function probeAccounting({ store }: LedgerParts): Promise<DoctorFinding[]>
   const { redis, keys, ledgers } = store
   const found: DoctorFinding[] = []
   const add = (account: string, detail: string): void => {
-    found.push(about('accounting', account).bad('problem', detail, 'tocsin audit --ledger'))
+    const remedy = toDo('unaccounted', account)
+    found.push(about('accounting', account).bad('problem', detail, remedy))
   }
   for (const ledger of ledgers) {
     const { feeds, sinks } = await readAccounting(ledger)

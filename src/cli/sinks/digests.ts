@@ -15,6 +15,7 @@ import {
 } from '../context.ts'
 import { type OpenEngine, requireDigestSink, withEngine } from '../open/open-engine.ts'
 import { CommandError, pluralize, findNamed, sanitize } from '../terminal.ts'
+import { describeBlock } from './sinks-list.ts'
 
 export function digestsCommand(context: Context): Command {
   const preview = addCommonOptions(new Command('preview'))
@@ -45,7 +46,9 @@ async function sendDigests(context: Context, name: string, options: CommonOption
       const messages = await endWindowNow(engine.flushContext, sink, id)
       sent.push({ destination: label, outcome: toOutcome(sink, messages) })
     }
-    return { digests: sent, blocked: await describeBlock(engine, name) }
+    const { destinations } = engine.sinks.get(name) ?? {}
+    const reading = await engine.circuit.read(name, await redisNow(engine.store), destinations)
+    return { digests: sent, blocked: describeBlock(reading) }
   })
   print(context, options, {
     json: { sink: name, digests, blocked: blocked ?? null },
@@ -59,18 +62,6 @@ async function sendDigests(context: Context, name: string, options: CommonOption
 function toOutcome({ digest }: DigestSink, messages: number | undefined): SentDigest['outcome'] {
   if (messages === 0 && !digest.sendsEmpty) return 'nothing_to_tell'
   return messages === 0 || messages === undefined ? 'being_made' : 'queued'
-}
-
-/** Why nothing can be sent to the sink now; undefined when it can. */
-async function describeBlock(
-  { circuit, sinks, store }: OpenEngine,
-  sinkName: string,
-): Promise<string | undefined> {
-  const { destinations } = sinks.get(sinkName) ?? {}
-  const { state, paused } = await circuit.read(sinkName, await redisNow(store), destinations)
-  if (paused) return `is paused (${sanitize(paused.reason)})`
-  if (state === 'disabled') return 'is disabled: its address is no more'
-  return state === 'open' ? 'has its circuit open' : undefined
 }
 
 const outcomeWords: Record<SentDigest['outcome'], string> = {

@@ -2,8 +2,10 @@ import type { Config } from '../../config/config.ts'
 import { groupingSinks } from '../../daemon/grouping.ts'
 import { createAddressHasher } from '../../daemon/sinks.ts'
 import { type Circuit, type CircuitReading, createCircuit } from '../../delivery/circuit.ts'
+import { describeFallback } from '../../delivery/fallback.ts'
 import { type DigestState, readDigestState } from '../../grouping/flusher.ts'
 import { redisNow } from '../../redis/scripts.ts'
+import { troubleTexts } from '../../self-alerts/troubles.ts'
 import type { Destination } from '../../sinks/sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import { readAccounting } from '../../store/accounts.ts'
@@ -66,8 +68,7 @@ function sinkJson(report: SinkReport): Record<string, unknown> {
 }
 
 function sinkLines(context: Context, report: SinkReport, nowMs: number): string[] {
-  const { name, type, fallback, circuit, deadLetters, digest } = report
-  const isShut = circuit.state !== 'closed' && !circuit.paused
+  const { name, type, relief, circuit, deadLetters, digest } = report
   const time = (ms: number | undefined): string => (ms === undefined ? 'never' : formatUtcTime(ms))
   const head = `${context.terminal.paint('bold', sanitize(name))} (${type ?? 'no longer configured'})`
   const waiting = `  ${formatPending(report.pending)}; ${pluralize(deadLetters, 'dead letter')}`
@@ -80,7 +81,7 @@ function sinkLines(context: Context, report: SinkReport, nowMs: number): string[
     ),
     ...circuitRemedy(name, circuit),
     waiting,
-    ...(isShut && fallback !== undefined ? [`  what comes goes to its fallback ${fallback}`] : []),
+    ...(relief === undefined ? [] : [`  ${sanitize(relief)}`]),
     `  last success ${time(circuit.lastSuccessMs)}`,
     ...(digest
       ? [
@@ -105,10 +106,19 @@ function formatCircuit({ terminal }: Context, circuit: CircuitReading): string {
   return terminal.paint('red', `circuit open until ${formatUtcTime(untilMs ?? 0)}`)
 }
 
+/** Why nothing can be sent to the sink now; undefined when it can. */
+export function describeBlock({
+  state,
+  paused,
+}: Pick<CircuitReading, 'state' | 'paused'>): string | undefined {
+  if (paused) return `is paused (${sanitize(paused.reason)})`
+  if (state === 'disabled') return 'is disabled: its address is no more'
+  return state === 'open' ? 'has its circuit open' : undefined
+}
+
 function circuitRemedy(name: string, { disabled, state }: CircuitReading): string[] {
+  if (disabled) return [`  ${troubleTexts({ kind: 'sink-disabled', name }).toDo(sanitize(name))}`]
   const resume = `"tocsin sinks resume ${sanitize(name)}"`
-  if (disabled)
-    return [`  nothing is sent until its address is another one, or ${resume} has it tried again`]
   return state === 'open' ? [`  then one message tries; ${resume} has it tried at once`] : []
 }
 
@@ -126,14 +136,15 @@ const stateNames: Record<string, string> = {
   batch: 'in frozen messages',
 }
 
+/** What to do with the items of a sink that left the configuration. */
+export function settleRemedy(name: string): string {
+  return `tocsin sinks move ${name} --to <sink>, or tocsin sinks discard ${name}`
+}
+
 function remedyLines({ name, pending, deadLetters }: SinkReport): string[] {
   const isWaiting = Object.keys(pending).length > 0
   return [
-    ...(isWaiting
-      ? [
-          `  settle them with "tocsin sinks move ${sanitize(name)} --to <sink>" or "tocsin sinks discard ${sanitize(name)}"`,
-        ]
-      : []),
+    ...(isWaiting ? [`  settle them: ${settleRemedy(sanitize(name))}`] : []),
     ...(deadLetters > 0
       ? [`  close its letters with "tocsin dead-letters discard --sink ${sanitize(name)} --all"`]
       : []),
@@ -147,6 +158,8 @@ export interface SinkReport {
   /** undefined: the sink left the configuration. */
   type: SinkConfig['type'] | undefined
   fallback: string | undefined
+  /** Who gets what waits for it, in words; undefined: it takes messages. */
+  relief: string | undefined
   circuit: CircuitReading
   /** Of several recipients those that take nothing. */
   recipients: { label: string; circuit: CircuitReading }[]
@@ -172,15 +185,20 @@ export async function reportSinks(store: OpenStore, config: Config): Promise<Sin
     new Map([...destinationsOf].map(([name, own]) => [name, { destinations: own }])),
   )
   const configured = new Map(config.sinks.map((sink) => [sink.name, sink]))
+  const circuits = new Map<string, CircuitReading>()
+  for (const name of await listSinkNames(store, config))
+    circuits.set(name, await circuit.read(name, nowMs, destinationsOf.get(name)))
   const reports: SinkReport[] = []
-  for (const name of await listSinkNames(store, config)) {
+  for (const [name, reading] of circuits) {
     const sink = grouping.get(name)
     const own = destinationsOf.get(name) ?? []
+    const settings = configured.get(name)
     reports.push({
       name,
-      type: configured.get(name)?.type,
-      fallback: configured.get(name)?.fallback,
-      circuit: await circuit.read(name, nowMs, own),
+      type: settings?.type,
+      fallback: settings?.fallback,
+      relief: settings && describeFallback(settings, circuits, nowMs),
+      circuit: reading,
       recipients: await readRecipients(circuit, own, nowMs),
       ...(counts.get(name) ?? { pending: {}, diverted: 0 }),
       deadLetters: await countAllDeadLetters(store, name),

@@ -17,7 +17,7 @@
 --          message is tried again, ms from now ('': never); whether the message may be to blame:
 --          '' (no other would fare better), first (it may; its first try), again (it may, and has
 --          failed before); whether it is a destination's: '' or 1. That of a destination is forgotten
---          after a week without a report, in case it was removed
+--          after a week without a report, in case it was removed; how many messages more it goes on as
 -- Returns  'opened <until ms>', 'open' (it was open before), 'closed', 'disabled', or ''
 -- @include lib/circuit.lua
 -- @include lib/trouble.lua
@@ -32,7 +32,7 @@ if ARGV[10] ~= '' and not (mark or state[5]) then
 end
 
 local function close()
-  redis.call('HDEL', KEYS[1], 'until', 'untried_at', 'openings', 'faults', 'messages', 'opened_at')
+  redis.call('HDEL', KEYS[1], 'until', 'untried_at', 'openings', 'faults', 'messages', 'parts', 'opened_at')
 end
 
 local is_probe = ARGV[5] ~= '' and redis.call('GET', KEYS[2]) == ARGV[5]
@@ -82,6 +82,9 @@ end
 
 if ARGV[9] == 'first' then
   redis.call('HINCRBY', KEYS[1], 'messages', 1)
+end
+if tonumber(ARGV[11] or '0') > 0 then
+  redis.call('HINCRBY', KEYS[1], 'parts', ARGV[11])
 end
 local faults = redis.call('HINCRBY', KEYS[1], 'faults', 1)
 if state[1] and not (is_probe and now >= math.min(believable(state[1]), believable(state[4] or state[1]))) then

@@ -51,9 +51,12 @@ local function rank_of(ref)
   return holder and holder.rk or default_rank
 end
 
--- Puts back in its place what others left that did not know its destination.
+-- Puts back in its place what others left that did not know its destination. Of more than it looks
+-- at, the time chooses where: what this caller leaves, too, hides nothing from all of its calls.
 local function take_up()
-  for _, ref in ipairs(redis.call('ZRANGEBYSCORE', ready, last, beyond, 'LIMIT', 0, looked)) do
+  local count = redis.call('ZCOUNT', ready, last, beyond)
+  local from = known and count > looked and now % count or 0
+  for _, ref in ipairs(redis.call('ZRANGEBYSCORE', ready, last, beyond, 'LIMIT', from, looked)) do
     local holder = holder_of(ref)
     if not (known and holder) or known[holder.d] then
       redis.call('ZADD', ready, ready_score(rank_of(ref), tonumber(redis.call('ZSCORE', due, ref) or now)), ref)
@@ -76,18 +79,7 @@ end
 -- added. Returns whether it reached the end.
 local function promote(field)
   local ms, ref = string.match(redis.call('HGET', readied, field) or '0', '^(%d+) ?(.*)$')
-  ms = string.format('%.0f', math.min(tonumber(ms), now))
-  local start, behind = redis.call('ZCOUNT', due, '-inf', '(' .. ms), redis.call('ZCOUNT', due, '-inf', ms)
-  -- refs of one millisecond are sorted by name; the stored one may have left, so search for its
-  -- place
-  while start < behind do
-    local middle = math.floor((start + behind) / 2)
-    if ref ~= '' and redis.call('ZRANGE', due, middle, middle)[1] > ref then
-      behind = middle
-    else
-      start = middle + 1
-    end
-  end
+  local start = count_up_to(due, string.format('%.0f ', math.min(tonumber(ms), now)) .. ref)
   local found = redis.call('ZRANGE', due, start, start + looked - 1, 'WITHSCORES')
   local last
   for i = 1, #found, 2 do

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Moves single items for people into groups, so that they go out in one message. A canary stays
--- single.
+-- single, and so does what left a refused message: it may be to blame, and would be for its company.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: members [ref], places {destination: group}
 -- Returns  how many were moved
@@ -15,7 +15,7 @@ for _, ref in ipairs(ask.members) do
   local record = load_record(rid)
   local item = record and record.i[n + 1]
   local group = item and ask.places[item.d]
-  if group and single[item.st] and not item.y and record.ty ~= 'canary' then
+  if group and single[item.st] and not item.y and not item.alone and record.ty ~= 'canary' then
     open_group(group)
     item.y = group.id
     item.ug = group.urgent or nil

@@ -3,8 +3,8 @@
 -- attempts and lost answers of the message. From the first call on nobody sends the message.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: ref, stale (an attempt that began so many ms ago has died), max, bw? (batch wait
---          in ms), places {destination: group} (for items of people), facts? ({n, h, rr, x} of the
---          attempts, if another account holds the message)
+--          in ms), places {destination: group} (for items of people; without one they stay single),
+--          facts? ({n, h, rr, x} of the attempts, if another account holds the message)
 -- Returns  JSON {status: open (a batch, all is done) | going (a summary) | none (no such message is
 --          stored here) | busy (it is being sent) | answered (its outcome is known)}; going and
 --          none also have left (members that remain here), facts and about?
@@ -49,6 +49,7 @@ local function free(ref)
   end
   local group = ask.places[item.d]
   item.b = nil
+  item.alone = not group or nil
   item.n = math.max(item.n, facts.n)
   item.h = facts.h or item.h
   item.x = facts.x

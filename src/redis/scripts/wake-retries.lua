@@ -1,17 +1,21 @@
 #!lua flags=allow-oom
 -- Makes due now what waits because its sink or destination failed, tried or not. Retries that the
--- sink itself put off or refused keep their time.
+-- sink itself put off or refused keep their time. Given destinations, what of theirs is being sent,
+-- or due within half a minute, counts as made due.
 -- KEYS[1]  the account's base
--- ARGV     sink, how many at most, of which destination (left out: of all)
--- Returns  their refs, the earliest due first
+-- ARGV     sink, how many at most, where the last call ended ('': begin), of which destinations
+--          (none: of all)
+-- Returns  {where it ended ('': nothing is behind), their refs, the earliest due first}
 -- @include lib/ledger.lua
 
 local keeps_its_time = { rate_limited = true, rejected = true }
+local wanted = {}
+for i = 4, #ARGV do
+  wanted[ARGV[i]] = true
+end
 
 local function waits_for_its_sink(holder, ref)
-  if not holder or (ARGV[3] and holder.d ~= ARGV[3]) then
-    return false
-  elseif holder.st == 'queued' and holder.d and not holder.un then
+  if holder.st == 'queued' and holder.d and not holder.un then
     return redis.call('HEXISTS', key('claims'), ref) == 0 -- put off untried
   end
   local past = holder.st == 'retrying' and holder.h
@@ -19,38 +23,44 @@ local function waits_for_its_sink(holder, ref)
   return last and not keeps_its_time[last.r]
 end
 
-local function wake_one(ref)
-  local place, rank = split_ref(ref), nil
+local function wake_one(ref, at)
+  local place, record, holder = split_ref(ref), nil, { d = ARGV[1] } -- what a sink collects
   if place[1] == 'i' then
-    local record = load_record(place[2])
-    local item = record and record.i[tonumber(place[3]) + 1]
-    if not waits_for_its_sink(item, ref) then
-      return false
-    end
-    item.at = now
-    rank = item.rk
-    save_record(place[2], record)
-  else
+    record = load_record(place[2])
+    holder = record and record.i[tonumber(place[3]) + 1]
+  elseif place[1] == 'b' then
     local text = redis.call('GET', key('batch', place[2]))
-    local batch = text and cjson.decode(text)
-    if not waits_for_its_sink(batch, ref) then
-      return false
-    end
-    rank = batch.rk
+    holder = text and cjson.decode(text)
   end
-  wake(ref, now, rank)
+  if not holder or (next(wanted) and not wanted[holder.d]) then
+    return false
+  elseif next(wanted) and at <= now + 30000 then
+    return holder.st ~= 'held'
+  elseif not waits_for_its_sink(holder, ref) then
+    return false
+  end
+  if record then
+    holder.at = now
+    save_record(place[2], record)
+  end
+  wake(ref, now, holder.rk)
   return true
 end
 
-local woken, passed, page = {}, 0, 500
-repeat
-  local found = redis.call('ZRANGEBYSCORE', key('due', ARGV[1]), '(' .. now, '+inf', 'LIMIT', passed, page)
-  for _, ref in ipairs(found) do
-    if #woken < tonumber(ARGV[2]) and wake_one(ref) then
-      woken[#woken + 1] = ref
-    else
-      passed = passed + 1
-    end
+local due, most, place, looked = key('due', ARGV[1]), tonumber(ARGV[2]), ARGV[3], 500
+if place == '' then
+  place = next(wanted) and '0' or string.format('%.0f', now)
+end
+local from = count_up_to(due, place)
+local found = redis.call('ZRANGE', due, from, from + looked - 1, 'WITHSCORES')
+local woken, last = {}, nil
+for i = 1, #found, 2 do
+  last = string.format('%.0f ', found[i + 1]) .. found[i]
+  if wake_one(found[i], tonumber(found[i + 1])) then
+    woken[#woken + 1] = found[i]
   end
-until #found < page or #woken >= tonumber(ARGV[2]) or passed >= 10 * page
-return woken
+  if #woken >= most then
+    break
+  end
+end
+return { #found < 2 * looked and #woken < most and '' or last, unpack(woken) }

@@ -124,11 +124,7 @@ function singleRoutes(parts: MonitoringParts): MonitoringRoute[] {
   }
 
   function create(request: TenantRequest): unknown {
-    const { groupId, writing } = readWriting(
-      request,
-      { id: assets.nextId(), attributes: [] },
-      parts,
-    )
+    const { groupId, writing } = readWriting(request, assets.nextId(), parts)
     const place = {
       tenantId: request.tenantId,
       groupId: groupId ?? chooseGroup(undefined, request.tenantId, parts),
@@ -138,7 +134,7 @@ function singleRoutes(parts: MonitoringParts): MonitoringRoute[] {
 
   function update(request: TenantRequest): unknown {
     const now = requireIdentifier(request)
-    const { groupId, writing } = readWriting(request, now, parts)
+    const { groupId, writing } = readWriting(request, now.id, parts)
     const { is_disabled: isDisabled } = request.body as { is_disabled?: boolean | null }
     const change = { ...writing, groupId, isDisabled: isDisabled ?? now.isDisabled }
     return show(assets.change(now.id, change))
@@ -167,7 +163,7 @@ function singleRoutes(parts: MonitoringParts): MonitoringRoute[] {
 
 function readWriting(
   { body, tenantId }: TenantRequest,
-  known: Pick<SandboxAsset, 'id' | 'attributes'>,
+  id: number,
   parts: MonitoringParts,
 ): { groupId: number | null; writing: Omit<AssetWriting, 'isDisabled'> } {
   const given = parseWith(writtenIdentifier, body, { version: 'v4', part: 'body' })
@@ -179,7 +175,7 @@ function readWriting(
     experimentalSearchTypes: given.emerging_categories,
     risks: given.severities.map((word) => eventSeverities.indexOf(word) + 1),
     others: {},
-    ...toContent({ type, data }, known),
+    ...toContent({ type, data }, { id, attributes: [] }), // an identity is written by its attributes alone
   }
   const groupId = given.group_id ? chooseGroup(given.group_id, tenantId, parts) : null
   return { groupId, writing }
@@ -259,10 +255,7 @@ function toIdentifierItem(asset: SandboxAsset, eventCount: number): unknown {
     id: asset.id,
     name: asset.name,
     tenant_id: asset.tenantId,
-    data: {
-      type: asset.type,
-      ...(asset.type === 'identity' ? { attributes: asset.attributes } : asset.data),
-    },
+    data: { type: asset.type, ...asset.data },
     categories: asset.searchTypes,
     emerging_categories: asset.experimentalSearchTypes,
     severities: asset.risks.map((risk) => eventSeverities[risk - 1]),

@@ -2,6 +2,7 @@
  * One connection to a mail server, from the greeting to the last mail. Every reply has its limit of
  * time; what fails is a SinkError that says whose fault it was.
  */
+import { Socket } from 'node:net'
 import os from 'node:os'
 import { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
@@ -34,6 +35,9 @@ export const smtpLimits = {
   /** How long a connection is kept for the next mail. */
   idleMs: 10_000,
 }
+
+/** nodemailer's limits would end first: one of them covers all from the name of the host to TLS. */
+const unlimitedMs = 3_600_000
 
 export interface SmtpLogin {
   user: string
@@ -76,10 +80,11 @@ export class SmtpSession {
     this.#options = options
     this.#connection = new SMTPConnection({
       ...options.connection,
-      connectionTimeout: smtpLimits.setUpMs,
-      greetingTimeout: smtpLimits.setUpMs,
+      socket: new Socket(), // nodemailer's would give each address a share of `connectionTimeout`
+      connectionTimeout: unlimitedMs,
+      greetingTimeout: unlimitedMs,
       dnsTimeout: smtpLimits.setUpMs,
-      socketTimeout: smtpLimits.answerMs,
+      socketTimeout: unlimitedMs,
       socketCloseTimeout: 1000,
       maxResponseSize: 64 * 1024,
       transactionLog: true,

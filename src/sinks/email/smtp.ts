@@ -6,6 +6,7 @@
 import type { SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import { type Clock, withTimeout } from '../../lib/clock.ts'
 import { openTunnel, OutboundError, readTlsSettings, type TlsSettings } from '../../lib/outbound.ts'
+import { isLoopback } from '../../lib/web-address.ts'
 import { type SendOptions, SinkError } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 import { type AccessTokens, createAccessTokens } from './oauth.ts'
@@ -146,18 +147,18 @@ async function dial(
   const end = { hostname: host, port, timeoutMs: smtpLimits.setUpMs }
   const connection = await openTunnel(config, end).catch(throwAsSinkError)
   // behind a proxy, a name of this machine is one of the proxy's
-  const isLoopback = isLoopbackHost(host) && connection === undefined
+  const isOwn = isLoopback(host) && connection === undefined
   return {
     ...(connection && { connection }),
     host,
     port,
     secure: isImplicitTls,
-    requireTLS: config.tls === 'required' && !isImplicitTls && !isLoopback,
+    requireTLS: config.tls === 'required' && !isImplicitTls && !isOwn,
     ignoreTLS: config.tls === 'off',
     tls: {
       ...readTls(config),
       // A relay on this machine may even be used in clear, so an unknown certificate is acceptable.
-      ...(isLoopback && !isImplicitTls && { rejectUnauthorized: false }),
+      ...(isOwn && !isImplicitTls && { rejectUnauthorized: false }),
     },
   }
 }
@@ -172,7 +173,7 @@ function readTls(config: EmailConfig): TlsSettings {
 
 function throwAsSinkError(error: unknown): never {
   if (!(error instanceof OutboundError)) throw error
-  throw new SinkError(error.isMisconfigured ? 'misconfigured' : 'unavailable', error.message)
+  throw new SinkError(error.reason, error.message)
 }
 
 /** The mail server and login, parsed from the operator's URL. */
@@ -232,9 +233,4 @@ function decode(config: EmailConfig, text: string): string {
 
 function misconfiguredError(config: EmailConfig, what: string): SinkError {
   return new SinkError('misconfigured', `sink ${config.name}: ${what}`)
-}
-
-/** Whether mail to this host never leaves the machine. */
-function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

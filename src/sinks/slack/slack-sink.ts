@@ -13,15 +13,14 @@ import {
   type HttpAnswer,
   type HttpTransport,
   isSuccess,
-  readTarget,
+  readChatUrl,
 } from '../http.ts'
-import { knownAddressProblem } from '../known-addresses.ts'
 import {
   type Delivery,
   type Receipt,
   type SendOptions,
   type Sink,
-  SinkError,
+  type SinkError,
   type SinkReason,
 } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
@@ -46,7 +45,7 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   })
 
   async function post(message: SlackMessage, options: SendOptions): Promise<SinkError | string> {
-    const answer = await postToSlack(transport, readSlackUrl(config), message, options)
+    const answer = await postToSlack(transport, readChatUrl('slack', config), message, options)
     const { status, body } = answer
     const denial = isSuccess(status) ? findDenial(body) : undefined
     const word = denial?.word ?? readAnswerWord(body)
@@ -79,21 +78,13 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send,
-    reach: async (signal) => transport.reach(readSlackUrl(config), signal),
+    reach: async (signal) => transport.reach(readChatUrl('slack', config), signal),
     preview(delivery) {
       const { inBlocks, plainText } = previewSlack(delivery, renderEvent)
       return { text: plainText.text ?? '', body: inBlocks }
     },
     close: () => transport.close(),
   }
-}
-
-/** A file may hold another address than the one that was checked when the configuration loaded. */
-function readSlackUrl(config: SlackConfig): URL {
-  const url = readTarget(config)
-  const problem = knownAddressProblem('slack', url.href)
-  if (problem === undefined) return url
-  throw new SinkError('misconfigured', `url is ${problem.problem}; ${problem.remedy}`)
 }
 
 /**

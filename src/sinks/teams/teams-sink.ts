@@ -11,15 +11,13 @@ import {
   errorFromAnswer,
   findDenial,
   isSuccess,
-  readTarget,
+  readChatUrl,
 } from '../http.ts'
-import { knownAddressProblem } from '../known-addresses.ts'
 import {
   type Delivery,
   type Receipt,
   type SendOptions,
   type Sink,
-  SinkError,
   type SinkReason,
 } from '../sink.ts'
 import { createEventRenderer } from '../templates.ts'
@@ -46,13 +44,14 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const body = JSON.stringify(renderTeams(delivery, renderEvent))
-    const answer = await transport.post(readWorkflowUrl(config), { headers, body }, options)
+    const answer = await transport.post(readChatUrl('teams', config), { headers, body }, options)
     const { status } = answer
     logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
     const denial = isSuccess(status) ? (findDenial(answer.body) ?? findRelayed(answer.body)) : null
     if (denial === undefined) return { answer: describeAcceptance(status) }
-    const word = readErrorCode(answer.body) || (denial?.word ?? '')
-    const reason = reasonsByCode[word] ?? denial?.reason ?? classifyWorkflowStatus(status)
+    const code = readErrorCode(answer.body)
+    const word = code || (denial?.word ?? '')
+    const reason = reasonsByCode[code] ?? denial?.reason ?? classifyWorkflowStatus(status)
     throw errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
   }
 
@@ -67,21 +66,13 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
     concurrency: 1,
     sendTimeoutMs: teamsSendTimeoutMs,
     send,
-    reach: async (signal) => transport.reach(readWorkflowUrl(config), signal),
+    reach: async (signal) => transport.reach(readChatUrl('teams', config), signal),
     preview(delivery) {
       const card = renderTeams(delivery, renderEvent)
       return { text: cardText(card), body: card, headers }
     },
     close: () => transport.close(),
   }
-}
-
-/** A file may hold another address than the one that was checked when the configuration loaded. */
-function readWorkflowUrl(config: TeamsConfig): URL {
-  const url = readTarget(config)
-  const known = knownAddressProblem('teams', url.href)
-  if (known === undefined) return url
-  throw new SinkError('misconfigured', `url is ${known.problem}; ${known.remedy}`)
 }
 
 function describeAcceptance(status: number): string {

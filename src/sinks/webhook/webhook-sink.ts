@@ -1,6 +1,6 @@
 /**
- * Signed webhooks for machines (Standard Webhooks 1.0.0). A send is one POST with one id; only 2xx
- * is success.
+ * Signed webhooks for machines (Standard Webhooks 1.0.0). A send is one POST with one id; only a
+ * 2xx that names no error is success.
  */
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
@@ -8,7 +8,7 @@ import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { listDestinations } from '../destinations.ts'
-import { createHttpTransport, errorFromAnswer, isSuccess, readTarget } from '../http.ts'
+import { createHttpTransport, errorFromAnswer, findDenial, isSuccess, readTarget } from '../http.ts'
 import {
   type Delivery,
   type Preview,
@@ -51,10 +51,9 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
     const answer = await transport.post(readTarget(config), { headers, body }, sendOptions)
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
-    if (!isSuccess(status)) {
-      throw errorFromAnswer(answer, { nowMs: clock.now(), advice: adviceFor(problem) })
-    }
-    return { answer: `HTTP ${status}` }
+    const denial = isSuccess(status) ? findDenial(answer.body) : {}
+    if (!denial) return { answer: `HTTP ${status}` }
+    throw errorFromAnswer(answer, { nowMs: clock.now(), ...denial, advice: adviceFor(problem) })
   }
 
   function signatureHeaders({ id }: Delivery, body: string): Record<string, string> {

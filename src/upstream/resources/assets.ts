@@ -38,8 +38,9 @@ export interface AssetOperations {
   /** `GET …{id}`, or `GET /firework/v2/assets/{id}`. Not every server has either. */
   getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
   /**
-   * Replaces the whole asset by `asset`; its group stays, at v4 also what is left out. `GET …{id}`
-   * and `PUT …{id}`, or `PUT /firework/v2/assets/{id}`, which alone takes unknown fields.
+   * Replaces the whole asset by `asset`; its group stays, and whether it is disabled, at v4 all that
+   * is left out. `GET …{id}` and `PUT …{id}`, or both of `/firework/v2/assets/{id}`, which alone
+   * takes unknown fields.
    */
   replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   /** `GET …{id}` and `PUT …{id}`, or `POST /firework/v2/assets/{id}/toggle`. */
@@ -53,11 +54,11 @@ export interface AssetOperations {
 export function createAssetOperations(parts: OptionalOperationParts): AssetOperations {
   const identifiers = createSingleIdentifiers(parts)
   const callNewest = createChoice(parts.capabilities)
-  const root = '/firework/v2/assets/'
-  const pathOf = (id: number): string => `${root}${pathPart(id)}`
+  const change = (request: Request, asked: CallOptions) => changeOlder(parts, request, asked)
 
-  async function change(request: Request, asked: CallOptions): Promise<WireAsset> {
-    return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
+  const changeIdentifier = async (...how: Parameters<typeof identifiers.change>) => {
+    const changed = await identifiers.change(...how)
+    return changed && toAsset(changed)
   }
 
   return {
@@ -72,33 +73,36 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
     getAsset: ({ id, ...asked }) =>
       callNewest(
         async () => toAsset(await identifiers.get(id, asked)),
-        async () =>
-          (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset,
+        () => getOlder(parts, id, asked),
       ),
     async replaceAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
       const secrets = secretTexts(body.data)
-      const older = () => change({ method: 'PUT', path: pathOf(id), body, secrets }, asked)
+      const older = async () => {
+        const kept =
+          typeof body['is_disabled'] === 'boolean' ? {} : await readDisabled(parts, id, asked)
+        const whole = { ...body, ...kept }
+        return change({ method: 'PUT', path: pathOf(id), body: whole, secrets }, asked)
+      }
       if (!identifierTypes.includes(body.type)) return older()
       const replace = (now: WrittenIdentifier) => {
         const { is_disabled } = body
         return toIdentifier(body, typeof is_disabled === 'boolean' ? { ...now, is_disabled } : now)
       }
-      return callNewest(async () => toAsset(await identifiers.change(id, replace, asked)), older)
+      return callNewest(() => changeIdentifier(id, replace, asked), older)
     },
     toggleAsset({ id, isDisabled: is_disabled, ...asked }) {
       const toggle = (now: WrittenIdentifier) => ({ ...now, is_disabled })
       const request = { path: `${pathOf(id)}/toggle`, body: { is_disabled } }
       return callNewest(
-        async () => toAsset(await identifiers.change(id, toggle, asked)),
+        () => changeIdentifier(id, toggle, asked),
         () => change({ method: 'POST', ...request }, asked),
       )
     },
-    deleteAsset: ({ id, ...asked }) =>
-      callNewest(
-        () => identifiers.remove(id, asked),
-        async () => void (await write(parts, { method: 'DELETE', path: pathOf(id) }, asked)),
-      ),
+    async deleteAsset({ id, ...asked }) {
+      const older = () => write(parts, { method: 'DELETE', path: pathOf(id) }, asked)
+      await callNewest<unknown>(() => identifiers.remove(id, asked), older)
+    },
     async groupAlerts({ groupId, ...asked }) {
       const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`
       return (await read(parts, wireAlertsAnswer, { method: 'GET', path }, asked)).alerts ?? []
@@ -106,28 +110,64 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
   }
 }
 
+const root = '/firework/v2/assets/'
+const pathOf = (id: number): string => `${root}${pathPart(id)}`
+
+async function changeOlder(
+  parts: OptionalOperationParts,
+  request: Request,
+  asked: CallOptions,
+): Promise<WireAsset> {
+  return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
+}
+
+async function getOlder(
+  parts: OptionalOperationParts,
+  id: number,
+  asked: CallOptions,
+): Promise<WireAsset> {
+  return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
+}
+
+/** v2 enables what does not say that it is disabled. A server that cannot be asked does so. */
+async function readDisabled(
+  parts: OptionalOperationParts,
+  id: number,
+  asked: CallOptions,
+): Promise<Partial<WireAsset>> {
+  try {
+    const { is_disabled } = await getOlder(parts, id, asked)
+    return is_disabled === true ? { is_disabled } : {}
+  } catch (error) {
+    if (error instanceof UpstreamError && [404, 405].includes(error.status ?? 0)) return {}
+    throw error
+  }
+}
+
 const capability = 'assets/v4'
 
 /**
- * Returns a function that calls the operation of v4, and that of v2 where v4 has answered 404 or 405.
+ * Returns a function that calls the operation of v4, and that of v2 where v4 has answered 404 or 405, or
+ * has done nothing (undefined).
  * Only where the request names nothing is a 404 about the path, and remembered as a 405 is.
  */
 function createChoice(capabilities: Capabilities) {
   return async function callNewest<Result>(
-    newer: () => Promise<Result>,
+    newer: () => Promise<Result | undefined>,
     older: () => Promise<Result>,
     isCreation = false,
   ): Promise<Result> {
     if ((await capabilities.read(capability))?.has === false) return older()
     try {
-      return await newer()
+      const done = await newer()
+      if (done !== undefined) return done
     } catch (error) {
       const { status } = error instanceof UpstreamError ? error : {}
       const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
       if (!isUnknown && (isCreation || status !== 404)) throw error
       if (isUnknown) await capabilities.note(capability, false, 'day')
-      return older()
     }
+    return older()
   }
 }
 

@@ -74,8 +74,9 @@ export async function write(
     asked.onSend?.()
     isSent = true
   }
+  const onRefused = (): void => void (isSent = false)
   try {
-    return await ask(parts, { ...request, onSend }, asked)
+    return await ask(parts, { ...request, onSend, onRefused }, asked)
   } catch (error) {
     const isOpen = isSent && error instanceof UpstreamError && mayHaveArrived(error)
     throw isOpen ? markMayBeDone(error) : error

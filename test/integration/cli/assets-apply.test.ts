@@ -118,7 +118,7 @@ test('at a service of today assets are written by v4 where it has their type, an
   expect(scene.writes()).toEqual([
     `PUT /firework/v4/identifiers/${brand}`,
     `PUT /firework/v4/identifiers/${brand}`,
-    `PUT /firework/v4/identifiers/${ann}`,
+    `PUT /firework/v2/assets/${ann}`,
   ])
   const stored = { isDisabled: true, risks: [5], groupId: 1042 }
   expect(scene.sandbox.monitoring.assets.get(brand!)).toMatchObject(stored)

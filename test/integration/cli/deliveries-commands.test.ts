@@ -1,5 +1,7 @@
 /** `deliveries resend`: what a sink accepted goes out again under its ids. */
 import { expect, test, vi } from 'vitest'
+import { createAddressHasher } from '../../../src/daemon/sinks.ts'
+import { createCircuit } from '../../../src/delivery/circuit.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readItems, readRecord } from '../../../src/store/records.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
@@ -96,6 +98,32 @@ test('with --diverted what the sink itself accepted is left alone', async () => 
   const args = ['deliveries', 'resend', '--sink=lake', '--since=1h', '--diverted', ...config]
   expect((await tocsin(...args, '--yes')).out).toContain('accepted nothing in that time')
   expect((await readAccounting(ledger)).sinks['lake']).toMatchObject({ replayed: 0 })
+})
+
+test('nothing is sent again to a sink that takes nothing, from which its fallback would get it again', async () => {
+  const scene = await aSocScene(tests, (text) => text.replace('siem: {', 'siem: { fallback: lake,'))
+  const { ledger, keys, config, parsed } = scene
+  await scene.show(['siem'], [{ uid: 'leak/x/1' }])
+  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
+  const [item] = await readItems(ledger, [`i:${ledger.fingerprints.recordId('leak/x/1')}:0:siem`])
+  await rerouteItem(ledger, item!, { to: 'lake', targets, staleMs: 0 })
+  const circuit = createCircuit(ledger.redis, keys, createAddressHasher(parsed))
+  const resend = () =>
+    tocsin('deliveries', 'resend', '--sink=siem', '--since=1h', '--diverted', '--yes', ...config)
+  for (const [word, why] of [
+    ['broken', 'has its circuit open'],
+    ['gone', 'is disabled: its address is no more'],
+  ] as const) {
+    await circuit.report('siem', word)
+    const { code, err } = await resend()
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `siem ${why}: what is sent again goes to its fallback lake again; tocsin sinks test siem; once it is mended: tocsin sinks resume siem\n`,
+    })
+  }
+  expect((await readAccounting(ledger)).sinks['siem']).toMatchObject({ replayed: 0 })
+  await circuit.pause('siem', undefined)
+  expect((await resend()).out).toContain('1 item queued')
 })
 
 test('one event alone is named as it stands in a message', async () => {

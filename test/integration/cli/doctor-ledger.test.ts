@@ -12,6 +12,8 @@ import { createAccountKey } from '../../../src/upstream/tokens.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { ledgerInTime } from '../../support/script-clock.ts'
+import { reportFeeds } from '../../../src/cli/feeds/feed-report.ts'
+import { noteCanary } from '../../../src/self-alerts/canary.ts'
 import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 
@@ -128,6 +130,45 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [/^warning feed brand: lag .*; failing since/, /^warning feed brand: its rescans: failing sin/],
   ],
   [
+    'rescans that do not end though none fails',
+    (scene) => tests.redis.hset(feedOf(scene), 'sweep_completed', Date.now() - 4 * hourMs),
+    [
+      /^warning feed brand: its rescans of sweep\.back do not end: the last one .*, due every 1 h -> /,
+    ],
+  ],
+  [
+    'nothing of a rescan that has been late for less than three of its intervals',
+    (scene) => tests.redis.hset(feedOf(scene), 'sweep_completed', Date.now() - 2 * hourMs),
+    [/^ok ledger/],
+  ],
+  [
+    'rescans of which none has ended within two days',
+    (scene) => tests.redis.hset(feedOf(scene), 'first_poll', Date.now() - 49 * hourMs),
+    [/^warning feed brand: its rescans of sweep\.back do not end: none, due every 1 h -> /],
+  ],
+  [
+    'a feed that shows events which are dated ahead of now',
+    (scene) =>
+      tests.redis.hset(feedOf(scene), { ahead: Date.UTC(2199, 0, 1), ahead_at: Date.now() }),
+    [
+      /^warning dates brand: shows events .* ahead of now, up to 2199-01-01 00:00:00 UTC -> "feeds list" states how soon/,
+    ],
+  ],
+  [
+    'nothing of a date ahead of now that has passed',
+    (scene) => tests.redis.hset(feedOf(scene), { ahead: Date.now() - 2_000, ahead_at: Date.now() }),
+    [/^ok ledger/],
+  ],
+  [
+    'nothing of one that came more than a day ago',
+    (scene) =>
+      tests.redis.hset(feedOf(scene), {
+        ahead: Date.UTC(2199, 0, 1),
+        ahead_at: Date.now() - 24 * hourMs - 2_000,
+      }),
+    [/^ok ledger/],
+  ],
+  [
     'a feed that is paused',
     ({ ledger }) => pauseFeed(ledger, 'brand', { reason: 'noise', sinceMs: Date.now() }),
     [/^problem feed brand: paused since .*: noise -> tocsin feeds resume brand$/],
@@ -148,8 +189,11 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [/^problem feed brand: 1 of 1 items .*: no uid/, /^problem feed brand: 1 item in the quar/],
   ],
   [
-    'an account whose key is refused',
-    async ({ parsed, keys }) => {
+    'an account whose key is refused, and nothing of its feeds, which follows from it',
+    async ({ parsed, keys, ledger }) => {
+      await tests.redis.hset(ledger.key('feed', 'brand'), 'caught_up', Date.now() - hourMs)
+      await noteFeedTrouble(ledger, 'brand', 'feed', failure)
+      await noteFeedTrouble(ledger, 'brand', 'sweep', failure)
       const { fingerprint } = createAccountKey(parsed.accounts[0]!)()
       const args = ['auth', 30_000, 900_000, 'refused (401)']
       await runScript(
@@ -180,13 +224,13 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await scene.circuit.report('soc', 'broken', sent)
     },
     [
-      /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far -> tocsin sinks test soc/,
+      /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far; its fallback siem takes what waits from .* on -> tocsin sinks test soc/,
     ],
   ],
   [
     'a sink that is gone and has no fallback',
     ({ circuit }) => circuit.report('lake', 'gone', { reason: 'gone', answer: '410' }),
-    [/^problem delivery lake: gone since .*: 410; 0 items wait, and it has no fallback/],
+    [/^problem delivery lake: gone since .*: 410; 0 items wait; it has no fallback/],
   ],
   [
     'a sink that is paused',
@@ -311,7 +355,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     },
     [
       /^problem audit brand: 2 events missing by the audit of .* -> tocsin audit --feed brand --repair$/,
-      /^problem accounting main: brand: 1 unaccounted for -> tocsin audit --ledger$/,
+      /^problem accounting main: brand: 1 unaccounted for -> tocsin audit --ledger; keep the log/,
       /^problem accounting soc: 3 discrepancies/,
     ],
   ],
@@ -323,3 +367,42 @@ test.each(troubles)('doctor says %s', async (_what, disturb, said) => {
   const findings = lines(await found(scene))
   expect(findings).toEqual(said.map((line) => expect.stringMatching(line)))
 })
+
+test('rescans that were switched off fail no more, for doctor and feeds list', async () => {
+  const scene = await aScene()
+  await noteFeedTrouble(scene.ledger, 'brand', 'sweep', failure)
+  const [on] = await reportFeeds(
+    { ...scene, redis: tests.redis, ledgers: [scene.ledger] },
+    scene.parsed,
+  )
+  expect(on?.state?.rescanTrouble).toMatchObject({ reason: 'timeout' })
+  const feeds = scene.parsed.feeds.map((feed) => ({ ...feed, sweep: undefined }))
+  const parsed = { ...scene.parsed, feeds }
+  expect(lines(await found({ ...scene, parsed }))).toEqual([expect.stringMatching(/^ok ledger/)])
+  const [off] = await reportFeeds({ ...scene, redis: tests.redis, ledgers: [scene.ledger] }, parsed)
+  expect(off?.state?.rescanTrouble).toBeUndefined()
+})
+
+test.each<[lastAgoMs: number | undefined, also: string | undefined, said: RegExp]>([
+  [
+    4 * hourMs,
+    undefined,
+    /^problem delivery lake: its canary is late: the last one .*, due every 1 h -> tocsin sinks test lake$/,
+  ],
+  [undefined, undefined, /^warning delivery lake: its canary is late: none has arrived yet, due/],
+  [2 * hourMs, undefined, /^ok ledger/],
+  [4 * hourMs, 'it moves', /^problem delivery lake: paused since/],
+])(
+  'doctor judges a canary whose last one arrived %s ms ago at a sink (paused: %s)',
+  async (lastAgoMs, paused, said) => {
+    const scene = await aScene()
+    const canary = { everyMs: hourMs, sinks: ['lake'] }
+    if (lastAgoMs !== undefined) {
+      const arrived = { sink: 'lake', atMs: Date.now() - lastAgoMs }
+      await noteCanary(tests.redis, scene.keys, arrived)
+    }
+    if (paused) await scene.circuit.pause('lake', { reason: paused, sinceMs: Date.now() })
+    const parsed = { ...scene.parsed, canary: { ...canary, ping: undefined } }
+    expect(lines(await found({ ...scene, parsed }))).toEqual([expect.stringMatching(said)])
+  },
+)

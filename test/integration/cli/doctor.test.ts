@@ -402,25 +402,3 @@ test('a mistake in the configuration is said as by check', async () => {
   expect([code, findings]).toEqual([2, []])
   expect(said).toContain('the configuration has')
 })
-
-test('names each feed that shows events which are dated ahead of now, until that has passed or is a day old', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox, tests.server.url)
-  const name = createKeys(`doctor${prefixes}`).account('main', 'feed', 'brand')
-  const untilMs = Date.UTC(2199, 0, 1)
-  await tests.redis.hset(name, { floor: 1, ahead: untilMs, ahead_at: Date.now() })
-  const { findings } = await doctor(text)
-  expect(findings.find(({ check }) => check === 'dates')).toEqual({
-    check: 'dates',
-    subject: 'brand',
-    status: 'warning',
-    detail: 'shows events that are dated ahead of now, up to 2199-01-01 00:00:00 UTC',
-    remedy:
-      'what is dated now comes no later by it; "feeds list" states how soon these come: tell the service that a date is wrong',
-  })
-  const dayMs = 86_400_000
-  await tests.redis.hset(name, 'ahead_at', Date.now() - dayMs - 2_000)
-  expect((await doctor(text)).findings.filter(({ check }) => check === 'dates')).toEqual([])
-  await tests.redis.hset(name, { ahead: Date.now() - 2_000, ahead_at: Date.now() })
-  expect((await doctor(text)).findings.filter(({ check }) => check === 'dates')).toEqual([])
-})

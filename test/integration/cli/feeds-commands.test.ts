@@ -157,15 +157,24 @@ test('feeds list names the feed whose events are dated ahead of now, until that 
   expect(listedFeed).toMatchObject({ dated_ahead_until: until, counts: { ahead: 1 } })
   expect(Date.parse(String(listedFeed!['newest_event']))).toBeLessThan(nowMs + 10_000)
 
-  const places = [{ cursor: 'c9' }]
+  const held = { cursor: 'c9' }
+  const end = [held]
+  const pass = [{ cursor: 'c5', limitMs: nowMs }]
+  const places = [...pass, ...end]
   const retry = { waitMs: 60_000, atMs: nowMs + 3_600_000 }
-  const soon = 'a new one behind the last is read within two polls, '
-  for (const [walk, how] of [
+  const soon = 'new ones behind the last are read within two polls, a page at a time; '
+  const again = 'a page of them failed, and all are read again from the first '
+  const cases: [Partial<Scan>, string][] = [
+    [{ beyond: { places: pass } }, 'the last of them is not reached; all are being read for the'],
     [{ beyond: { places } }, `${soon}all are being read for the first time`],
+    [{ beyond: { places: pass }, held }, `${soon}all are being read for the first time`],
     [{ beyond: { places, passMs: 780_000 } }, `${soon}one between them within about 13 min`],
-    [{ beyond: { places, retry } }, 'a page of them failed: they are read on at '],
+    [{ beyond: { places: end, passMs: 780_000, retry } }, `${soon}${again}at `],
+    [{ beyond: { places, retry: { ...retry, atMs: nowMs - 1 } } }, `${soon}${again}now`],
+    [{ beyond: { places: [], retry } }, `the last of them is not reached; ${again}at `],
     [{ ignoresDates: true }, 'pages do not follow dates, so none is held'],
-  ] as const) {
+  ]
+  for (const [walk, how] of cases) {
     await storeWalk(walk)
     expect((await tocsin('feeds', 'list', ...config)).out).toContain(said + how)
   }
@@ -177,7 +186,7 @@ test('feeds list names the feed whose events are dated ahead of now, until that 
   async function storeWalk(more: Partial<Scan>): Promise<void> {
     const name = ledger.key('feed', 'brand')
     const stored = JSON.parse((await ledger.redis.hget(name, 'walk'))!) as Scan
-    const { beyond: _places, ...walk } = stored
+    const { beyond: _places, held: _place, ...walk } = stored
     await ledger.redis.hset(name, 'walk', JSON.stringify({ ...walk, ...more }))
   }
 })

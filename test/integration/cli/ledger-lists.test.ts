@@ -168,29 +168,67 @@ test('deliveries list has each message once, with what it carried and what came 
   const { items } = await scene.list('deliveries list')
   const one = { sink: 'lake', events: 1, attempts: 1 }
   expect(items).toMatchObject([
-    { ...one, accounts: ['umbrella'], state: 'pending', reason: 'timeout', tried_at: anyTime },
+    { ...one, uid: 'a/b/5', state: 'pending', attempts: 0, tried_at: null },
+    { ...one, uid: 'a/b/6', state: 'pending', reason: 'timeout', tried_at: anyTime },
     { ...one, accounts: ['umbrella'], state: 'dead', reason: 'gone' },
     { id: batch, sink: 'siem', state: 'delivered', events: 2, attempts: 1, severity: 'high' },
     { ...one, accounts: ['main'], state: 'delivered', answer: 'HTTP 200', severity: 'critical' },
   ])
   const idsOf = async (options: string): Promise<unknown[]> =>
     (await scene.list(`deliveries list ${options}`)).items.map(({ id }) => id)
-  const [pending, dead, , first] = items.map(({ id }) => id)
+  const [queued, pending, dead, , first] = items.map(({ id }) => id)
   expect(await idsOf('--sink siem')).toEqual([batch])
-  expect(await idsOf('--state dead,pending')).toEqual([pending, dead])
-  expect(await idsOf('--account main')).toEqual([batch, first])
+  expect(await idsOf('--state dead,pending')).toEqual([queued, pending, dead])
+  expect(await idsOf('--account main')).toEqual([queued, batch, first])
   expect(await idsOf('--limit 1 --state delivered')).toEqual([batch])
-  expect(await idsOf(`--until ${String(items[2]!['tried_at'])}`)).toEqual([batch, first])
-  expect(await idsOf(`--since ${String(items[2]!['tried_at'])}`)).toEqual([pending, dead, batch])
+  const settledAt = String(items[3]!['tried_at'])
+  expect(await idsOf(`--until ${settledAt}`)).toEqual([batch, first])
+  expect(await idsOf(`--since ${settledAt}`)).toEqual([queued, pending, dead, batch])
 })
 
-test('of a frozen message that is to be tried again deliveries list knows how often and when it was', async () => {
+test('deliveries list has all that a sink owes, the longest waiting first, and names an event of each', async () => {
   const scene = await aScene()
+  const uids = ['a/b/9', 'a/b/1', 'a/b/5', 'a/b/3']
+  for (const uid of uids) await show(scene, uid)
   const result = { outcome: 'retry', inMs: 60_000, counts: true, reason: 'timeout' } as const
+  await attempt(scene.ledger, await refOf(scene.ledger, 'a/b/5'), result)
+  await pastThisMillisecond(tests.redis)
+  await scene.show(['siem'], [{ uid: 'a/b/7' }])
+  await pastThisMillisecond(tests.redis)
+  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
+  const group = { id: 'g', kind: 'group', waitMs: 60_000, isUrgent: false, about } as const
+  const inGroup = routed({ uid: 'a/b/8' }, ['soc'])
+  const items = inGroup.items.map((item) => ({ ...item, group }))
+  await takeIn(scene.ledger, [{ ...inGroup, items }])
+  const uidsIn = async (options: string) =>
+    (await scene.list(`deliveries list --state pending ${options}`)).items.map(({ uid }) => uid)
+  expect(await uidsIn('--limit 50')).toEqual([...uids, 'a/b/7', 'a/b/8'])
+  expect(await uidsIn('--limit 2')).toEqual(uids.slice(0, 2))
+  const { out } = await tocsin('deliveries', 'list', '--limit=1', ...scene.config)
+  expect(out).toMatch(/^ {4}e[0-9a-f]{32}, account main\n {4}a\/b\/9$/m)
+})
+
+test('of a frozen message that is to be tried again deliveries list and explain know each try', async () => {
+  const scene = await aScene()
+  const said = { reason: 'recipient_deferred', answer: '451 4.7.1 come back later' } as const
+  const result = { outcome: 'retry', inMs: 60_000, counts: true, ...said } as const
   const id = await aBatch(scene.ledger, ['a/b/2', 'a/b/3'], result)
-  expect((await scene.list('deliveries list')).items).toMatchObject([
-    { id, state: 'pending', events: 2, attempts: 1, tried_at: anyTime },
-  ])
+  await attempt(scene.ledger, `b:${id.slice(1)}:siem`, result)
+  const { items } = await scene.list('deliveries list')
+  const tried = { state: 'pending', events: 2, attempts: 2, tried_at: anyTime, ...said }
+  expect(items).toMatchObject([{ id, uid: expect.stringMatching(/^a\/b\/[23]$/), ...tried }])
+  const shown = await tocsin('deliveries', 'list', '--sink=siem', ...scene.config)
+  expect(shown.out).toMatch(
+    /^ {4}a\/b\/[23] and 1 other\n {4}attempt 2, .*451 4\.7\.1 come back later$/m,
+  )
+  for (const name of ['a/b/2', id]) {
+    const { out } = await tocsin('explain', name, ...scene.config)
+    expect(out).toMatch(/in a frozen message, next try \S+ \S+ UTC$/m)
+    for (const number of [1, 2])
+      expect(out).toMatch(
+        new RegExp(`^ +attempt ${number}, .*, to be tried again .*: 451 4\\.7`, 'm'),
+      )
+  }
 })
 
 test('deliveries list counts all events of a digest of two accounts, and show finds them', async () => {

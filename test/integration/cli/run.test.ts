@@ -4,7 +4,7 @@ import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startRedis } from '../../support/redis.ts'
-import { aFile, startTocsin } from './tocsin.ts'
+import { aFile, main, startNode, startTocsin } from './tocsin.ts'
 
 const tests = redisForTests()
 let sandbox: Sandbox | undefined
@@ -46,6 +46,27 @@ test('it waits for a Redis that is away, and ends within 10 s of SIGTERM all the
   const { code, out, err } = await ended
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(wordsOf(out)).toContain('stopped')
+})
+
+test('its last words come in their order, however busy the process is', async () => {
+  const work =
+    "import { pbkdf2 } from 'node:crypto'; const hash = () => pbkdf2('a', 'b', 4e5, 64, 'sha512', () => 0)"
+  const busy = `${work}; process.once('SIGTERM', () => { for (let i = 0; i < 8; i += 1) hash() })`
+  const preload = `--import=data:text/javascript,${encodeURIComponent(busy)}`
+  const { child, ended, says } = startNode([
+    preload,
+    main,
+    'run',
+    '--config',
+    aConfig(tests.server.url, 'busy'),
+  ])
+  await says('tocsin runs')
+  child.kill('SIGTERM')
+  const words = wordsOf((await ended).out)
+  expect(words.filter((word) => word === 'stopping' || word === 'stopped')).toEqual([
+    'stopping',
+    'stopped',
+  ])
 })
 
 test('a Redis that refuses the password ends it, as the mistake that it is', async () => {

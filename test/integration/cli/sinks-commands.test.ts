@@ -75,7 +75,7 @@ test('sinks list tells why nothing gets through, and which fallback takes what c
   expect(out).toMatch(
     /^soc \(slack\): circuit open until .* UTC\n {2}failing since .*, once, last: unauthorized, slack answered 403; next try \S+ UTC\n/,
   )
-  expect(out).toMatch(/^ {2}what comes goes to its fallback siem$/m)
+  expect(out).toMatch(/^ {2}its fallback siem takes what waits from \S+ \S+ UTC on$/m)
   const json = await tocsin('sinks', 'list', '--output=json', ...config)
   expect(JSON.parse(json.out)).toMatchObject([
     { sink: 'soc', fallback: 'siem', diverted: 0, trouble: { reason: 'unauthorized', count: 1 } },
@@ -84,6 +84,23 @@ test('sinks list tells why nothing gets through, and which fallback takes what c
     {},
     {},
   ])
+})
+
+test('sinks list says that the fallback gets what waits only while it does', async () => {
+  const { ledger, keys, config } = await aSocScene(tests, (text) =>
+    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
+  )
+  const circuit = createCircuit(ledger.redis, keys)
+  await circuit.report('soc', 'broken')
+  const name = keys.shared('circuit', 'soc')
+  await ledger.redis.hincrby(name, 'opened_at', -300_000)
+  const list = async () => (await tocsin('sinks', 'list', ...config)).out
+  expect(await list()).toMatch(/^ {2}its fallback siem takes what waits$/m)
+  await circuit.pause('siem', { reason: 'it moves', sinceMs: Date.now() })
+  expect(await list()).toMatch(/^ {2}its fallback siem takes nothing either$/m)
+  await circuit.pause('siem', undefined)
+  await circuit.pause('soc', undefined)
+  expect(await list()).toMatch(/^ {2}nothing goes to its fallback siem while one message tries$/m)
 })
 
 test('of several recipients the one that takes nothing is named, with its trouble', async () => {
@@ -116,7 +133,7 @@ test('a sink that is no longer configured is listed while something is left, wit
   await scene.attempt('gone', { outcome: 'delivered' })
   const { out } = await tocsin('sinks', 'list', ...scene.config)
   expect(out).toContain(
-    'old (no longer configured)\n  2 pending: 2 held; 0 dead letters\n  settle them with "tocsin sinks move old --to <sink>" or "tocsin sinks discard old"\n',
+    'old (no longer configured)\n  2 pending: 2 held; 0 dead letters\n  settle them: tocsin sinks move old --to <sink>, or tocsin sinks discard old\n',
   )
   expect(out).not.toContain('gone')
 })
@@ -159,7 +176,7 @@ test('a disabled sink is listed with what it answered, and tried again once it i
   await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
-    /^soc \(slack\): disabled since .* UTC: slack answered 404 no_service\n {2}nothing is sent until its address is another one, or "tocsin sinks resume soc" has it tried again$/m,
+    /^soc \(slack\): disabled since .* UTC: slack answered 404 no_service\n {2}correct the address of sinks\.soc in the configuration; if it is right: tocsin sinks resume soc$/m,
   )
   const json = await tocsin('sinks', 'list', '--output=json', ...config)
   expect(JSON.parse(json.out)[0]).toMatchObject({
@@ -318,4 +335,20 @@ test.each([
   const { code, err } = await tocsin('sinks', ...args, ...config)
   expect(err).toContain(said)
   expect(code).toBe(2)
+})
+
+test('a sink whose only recipient takes nothing is shown as open, and resumed with it', async () => {
+  const { keys, ledger, config } = await aSocScene(tests, (text) =>
+    text.replace(', bob@example.com]', ']'),
+  )
+  const circuit = createCircuit(ledger.redis, keys)
+  const ann = `oncall:${recipientHash('ann@example.com')}`
+  const sent = { reason: 'recipient_deferred', answer: '452 4.2.2 mailbox full' } as const
+  for (let count = 0; count < 5; count += 1) await circuit.report(ann, 'fault', sent)
+  const { out } = await tocsin('sinks', 'list', ...config)
+  expect(out).toMatch(
+    /^oncall \(email\): circuit open until .* UTC\n {2}failing since .*, 5 times, last: recipient_deferred, 452 4\.2\.2 mailbox full/m,
+  )
+  expect((await tocsin('sinks', 'resume', 'oncall', ...config)).code).toBe(0)
+  expect((await circuit.read(ann, Date.now())).state).toBe('half_open')
 })

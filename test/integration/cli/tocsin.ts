@@ -46,7 +46,11 @@ export interface RunningTocsin {
 }
 
 export function startTocsin(...args: string[]): RunningTocsin {
-  const child = spawn(process.execPath, [main, ...args], {
+  return startNode([main, ...args])
+}
+
+export function startNode(args: readonly string[]): RunningTocsin {
+  const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment,
   })

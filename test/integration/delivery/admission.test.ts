@@ -17,23 +17,27 @@ interface Rig {
   keys: Keys
   circuit: Circuit
   admission: Admission
+  /** Of a replica whose configuration has only the first recipient. */
+  older: Admission
 }
 
 function aRig(circuitOpenMs = 1): Rig {
   const keys = tests.keys()
   const circuit = createCircuit(tests.redis, keys, () => '', { ...defaultTimings, circuitOpenMs })
-  const sink = aRehearsedSink('mail', { type: 'email', destinations })
-  return {
-    keys,
-    circuit,
-    admission: new Admission(sink, { circuit, logger: silent, clock: systemClock }),
+  const admissionTo = (own: typeof destinations): Admission => {
+    const sink = aRehearsedSink('mail', { type: 'email', destinations: own })
+    return new Admission(sink, { circuit, logger: silent, clock: systemClock })
   }
+  const [admission, older] = [admissionTo(destinations), admissionTo(destinations.slice(0, 1))]
+  return { keys, circuit, admission, older }
 }
+
+const deferred = new SinkError('recipient_deferred', 'full', { scope: 'destination' })
 
 function aFailure(error: SinkError, failedAtMs?: number) {
   return {
     isProbe: true,
-    sinkResult: error,
+    sinkResult: error as SinkError | 'ok',
     outcome: { outcome: 'retry' as const, inMs: 5_000, counts: true, reason: error.reason },
     message: { destination: 'mail:a', failedAtMs },
   }
@@ -47,6 +51,33 @@ test('a sink that answers its probe with the fault of a recipient is back', asyn
   expect(await admission.ask(5)).toMatchObject({ isProbe: true })
   const error = new SinkError('recipient_deferred', 'full', { scope: 'destination' })
   expect(await admission.report(aFailure(error))).toBe('back')
+})
+
+test('a single recipient that is deferred keeps nobody waiting whom only a newer configuration has', async () => {
+  const { circuit, admission, older } = aRig(60_000)
+  for (let n = 0; n < 5; n += 1) await older.report({ ...aFailure(deferred), isProbe: false })
+  expect(await admission.ask(5)).toMatchObject({ count: 5 })
+  expect(Object.keys(admission.waits)).toEqual(['mail:a'])
+  expect(await circuit.read('mail', Date.now(), destinations)).toMatchObject({ state: 'closed' })
+})
+
+test('a sink whose only recipient is in trouble says so, from the first failure until it takes a message', async () => {
+  const { circuit, older } = aRig(60_000)
+  const read = () => circuit.read('mail', Date.now(), destinations.slice(0, 1))
+  const trouble = { reason: 'recipient_deferred', answer: 'full' }
+  for (let n = 0; n < 4; n += 1) await older.report({ ...aFailure(deferred), isProbe: false })
+  expect(await read()).toMatchObject({ state: 'closed', trouble })
+  expect((await read()).openedAtMs).toBeUndefined()
+  await older.report({ ...aFailure(deferred), isProbe: false })
+  expect(await read()).toMatchObject({ state: 'open', openedAtMs: expect.any(Number), trouble })
+  await circuit.pause('mail', undefined, destinations.slice(0, 1))
+  await pastThisMillisecond(tests.redis)
+  await older.ask(1)
+  const message = { destination: 'mail:a', failedAtMs: undefined, probesDestination: true }
+  expect(await older.takeProbes([{ message }])).toEqual([])
+  await older.report({ ...aFailure(deferred), sinkResult: 'ok', message, isProbe: false })
+  expect(await read()).toMatchObject({ state: 'closed', openedAtMs: undefined })
+  expect(await read()).not.toHaveProperty('trouble')
 })
 
 test('what a sink accepted before it opened does not clear a message that fails as its probe', async () => {
@@ -80,8 +111,8 @@ test('what was put off untried is due again once its recipient is back, and what
   const request = { sink: 'mail', max: 9, leastRank: 1, waits: { 'mail:a': 600_000 } }
   const holder = { owner: 'r1', leaseMs: 60_000 }
   expect((await claimDue(ledger, holder, request)).claims).toHaveLength(1)
-  expect(await makeRetriesDue(ledger, 'mail', 1, 'mail:b')).toEqual([]) // it is claimed
-  expect(await makeRetriesDue(ledger, 'mail', 1, 'mail:a')).toHaveLength(1)
+  expect(await makeRetriesDue(ledger, 'mail', 1, ['mail:b'])).toEqual([]) // it is claimed
+  expect(await makeRetriesDue(ledger, 'mail', 1, ['mail:a'])).toHaveLength(1)
   expect(await makeRetriesDue(ledger, 'mail', 9)).toHaveLength(1)
   expect((await claimDue(ledger, holder, { ...request, waits: {} })).claims).toHaveLength(2)
 })

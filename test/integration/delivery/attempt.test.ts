@@ -159,6 +159,17 @@ test('a send after a lost answer says that it may be a repeat, one after a refus
   expect(new Set(soc.received.map(({ id }) => id)).size).toBe(1)
 })
 
+test('a send after a 2xx that named an error says that it may be a repeat', async () => {
+  const soc = aRehearsedSink('soc')
+  const { ledger, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
+  const deny = (status: number) => () =>
+    Promise.reject(new SinkError('rejected', 'denied', { status }))
+  soc.next(deny(404), deny(202), 'ok')
+  for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
+  expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, false, true])
+})
+
 test('a possible duplicate is counted once it begins to be written, and once per send', async () => {
   const metrics = createMetrics()
   const begins = [1, 0, 2] // of each send; the second finds no connection

@@ -2,12 +2,13 @@
 import { expect, test } from 'vitest'
 import { claimDue, type ClaimRequest, type ClaimResult } from '../../../src/delivery/claims.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
+import { createRetryNow } from '../../../src/delivery/reroute.ts'
 import { SinkDrain } from '../../../src/delivery/sink-drain.ts'
 import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { drainOptions } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { pastThisMillisecond, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
@@ -174,3 +175,147 @@ test('a probe that finds nothing it may take looks again a second later, not at 
   }
   expect(probes).toHaveLength(1)
 })
+
+test('a half-open sink is tried with what may be sent here, not with what is left to another configuration', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  const due = ledger.key('due', 'soc')
+  await bring(ledger, { to: 'soc:new', count: 2 })
+  await claim(ledger, { known: ['soc:old'] }) // leaves them
+  const later = Date.now() + 1_800_000
+  for (const [to, name, atMs] of [
+    ['soc:new', 'b', later],
+    ['soc:old', 'c', later + 1_800_000],
+  ] as const) {
+    await bring(ledger, { to, count: 1, name })
+    await tests.redis.zadd(due, atMs, refOf(ledger, `${name}/of/0`))
+  }
+  const circuit = createCircuit(tests.redis, keys, () => '', {
+    ...defaultTimings,
+    circuitOpenMs: 1,
+  })
+  await circuit.report('soc', 'broken', { reason: 'unavailable' })
+  await pastThisMillisecond(tests.redis)
+  await pastThisMillisecond(tests.redis)
+  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [ledger] }
+  const wake = createRetryNow({ circuit, drains, clock: systemClock, logger: silent })
+  expect(await wake.ensureProbe('soc', [{ id: 'soc:old' }])).toBe(true)
+  const atOf = async (uid: string) => Number(await tests.redis.zscore(due, refOf(ledger, uid)))
+  expect(await atOf('c/of/0')).toBeLessThanOrEqual(Date.now())
+  expect(await atOf('b/of/0')).toBe(later)
+  // it is due now: no other is woken
+  expect(await wake.ensureProbe('soc', [{ id: 'soc:new' }])).toBe(true)
+  expect(await atOf('b/of/0')).toBe(later)
+})
+
+/** A half-open circuit of soc:a, what it is tried with, and how often the ledger was asked. */
+async function aHalfOpenRecipient() {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  const circuit = createCircuit(tests.redis, keys)
+  let aheadMs = 0
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs }
+  const halfOpen = async (): Promise<void> => {
+    const until = Date.now() - 1_000 - aheadMs
+    await tests.redis.hset(keys.shared('circuit', 'soc:a'), { until, opened_at: until - 30_000 })
+  }
+  await halfOpen()
+  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [ledger] }
+  const wake = createRetryNow({ circuit, drains, clock, logger: silent })
+  let asked = 0
+  around(ledger, (script, run) => {
+    asked += Number(script === 'wake-retries')
+    return run()
+  })
+  return {
+    ledger,
+    circuit,
+    halfOpen,
+    pass: (ms: number) => void (aheadMs += ms),
+    asked: () => asked,
+    ensure: () => wake.ensureProbe('soc', [{ id: 'soc:a' }], 'soc:a'),
+    retryAll: () => wake.retryAll('soc'),
+    atOf: async (uid: string) =>
+      Number(await tests.redis.zscore(ledger.key('due', 'soc'), refOf(ledger, uid))),
+  }
+}
+
+/** Put off untried, in the order of the events. */
+async function putOff(ledger: AccountLedger, name: string, count: number, atMs: number) {
+  const refs = Array.from({ length: count }, (_, n) => refOf(ledger, `${name}/of/${n}`))
+  await tests.redis.zadd(ledger.key('due', 'soc'), ...refs.flatMap((ref, n) => [atMs + n, ref]))
+  await tests.redis.zrem(ledger.key('ready', 'soc'), ...refs)
+}
+
+test('a half-open recipient is tried, however much is put off for others before it', async () => {
+  const { ledger, ensure, atOf } = await aHalfOpenRecipient()
+  const laterMs = Date.now() + 600_000
+  for (let n = 0; n < 11; n += 1) {
+    await bring(ledger, { to: 'soc:b', count: 460, name: `b${n}` })
+    await putOff(ledger, `b${n}`, 460, laterMs)
+  }
+  await bring(ledger, { to: 'soc:a', count: 2 })
+  await putOff(ledger, 'a', 2, laterMs + 600_000)
+  expect(await ensure()).toBe(true)
+  expect(await atOf('a/of/0')).toBeLessThanOrEqual(Date.now())
+  expect(await atOf('a/of/1')).toBeGreaterThan(laterMs)
+})
+
+test('all that failed is due once a circuit has closed, however much keeps its time before it', async () => {
+  const { ledger, retryAll, atOf } = await aHalfOpenRecipient()
+  const laterMs = Date.now() + 600_000
+  const others = Array.from({ length: 5_100 }, (_, n) => [laterMs, `i:gone${n}:0:soc`])
+  await tests.redis.zadd(ledger.key('due', 'soc'), ...others.flat())
+  await bring(ledger, { to: 'soc:a', count: 1 })
+  await putOff(ledger, 'a', 1, laterMs + 1)
+  await retryAll()
+  expect(await atOf('a/of/0')).toBeLessThanOrEqual(Date.now())
+})
+
+test('while the probe of a recipient hangs no other try is brought forward', async () => {
+  const { ledger, ensure, atOf } = await aHalfOpenRecipient()
+  await bring(ledger, { to: 'soc:a', count: 3 })
+  const laterMs = Date.now() + 600_000
+  await putOff(ledger, 'a', 3, laterMs)
+  for (let passes = 0; passes < 3; passes += 1) {
+    expect(await ensure()).toBe(true)
+    // as long as its lease is renewed
+    await claimDue(ledger, { owner: 'r1', leaseMs: 10_000 }, { sink: 'soc', max: 8, leastRank: 1 })
+  }
+  expect(await atOf('a/of/0')).toBeLessThan(laterMs)
+  expect(await atOf('a/of/1')).toBe(laterMs + 1)
+  expect(await atOf('a/of/2')).toBe(laterMs + 2)
+})
+
+test('what waits for a recipient is looked for once for each opening where nothing does', async () => {
+  const { ledger, ensure, asked, pass, halfOpen } = await aHalfOpenRecipient()
+  await bring(ledger, { to: 'soc:b', count: 3 })
+  for (let passes = 0; passes < 3; passes += 1) {
+    expect(await ensure()).toBe(false)
+    pass(5_000)
+  }
+  expect(asked()).toBe(1)
+  await halfOpen()
+  await ensure()
+  expect(asked()).toBe(2)
+  pass(900_000)
+  await ensure()
+  expect(asked()).toBe(3)
+})
+
+test('what an older configuration knows is found behind any number that it does not know', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, { to: 'soc:new', count: 401, severity: 'critical' })
+  await bring(ledger, { to: 'soc:old', count: 1, name: 'b' })
+  for (let left = 0; left < 402;) left = (await claim(ledger, { known: ['soc:other'] })).others
+  const known = { known: ['soc:old'] }
+  for (let n = 0, found = 0; found === 0; n += 1) {
+    found = (await claim(ledger, known)).claims.length
+    expect(n).toBeLessThan(200)
+    await pastThisMillisecond(tests.redis)
+  }
+})
+
+function refOf(ledger: AccountLedger, uid: string): string {
+  return `i:${ledger.fingerprints.recordId(uid)}:0:soc`
+}

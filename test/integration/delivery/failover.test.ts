@@ -7,6 +7,7 @@ import {
   replayDeadLetter,
   makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
 import { scanRecords } from '../../../src/store/records.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {
@@ -173,6 +174,99 @@ test('a fallback of which each recipient is in trouble gets nothing', async () =
   expect(rig.said).toMatchObject([{ sink: 'soc', fallback: 'oncall', items: 1 }])
 })
 
+test('while one recipient is down what is for it is gathered, and what is for others goes', async () => {
+  const places = ['oncall:a', 'oncall:b']
+  const rig = await aReliefRig(tests, { fallbacks: {}, destinations: { oncall: places } })
+  for (const uid of ['a/site/0', 'a/site/1']) await takeIn(rig.ledger, [routed({ uid }, places)])
+  await rig.down('oncall:a', 30_000)
+  await rig.relieve()
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])).toEqual({ queued: 4 })
+  await rig.down('oncall:a', 61_000)
+  await rig.relieve()
+  const { sinks } = await expectConservation(rig.ledger)
+  expect(waitingIn(sinks['oncall'])).toEqual({ group: 2, queued: 2 })
+  await takeIn(rig.ledger, [rig.event({ uid: 'a/site/2' }, { sinks: ['oncall:b'] })])
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+  await rig.up('oncall:a')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+  const received = rig.sinks.oncall.received.map(({ destination, members }) => [
+    destination.id,
+    members.length,
+  ])
+  expect(received).toEqual([
+    ['oncall:b', 1],
+    ['oncall:b', 1],
+    ['oncall:b', 1],
+    ['oncall:a', 2],
+  ])
+})
+
+test('a configuration diverts and gives up nothing for a recipient that only another one knows', async () => {
+  const places = ['oncall:a', 'oncall:b']
+  const options = { fallbacks: { oncall: 'lake' }, destinations: { oncall: places } }
+  const rig = await aReliefRig(tests, options)
+  const both = ['oncall:a', 'oncall:new']
+  const single = [routed({ uid: 'a/site/0' }, both)]
+  const gathered = [rig.event({ uid: 'a/site/1' }, { sinks: ['oncall:a'] })]
+  await takeIn(rig.ledger, [...single, ...gathered])
+  const newer = await aReliefRig(tests, {
+    ...options,
+    destinations: { oncall: ['oncall:new'] },
+    keys: rig.keys,
+    ledgers: [rig.ledger],
+  })
+  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/2' }, { sinks: ['oncall:new'] })])
+  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/3' }, { sinks: ['oncall:new'] })])
+  newer.clock.aheadMs = 11_000
+  await newer.seal() // a message of two
+  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/4' }, { sinks: ['oncall:new'] })])
+  for (const place of places) await rig.down(place, fallbackAfterMs + 1_000)
+  rig.clock.aheadMs = 320_000
+  await rig.relieve()
+  expect(rig.said).toMatchObject([{ sink: 'oncall', fallback: 'lake', items: 2 }])
+  const before = waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])
+  expect(before).toEqual({ queued: 1, group: 1, batch: 2 })
+  const strict = await aReliefRig(tests, {
+    ...options,
+    pendingMax: 1,
+    keys: rig.keys,
+    ledgers: [rig.ledger],
+  })
+  await strict.relieve()
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])).toEqual(before)
+})
+
+test('a group waits while a message is about to test the only recipient of its sink', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {}, destinations: { oncall: ['oncall:a'] } })
+  await takeIn(rig.ledger, [routed({ uid: 'a/site/0' }, ['oncall:a'])])
+  await rig.down('oncall:a', 61_000)
+  await rig.relieve()
+  await rig.up('oncall:a')
+  await takeIn(rig.ledger, [routed({ uid: 'a/site/1' }, ['oncall:a'])])
+  await rig.down('oncall:a', 1_000)
+  await halfOpen(rig, 'oncall:a')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(0)
+  await rig.up('oncall:a')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+})
+
+test('all that failed is tried once a circuit has closed, however much it is', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await takeIn(rig.ledger, events('lake', ...Array.from({ length: 1_001 }, () => 'high')))
+  const due = rig.ledger.key('due', 'lake')
+  const later = Date.now() + 3_600_000 // put off untried
+  for (const ref of await tests.redis.zrange(due, '0', '-1'))
+    await tests.redis.zadd(due, later, ref)
+  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [rig.ledger] }
+  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
+  await wake.retryAll('lake')
+  expect(await tests.redis.zcount(due, later, '+inf')).toBe(0)
+})
+
 test('what the sink itself refused, or put off, keeps its time', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   await takeIn(rig.ledger, events('lake', 'high', 'high', 'high'))
@@ -332,6 +426,20 @@ test('what goes to a fallback is named the worst first, and one of a type called
     [1, 2, 0].map(refOf),
   )
   expect(await rig.rerouter.rerouteItems(rig.ledger, [refOf(9)])).toEqual([refOf(9)])
+})
+
+test('what is to be gathered or diverted is found behind any number that stays, in a few passes', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: { siem: 'lake' } })
+  for (const sink of ['soc', 'siem']) {
+    const others = Array.from({ length: 10_300 }, (_none, n) => [1 + n, `i:gone${n}:0:${sink}`])
+    await tests.redis.zadd(rig.ledger.key('due', sink), ...others.flat())
+    await takeIn(rig.ledger, [routed({ uid: `to/${sink}/0` }, [sink])])
+    await rig.down(sink, fallbackAfterMs + 1_000)
+  }
+  for (let passes = 0; passes < 2; passes += 1) await rig.relieve()
+  const { sinks } = await readAccounting(rig.ledger)
+  expect(waitingIn(sinks['soc'])).toEqual({ group: 1 })
+  expect(sinks['siem']).toMatchObject({ diverted: 1 })
 })
 
 test('a pass over a list goes on behind what stays, however many pages of it there are', async () => {

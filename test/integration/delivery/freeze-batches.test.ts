@@ -96,14 +96,18 @@ test('a batch with an event that may have been told before says that it may be a
   })
 })
 
-test('a batch goes where its sink sent when it was frozen, whoever takes it over, and so do its halves', async () => {
+test('a batch goes where its sink sent when it was frozen, whoever takes it over, and so do its halves, which are no younger', async () => {
   const ledger = await collected(2)
   const refs = await tests.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
   const batch = (await sealBatch(ledger, { sink: 'siem', destination: 'siem:new' }, refs))!
   expect(await beginAttempt(ledger, batch, 't', 1_000)).toMatchObject({ destination: 'siem:new' })
+  const keyOf = (ref: string): string => ledger.key('batch', ref.split(':')[1] ?? '')
+  const stored = async (ref: string) => JSON.parse((await tests.redis.get(keyOf(ref))) ?? '{}')
+  await tests.redis.set(keyOf(batch), JSON.stringify({ ...(await stored(batch)), c: 1_000 }))
   const { halves } = await attemptOf(ledger, batch, { outcome: 'split', reason: 'invalid' })
   for (const half of halves!) {
     expect(await beginAttempt(ledger, half, 't', 1_000)).toMatchObject({ destination: 'siem:new' })
+    expect(await stored(half)).toMatchObject({ c: 1_000 })
   }
 })
 

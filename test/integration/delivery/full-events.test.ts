@@ -9,6 +9,7 @@ import type { Keys } from '../../../src/redis/keys.ts'
 import type { ItemChange } from '../../../src/store/pending-items.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
+import { stillClock } from '../../support/still-clock.ts'
 
 const tests = redisForTests()
 
@@ -89,31 +90,46 @@ test('a full event that is kept already is not asked for again, and what waits f
 test.each<[string, Partial<DetailJobsOptions>]>([
   ['that a newer configuration brought', { isForeign: () => true }],
   ['that it has not opened yet', { findLedger: () => undefined }],
-])('the full events of an account %s are left to others', async (_why, older) => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys, account: 'main' })
-  const asked: string[] = []
-  const jobsOf = (owner: string, given: Partial<DetailJobsOptions> = {}) =>
-    aDetailJobs(keys, {
-      findLedger: () => ledger,
-      fetchDetail: async () => (asked.push(owner), 'unavailable'),
-      ...given,
-    })
-  const [one, other] = [jobsOf('older', older), jobsOf('newer')]
-  one.start()
-  try {
-    const accepted = await takeIn(ledger, [routed({ uid: 'e/1' }, ['soc'], true)])
-    await one.add('main', accepted.status === 'committed' ? accepted.changes : [])
-    const job = `${keys.queuePrefix}:detail:main.${ledger.fingerprints.recordId('e/1')}`
-    const timesTaken = async (): Promise<number> => Number(await tests.redis.hget(job, 'ats'))
-    await until('the older one has had it', async () => (await timesTaken()) > 1, 10_000)
-    other.start()
-    await until('it was asked for', () => asked.length > 0, 20_000)
-  } finally {
-    await Promise.all([one.stop(3_000), other.stop(3_000)])
-  }
-  expect(asked).toEqual(['newer'])
-})
+])(
+  'the full events of an account %s are left to others, each after one look',
+  async (_why, older) => {
+    const keys = tests.keys()
+    const ledger = await tests.ledger({ keys, account: 'main' })
+    const asked: string[] = []
+    const jobsOf = (owner: string, given: Partial<DetailJobsOptions> = {}) =>
+      aDetailJobs(keys, {
+        findLedger: () => ledger,
+        fetchDetail: async () => (asked.push(owner), 'unavailable'),
+        ...given,
+      })
+    // its rest never ends
+    const [one, other] = [jobsOf('older', { ...older, clock: stillClock() }), jobsOf('newer')]
+    const uids = Array.from({ length: 20 }, (_, n) => `e/${n}`)
+    /** Ids of the jobs that were taken and given back. */
+    const givenBack = async (): Promise<(string | undefined)[]> => {
+      const notes = await tests.redis.xrange(`${keys.queuePrefix}:detail:events`, '-', '+')
+      const of = (fields: string[], name: string) => fields[fields.indexOf(name) + 1]
+      const back = notes.filter(([, fields]) => of(fields, 'prev') === 'active')
+      return back
+        .filter(([, fields]) => of(fields, 'event') === 'waiting')
+        .map(([, fields]) => of(fields, 'jobId'))
+    }
+    one.start()
+    try {
+      const wanted = uids.map((uid) => routed({ uid }, ['soc'], true))
+      const accepted = await takeIn(ledger, wanted)
+      await other.add('main', accepted.status === 'committed' ? accepted.changes : [])
+      await until('the older one has had one', async () => (await givenBack()).length > 0, 20_000)
+      other.start()
+      await until('all were asked for', () => asked.length === uids.length, 20_000)
+      const back = await givenBack()
+      expect(back).toHaveLength(new Set(back).size)
+    } finally {
+      await Promise.all([one.stop(3_000), other.stop(3_000)])
+    }
+    expect(new Set(asked)).toEqual(new Set(['newer']))
+  },
+)
 
 test('a process that has not started fetches none of the full events that others want', async () => {
   const keys = tests.keys()

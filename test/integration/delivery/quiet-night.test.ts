@@ -88,6 +88,12 @@ function item(blame: string, failed: Failing, count = 1): Row {
   }
 }
 
+/** What a mail server may take, and how many at once. */
+const asMail = { concurrency: 4, sendTimeoutMs: 900_000 }
+
+/** No groups are made for machines. */
+const oneByOne = { type: 'webhook' }
+
 const rows: Row[] = [
   recipient('a recipient that is deferred', {
     reason: 'recipient_deferred',
@@ -113,6 +119,20 @@ const rows: Row[] = [
     ),
     burst: (night) =>
       night.bring(numbered('burst', 1_000), ['mail:full'], { severity: 'critical' }),
+  },
+  recipient(
+    'a recipient whose mails are never answered at their end',
+    { reason: 'timeout', afterMs: 600_000 },
+    { ...asMail, ...oneByOne },
+  ),
+  recipient(
+    'a recipient at whom the server falls silent',
+    { reason: 'unavailable', scope: 'destination', afterMs: 30_000 },
+    { ...asMail, ...oneByOne },
+  ),
+  {
+    ...item('one mail that is never answered at its end', { reason: 'timeout', afterMs: 600_000 }),
+    sinks: [hook(failing(isPoison, { reason: 'timeout', afterMs: 600_000 }), asMail)],
   },
   item('one event, answered 500', { reason: 'unavailable', status: 500 }),
   item('one event, answered 404', { reason: 'rejected', status: 404 }),
@@ -216,17 +236,67 @@ test.each<[string, Failing, number]>([
   },
 )
 
-test('batches stay whole while the receiver refuses everything, and are told when it is back', async () => {
+test.each<[string, Failing, number, string[]]>([
+  ['500, alone', { reason: 'unavailable', status: 500 }, 6, []],
+  ['500, while others pass', { reason: 'unavailable', status: 500 }, 19, ['other']],
+  ['400', { reason: 'invalid', status: 400 }, 49, []],
+])(
+  'a group for people with one event that is answered by %s: the others are told soon',
+  async (_name, failed, count, others) => {
+    const sinks = [hook(failing(isPoison, failed), { type: 'slack' })]
+    const night = await aNight(tests, { sinks })
+    await night.bring(['poison/of/0', ...numbered('well', count)], ['hook'])
+    await night.time.pass(30_000)
+    await night.bring(others, ['hook'], { severity: 'critical' })
+    await night.time.pass(120_000)
+    expect(night.told).toHaveLength(count + others.length)
+    expect(distinct(night.told, { sick: false }).size).toBe(count + others.length)
+    await expectConservation(night.ledgers[0]!)
+  },
+)
+
+test('a group for people stays whole while the receiver refuses everything', async () => {
   let isBack = false
-  const answer = failing(() => !isBack, { reason: 'unavailable', status: 503 })
-  const night = await aNight(tests, { sinks: [hook(answer, inBatches)] })
-  const sent = (): number => new Set(night.told.map(({ atMs }) => atMs)).size
-  await night.bring(numbered('one', 400), ['hook'])
+  const sink = hook(
+    failing(() => !isBack, { reason: 'unavailable', status: 503 }),
+    { type: 'slack' },
+  )
+  const night = await aNight(tests, { sinks: [sink] })
+  await night.bring(numbered('one', 20), ['hook'])
   await night.time.pass(3_600_000)
   isBack = true
-  await night.time.pass(900_000)
-  expect(night.told).toHaveLength(400)
-  expect(sent()).toBeLessThanOrEqual(24) // of eight
+  await night.time.pass(2 * 3_600_000)
+  expect(new Set(night.told.map(({ atMs }) => atMs)).size).toBe(1)
+})
+
+test.each([
+  [1, 5],
+  [8, 1],
+])(
+  'batches (%i of them) stay whole in an outage of %i h, and are told when it is over',
+  async (batches, hours) => {
+    let isBack = false
+    let sent = 0
+    const refuse = failing(always, { reason: 'unavailable', status: 503 })!
+    const answer: NightSink['answer'] = (...given) => (isBack ? (sent += 1) : refuse(...given))
+    const night = await aNight(tests, { sinks: [hook(answer, inBatches)] })
+    await night.bring(numbered('one', batches * 50), ['hook'])
+    await night.time.pass(hours * 3_600_000)
+    isBack = true
+    await night.time.pass(900_000)
+    expect(night.told).toHaveLength(batches * 50)
+    expect(sent).toBeLessThanOrEqual(batches + 6)
+  },
+)
+
+test('eight batches of which each has a bad event in every ten, alone at night: the others are told', async () => {
+  const sinks = [hook(failing(isPoison, { reason: 'unavailable', status: 500 }), inBatches)]
+  const night = await aNight(tests, { sinks })
+  const uids = Array.from({ length: 400 }, (_, i) => `${i % 10 === 0 ? 'poison' : 'well'}/of/${i}`)
+  await night.bring(uids, ['hook'])
+  await night.time.pass(2 * 3_600_000)
+  expect(distinct(night.told, { sick: false }).size).toBe(360)
+  expect(distinct(night.tried, { sick: true }).size).toBe(40)
 })
 
 test('a recipient that takes nothing is tried now and then, and costs the others no place in the pace', async () => {
@@ -253,6 +323,23 @@ test('a recipient that takes nothing is tried now and then, and costs the others
   expect(night.told).toHaveLength(250)
 })
 
+test('what is for a recipient to whom no relay is granted goes to the fallback, and the others get theirs', async () => {
+  const denied = { reason: 'misconfigured', status: 554, scope: 'destination' } as const
+  const sinks = [mail(failing(toFull, denied), { type: 'webhook' }), hook(undefined)]
+  const night = await aNight(tests, { sinks, fallbacks: { mail: 'hook' } })
+  await burstToBoth(40)(night)
+  await night.bring(['a/b/1'], ['mail:full'])
+  // while a circuit is half open its items stay: at the latest they go after the next opening
+  await night.time.pass(2 * fallbackAfterMs + 60_000)
+  const toFallback = night.told.filter(({ sink }) => sink === 'hook').map(({ uid }) => uid)
+  expect(new Set(toFallback)).toEqual(new Set([...numbered('burst', 40), 'a/b/1']))
+  expect(toFallback).toHaveLength(41)
+  const others = night.told.filter(({ sink }) => sink === 'mail')
+  expect(new Set(others.map(({ destination }) => destination))).toEqual(new Set(['mail:well']))
+  expect(others).toHaveLength(40)
+  await expectConservation(night.ledgers[0]!)
+})
+
 test('a sink that grants no relay to any of its recipients hands over to its fallback', async () => {
   const denied = { reason: 'unauthorized', status: 554, scope: 'destination' } as const
   const sinks = [mail(failing(always, denied), { type: 'webhook' }), hook(undefined)]
@@ -262,4 +349,57 @@ test('a sink that grants no relay to any of its recipients hands over to its fal
   await night.time.pass(2 * fallbackAfterMs + 60_000)
   expect(night.told).toMatchObject([{ sink: 'hook', uid: 'a/b/1' }])
   await expectConservation(night.ledgers[0]!)
+})
+
+test.each<[string, Failing]>([
+  ['the last dot', { reason: 'timeout', afterMs: 600_000 }],
+  ['RCPT', { reason: 'unavailable', scope: 'destination', afterMs: 30_000 }],
+])(
+  'a recipient of whom the server never answers %s holds up no burst, and nothing in the hours after it',
+  async (_step, failed) => {
+    const sinks = [mail(failing(toFull, failed), { ...asMail, ...oneByOne })]
+    const night = await aNight(tests, { sinks })
+    const lateMs: number[] = []
+    async function tell(uids: string[]): Promise<void> {
+      const sinceMs = night.time.clock.monotonic()
+      await night.bring(uids, both, { severity: 'critical' })
+      await night.time.pass(1_000_000)
+      const heard = night.told.filter(
+        ({ uid, destination }) => destination === 'mail:well' && uids.includes(uid),
+      )
+      expect(heard).toHaveLength(uids.length)
+      lateMs.push(...heard.map(({ atMs }) => atMs - sinceMs))
+    }
+    await tell(numbered('burst', 12))
+    for (const uid of numbered('later', 5)) await tell([uid])
+    expect(Math.max(...lateMs)).toBeLessThanOrEqual(30_000)
+    const { openedAtMs } = await night.circuit.read('mail', night.time.clock.now())
+    expect(openedAtMs).toBeUndefined()
+    await expectConservation(night.ledgers[0]!)
+  },
+)
+
+test('a server that falls silent at every recipient opens the circuit of the sink', async () => {
+  const silent = { reason: 'unavailable', scope: 'destination', afterMs: 30_000 } as const
+  const destinations = numbered('mail:r', 20).map((id) => ({ id, label: id }))
+  const night = await aNight(tests, {
+    sinks: [mail(failing(always, silent), { ...asMail, ...oneByOne, destinations })],
+  })
+  const ids = destinations.map(({ id }) => id)
+  await night.bring(numbered('burst', 3), ids, { severity: 'critical' })
+  await night.time.pass(75_000)
+  const { state } = await night.circuit.read('mail', night.time.clock.now())
+  expect(state).toBe('open')
+})
+
+test('a server that answers no mail at its end gets four times as many as at once, and no more', async () => {
+  const answer = failing(always, { reason: 'timeout', afterMs: 600_000 })
+  const night = await aNight(tests, { sinks: [hook(answer, { ...asMail, concurrency: 2 })] })
+  await night.bring(numbered('burst', 40), ['hook'])
+  const tried: number[] = []
+  for (let at = 0; at < 5; at += 1) {
+    await night.time.pass(at === 0 ? 15_000 : 20_000)
+    tried.push(night.tried.length)
+  }
+  expect(tried).toEqual([2, 4, 6, 8, 8])
 })

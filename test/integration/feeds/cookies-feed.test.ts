@@ -2,7 +2,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { openFeed } from '../../../src/store/feed-state.ts'
+import { findFeedType } from '../../../src/feed-types/feed-types.ts'
+import { openFeed, type Scan } from '../../../src/store/feed-state.ts'
 import { aCookieFeed } from '../../support/feeds.ts'
 import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
@@ -142,3 +143,11 @@ test.each([403, 404, 405])(
     expect(await known()).toHaveLength(1)
   },
 )
+
+test('the remark on a service that ignores the time filter fits a feed that makes no credential search', () => {
+  const notes = { isUnfiltered: true, lastPages: 3, hasCompleted: true }
+  const scan = { fingerprint: 'f', body: {}, cursor: null, reason: 'first', startedAtMs: 0, notes }
+  const remark = findFeedType(feed).unordered?.remark?.(scan as unknown as Scan, feed)
+  expect(remark).toMatch(/each reading takes all 3 pages and is repeated every /)
+  expect(remark).not.toMatch(/search|query/)
+})

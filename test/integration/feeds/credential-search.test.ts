@@ -204,7 +204,7 @@ test('a server that ignores the time filter is read whole, as seldom as it has p
   expect(searches()).toHaveLength(3)
   expect(await known()).toBe(1)
   expect(logs.filter((line) => line.includes('ignores the time filter'))).toHaveLength(1)
-  expect(logs.join()).toContain('takes all 3 pages, a search each, and is repeated every 3 h')
+  expect(logs.join()).toContain('takes all 3 pages and is repeated every 3 h')
   expect((await openFeed(rig.ledger, 'leaks', 0)).scan!.notes).toMatchObject({ isUnfiltered: true })
 })
 

@@ -370,6 +370,20 @@ test('what is in the way of a feed is kept from its first failure until a page i
   expect(await troubles()).toEqual([undefined, undefined])
 })
 
+test('what a refused key is called stays in the way of a feed while the account pauses, counted once', async () => {
+  const trouble = async () => (await openFeed(ledger, 'brand', 0)).trouble
+  const mend = sandbox.faults.add({ on: '/tokens/generate', effect: 'status', status: 401 })
+  const poller = aPoller()
+  await poller.pollOnce(aFeed(), { ...never, waitAfter: () => 5_000 })
+  const first = await trouble()
+  expect(first).toMatchObject({ reason: 'auth', count: 1 })
+  expect(first!.answer).toContain('(401)')
+  expect(first).not.toHaveProperty('nextTryMs')
+  expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'failed', reason: 'auth' })
+  expect(await trouble()).toEqual(first)
+  mend()
+})
+
 test('a bug that breaks a poll off is in the way of its feed, too', async () => {
   const beforePage = () => Promise.reject(new TypeError('x is not a function'))
   await expect(aPoller({ beforePage }).pollOnce(aFeed(), never)).rejects.toThrow('not a function')

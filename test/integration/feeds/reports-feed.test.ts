@@ -12,7 +12,7 @@ import type { WireReport } from '../../../src/upstream/resources/reports.ts'
 import { recordsOf, startFeedRig } from '../../support/feed-rig.ts'
 import { aReportsFeed } from '../../support/feeds.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
-import { runs } from '../../support/runs.ts'
+import { runs, seeded } from '../../support/runs.ts'
 
 const tests = redisForTests()
 const minuteMs = 60_000
@@ -89,54 +89,64 @@ const request = fc.record({
 })
 const incident = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.constantFrom('fail', 'die'))
 
-test('whatever happened, each request ends as exactly one event', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(request, { minLength: 1, maxLength: 5 }),
-      fc.array(incident, { maxLength: 6 }),
-      fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 30, maxLength: 30 }),
-      async (made, incidents, minutes) => {
-        await tests.redis.flushdb()
-        const requests = made.map((one, at) => ({ ...one, id: `request-${at}`, reportId: at + 1 }))
-        const { client, asked, incidents: due } = script(requests)
-        for (const [at, what] of incidents) due.set(at, what as 'fail' | 'die')
-        const ledger = await tests.ledger()
-        const feed = aReportsFeed({
-          requests: requests.map(({ id }) => id),
-          timeoutMs: 10 * 60 * minuteMs,
-        })
-        let nowMs = Date.now()
-        const clock: Clock = { ...systemClock, now: () => nowMs }
-        const days = Array.from({ length: 26 }, () => 10 * 60)
-        for (const waited of [...minutes, ...days]) {
-          const signal = new AbortController().signal
-          const turn = (): Promise<unknown> =>
-            aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
-          const turns = await Promise.allSettled([turn(), turn()]) // two replicas at once
-          const reasons = turns.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
-          expect(reasons.filter((reason) => !(reason instanceof Killed))).toEqual([])
-          nowMs += waited * minuteMs
-        }
-        const records = await recordsOf(ledger)
-        const wanted = requests.map(({ id, reportId, end }) => {
-          if (end === 'completed') return `threat_flow/report/${reportId}`
-          const outcome = { error: 'failed', cancelled: 'failed', unknown: 'refused' } as const
-          return `threat_flow/request/${id}/${end === 'never' ? 'overdue' : outcome[end]}`
-        })
-        expect(records.map(({ uid }) => uid).toSorted()).toEqual(wanted.toSorted())
-        for (const { items } of records) expect(items).toHaveLength(1)
-        await expectConservation(ledger)
-        const before = asked.length
-        await aPoller(ledger, client, clock).pollOnce(feed, {
-          kind: 'feed',
-          signal: new AbortController().signal,
-        })
-        expect(asked.length).toBe(before) // nothing is asked about for ever
-      },
-    ),
-    { numRuns: runs({ short: 6, long: 25 }), interruptAfterTimeLimit: 60_000 },
-  )
-}, 120_000)
+const numRuns = runs({ short: 6, long: 25 })
+
+test(
+  'whatever happened, each request ends as exactly one event',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(request, { minLength: 1, maxLength: 5 }),
+        fc.array(incident, { maxLength: 6 }),
+        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 30, maxLength: 30 }),
+        async (made, incidents, minutes) => {
+          await tests.redis.flushdb()
+          const requests = made.map((one, at) => ({
+            ...one,
+            id: `request-${at}`,
+            reportId: at + 1,
+          }))
+          const { client, asked, incidents: due } = script(requests)
+          for (const [at, what] of incidents) due.set(at, what as 'fail' | 'die')
+          const ledger = await tests.ledger()
+          const feed = aReportsFeed({
+            requests: requests.map(({ id }) => id),
+            timeoutMs: 10 * 60 * minuteMs,
+          })
+          let nowMs = Date.now()
+          const clock: Clock = { ...systemClock, now: () => nowMs }
+          const days = Array.from({ length: 26 }, () => 10 * 60)
+          for (const waited of [...minutes, ...days]) {
+            const signal = new AbortController().signal
+            const turn = (): Promise<unknown> =>
+              aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
+            const turns = await Promise.allSettled([turn(), turn()]) // two replicas at once
+            const reasons = turns.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+            expect(reasons.filter((reason) => !(reason instanceof Killed))).toEqual([])
+            nowMs += waited * minuteMs
+          }
+          const records = await recordsOf(ledger)
+          const wanted = requests.map(({ id, reportId, end }) => {
+            if (end === 'completed') return `threat_flow/report/${reportId}`
+            const outcome = { error: 'failed', cancelled: 'failed', unknown: 'refused' } as const
+            return `threat_flow/request/${id}/${end === 'never' ? 'overdue' : outcome[end]}`
+          })
+          expect(records.map(({ uid }) => uid).toSorted()).toEqual(wanted.toSorted())
+          for (const { items } of records) expect(items).toHaveLength(1)
+          await expectConservation(ledger)
+          const before = asked.length
+          await aPoller(ledger, client, clock).pollOnce(feed, {
+            kind: 'feed',
+            signal: new AbortController().signal,
+          })
+          expect(asked.length).toBe(before) // nothing is asked about for ever
+        },
+      ),
+      { numRuns, ...seeded() },
+    )
+  },
+  60_000 * numRuns,
+)
 
 test('a report that is overdue is told so, and told again once it is made', async () => {
   await tests.redis.flushdb()

@@ -6,7 +6,14 @@ import { createMetrics } from '../../../src/lib/metrics.ts'
 import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
-import { aGatheringRig, aSlackRig, dieAt, uids, type SlackRig } from '../../support/grouping.ts'
+import {
+  aGatheringRig,
+  around,
+  aSlackRig,
+  dieAt,
+  uids,
+  type SlackRig,
+} from '../../support/grouping.ts'
 import {
   aStanding,
   expectConservation,
@@ -95,7 +102,11 @@ test.each([
     const older = await aDigestRig(given, { ...place, digest })
     const timers = ledgers[0]!.key('timers')
     const before = await given.redis.zrange(timers, '0', '-1', 'WITHSCORES')
+    const scripts: string[] = []
+    around(ledgers[0]!, (script, run) => (scripts.push(script), run()))
     expect([await older.flush(), await older.flush()]).toEqual([0, 0])
+    const look = ['claim-timer', 'postpone-timers'] // once a pass
+    expect(scripts.filter((script) => script !== 'wake-held')).toEqual([...look, ...look])
     expect(older.oncall.received).toEqual([])
     expect(await given.redis.zrange(timers, '0', '-1', 'WITHSCORES')).toEqual(before)
     expect(await newer.flush()).toBe(1)

@@ -1,4 +1,4 @@
-/** What counts as acceptance where a message goes to people, and how long a receiver is left alone. */
+/** What counts as acceptance, and how long a receiver is left alone. */
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
@@ -14,7 +14,7 @@ const types = {
   webhook: { url: '/hook' },
 }
 type Type = keyof typeof types
-const forPeople: Type[] = ['slack', 'teams', 'pagerduty']
+const all = Object.keys(types) as Type[]
 
 /** What became of a message that is answered so: the receipt, or the error. */
 async function outcome(type: Type, answer: ScriptedAnswer, nowMs?: number): Promise<unknown> {
@@ -38,7 +38,7 @@ async function outcome(type: Type, answer: ScriptedAnswer, nowMs?: number): Prom
   return told
 }
 
-test.each(forPeople)('any 2xx that names no error is acceptance: %s', async (type) => {
+test.each(all)('any 2xx that names no error is acceptance: %s', async (type) => {
   const answers = [
     { status: 200, body: 'ok' },
     { status: 200, body: '{"ok":true}' },
@@ -53,7 +53,7 @@ test.each(forPeople)('any 2xx that names no error is acceptance: %s', async (typ
     { status: 200, body: 'ok'.repeat(100_000) },
   ]
   for (const answer of answers) {
-    expect(await outcome(type, answer)).toEqual({ answer: expect.stringMatching(/^20\d/) })
+    expect(await outcome(type, answer)).toEqual({ answer: expect.stringMatching(/^(HTTP )?20\d/) })
   }
 })
 
@@ -68,13 +68,48 @@ test.each<[string, string, SinkReason]>([
   ['errors', '{"errors":["secret words"]}', 'rejected'],
   ['a web page', '\n<!doctype html><title>secret words</title>', 'misconfigured'],
 ])('a 2xx that is %s is none', async (_title, body, reason) => {
-  for (const type of forPeople) {
+  for (const type of all) {
     for (const status of [200, 202]) {
       const told = await outcome(type, { status, body })
       expect(told).toMatchObject({ reason, status })
       expect((told as SinkError).message).not.toContain('secret words')
     }
   }
+})
+
+function page(title: string): string {
+  return `<html>\r\n<head><title>400 ${title}</title></head>\r\n<body></body></html>`
+}
+
+test.each<[string, number, string, string]>([
+  [
+    'wants a certificate',
+    400,
+    page('No required SSL certificate was sent'),
+    'client_cert_file and client_key_file',
+  ],
+  ['wants a certificate, by its own status', 496, '', 'client_cert_file and client_key_file'],
+  ['refuses the certificate', 400, page('The SSL certificate error'), 'in client_cert_file'],
+  ['refuses the certificate, by its own status', 495, '', 'in client_cert_file'],
+  ['speaks TLS', 400, page('The plain HTTP request was sent to HTTPS port'), 'https://'],
+  ['speaks TLS, by its own status', 497, '', 'https://'],
+  [
+    'speaks TLS and is written in Go',
+    400,
+    'Client sent an HTTP request to an HTTPS server.\n',
+    'https://',
+  ],
+])('a server that %s lays nothing at the event', async (_title, status, body, remedy) => {
+  for (const type of all) {
+    const told = await outcome(type, { status, body })
+    expect(told).toMatchObject({ reason: 'misconfigured', status })
+    expect((told as SinkError).message).toContain(remedy)
+  }
+})
+
+test('an event that quotes such a server is refused as any other', async () => {
+  const body = JSON.stringify({ refused: '400 No required SSL certificate was sent' })
+  expect(await outcome('webhook', { status: 400, body })).toMatchObject({ reason: 'invalid' })
 })
 
 test.each<[Type, number, string, SinkReason]>([
@@ -95,11 +130,13 @@ test.each<[Type, number, string, SinkReason]>([
     'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 403 with ContextId x',
     'unauthorized',
   ],
+  ['teams', 200, '{"error":"constructor"}', 'rejected'],
+  ['slack', 200, '{"error":"constructor"}', 'rejected'],
 ])('an error that %s names beside %i, %s, is %s', async (type, status, body, reason) => {
   expect(await outcome(type, { status, body })).toMatchObject({ reason })
 })
 
-test.each(Object.keys(types) as Type[])(
+test.each(all)(
   'a wait until a date counts from the date of the answer, whatever our clock says: %s',
   async (type) => {
     const noon = Date.UTC(2026, 10, 1, 12)

@@ -319,6 +319,16 @@ describe('a key that is refused', () => {
     expect(await client.pause()).toBeNull()
   })
 
+  test('pauses no longer once a test in a process that never knew of the pause finds that it works', async () => {
+    const [daemon, command] = [aReplica(), aReplica()]
+    service.generate(() => json(401, {}))
+    await failure(search(daemon.client))
+    service.generate(undefined)
+    await command.client.testToken()
+    expect(await daemon.client.pause()).toBeNull()
+    await search(daemon.client)
+  })
+
   test('is no reason for a pause when the service is only down', async () => {
     const { client } = aReplica()
     service.generate(() => ({ status: 502, body: 'bad gateway' }))

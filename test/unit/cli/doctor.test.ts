@@ -5,7 +5,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { checkAccount } from '../../../src/cli/set-up/doctor-accounts.ts'
 import { about, makeCheck } from '../../../src/cli/set-up/doctor-finding.ts'
 import {
   checkDisk,
@@ -20,6 +21,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 
@@ -52,6 +54,31 @@ test('a service that could not be asked in time under the rate limit is a warnin
   const config = { accounts: [account] } as unknown as Config
   expect(await checkServices(config, () => client, never)).toMatchObject([
     { check: 'service', status: 'warning', detail: `not known: ${late.message}` },
+  ])
+})
+
+test('words of filters that do not come in time are a warning beside a key that works', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const limits = { search: 10, basic: 4 }
+  const account = { name: 'main', limits }
+  const client = {
+    account,
+    testToken: () => Promise.resolve({ scopes: [] }),
+    clockSkewMs: () => 0,
+    budget: () => ({ waitedSeconds: 29 }),
+    eventTypeFilters: () => new Promise(() => {}),
+  } as unknown as UpstreamClient
+  const redis = { hmget: () => Promise.resolve([]) } as unknown as Redis
+  const feeds = [{ name: 'brand', account: 'main', type: 'legacy', filters: { type: ['leaks'] } }]
+  const config = { accounts: [account], feeds } as unknown as Config
+  const store = { redis, keys: createKeys('p'), ledgers: [] }
+  const checked = checkAccount({ config, store, client }, never)
+  await vi.advanceTimersByTimeAsync(30_000)
+  const found = await checked
+  expect(found.filter(({ check }) => check === 'key')).toMatchObject([{ status: 'ok' }])
+  expect(found.filter(({ check }) => check === 'filters')).toMatchObject([
+    { status: 'warning', detail: 'no answer within 30 s', remedy: 'run doctor again' },
   ])
 })
 

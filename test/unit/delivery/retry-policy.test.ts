@@ -31,8 +31,9 @@ const reasons = Object.keys(table) as SinkReason[]
 
 function failure(reason: SinkReason, overrides: Partial<Failure> = {}): Failure {
   const young = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 1, random: 0.5 }
-  const itself = { attempts: 0, mayBeMessages: false, hasAcceptedOthers: false }
-  return { reason, ...young, ...itself, ...overrides }
+  const itself = { attempts: 0, mayBeMessages: false, isNewHalf: false }
+  const others = { hasAcceptedOthers: false, newParts: 1, blindParts: 0 }
+  return { reason, ...young, ...itself, ...others, ...overrides }
 }
 
 const itsOwn = { isMessages: true, isDestinations: false }
@@ -73,8 +74,23 @@ describe('the retry table', () => {
       )
     expect(actsOf(lasting)).toEqual(['retry', 'retry', 'split', 'split'])
     expect(actsOf({ ...lasting, hasAcceptedOthers: true })).toEqual(Array(4).fill('split'))
+    expect(actsOf({ ...lasting, isNewHalf: true })).toEqual(Array(4).fill('split'))
     expect(actsOf({ ...lasting, members: 1 })).toEqual(Array(4).fill('retry'))
     expect(actsOf({ ...lasting, mayBeMessages: false })).toEqual(Array(4).fill('retry'))
+  })
+
+  test('where nothing is accepted, splits make six messages more at most', () => {
+    const blind = { members: 50, mayBeMessages: true, attempts: 9 }
+    const actAfter = (about: Partial<Failure>) =>
+      decideRetry(failure('unavailable', { ...blind, ...about })).act
+    expect([5, 6, 100].map((blindParts) => actAfter({ blindParts }))).toEqual([
+      'split',
+      'retry',
+      'retry',
+    ])
+    expect([6, 7].map((newParts) => actAfter({ newParts }))).toEqual(['split', 'retry'])
+    expect(actAfter({ blindParts: 100, hasAcceptedOthers: true })).toBe('split')
+    expect(decideRetry(failure('invalid', { ...blind, blindParts: 100 })).act).toBe('split')
   })
 
   test.each<[string, SinkError, { isMessages: boolean; isDestinations: boolean }]>([

@@ -149,7 +149,8 @@ describe('the walk', () => {
 
   test('of a rescan counts what it was shown', () => {
     const given = { scan: rescanOf({ fetched: 7 }), place: 'recent' } as const
-    expect(shown({ items: items(4) }, given).page.scan.notes).toMatchObject({ fetched: 11 })
+    const counted = shown({ items: items(4) }, given).page.scan.notes
+    expect(counted).toMatchObject({ fetched: 11, pages: 1 })
     const { fetched: _none, ...first } = rescanOf({}).notes as Record<string, unknown>
     const unread = { ...given, scan: { ...rescanOf({}), notes: first } }
     expect(shown({ items: items(4) }, unread).page.scan.notes).toMatchObject({ fetched: 4 })
@@ -255,6 +256,16 @@ describe('a short page with a cursor', () => {
       expect(shown(page, { ...given, turn: learned() })).toMatchObject({ hasMore: true })
     },
   )
+
+  test('is no end where dates hold the tail: what follows is read, at any place beyond', () => {
+    const ahead = { items: [item(-hourMs)], next: 'c2' }
+    const { page, hasMore } = shown(ahead, { turn: learned() })
+    expect({ ...page, hasMore }).toMatchObject({ isCaughtUp: true, hasMore: true })
+    expect(page.scan).toMatchObject({ cursor: 'c2', held: { cursor: 'c1' } })
+    const next = shown({ ...ahead, next: 'c3' }, { turn: learned(), scan: page.scan })
+    expect(next).toMatchObject({ page: { isCaughtUp: false, isBeyond: true }, hasMore: true })
+    expect(next.page.scan).toMatchObject({ beyond: { places: [{ cursor: 'c3' }] } })
+  })
 
   /** The walk where the short page left it. */
   const following = { ...tail, cursor: 'c2' }

@@ -156,7 +156,7 @@ describe('a page beyond that fails', () => {
     expect(beyond?.places).toEqual([])
   })
 
-  test('is asked for again after a minute, then after twice as long, up to 16 minutes', () => {
+  test('lets a pass begin again after a minute, then after twice as long, up to 16 minutes', () => {
     let left = fail(walk, nowMs)
     let laterMs = 0
     for (const minutes of [1, 2, 4, 8, 16, 16]) {
@@ -168,8 +168,26 @@ describe('a page beyond that fails', () => {
       expect(again).toMatchObject({ cursor: 'c2', held: { cursor: 'c1' } })
       left = fail(again, nowMs + laterMs)
     }
-    const again = read(left, [ahead('c2'), ahead('c3')], laterMs + 960_000)
-    expect(again.walk.beyond).not.toHaveProperty('retry')
+    const partly = read(left, [ahead('c2'), ahead('c3')], laterMs + 960_000).walk
+    expect(partly.beyond).toHaveProperty('retry')
+    const whole = read(partly, [ahead('c2'), ahead()], laterMs + 960_000).walk
+    expect(whole.beyond).not.toHaveProperty('retry')
+  })
+
+  test('costs the end nothing, which each poll reads meanwhile', () => {
+    const passed = readList(tail, 4, 6).walk
+    const left = fail(read(passed, [ahead('c2')]).walk, nowMs)
+    expect(left).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c4' }] } })
+    expect(readList(left, 5, 6).asked).toEqual(['c1', 'c4', 'c1', 'c5', 'c1', 'c5'])
+    expect(readList(left, 5, 6).walk.beyond).toHaveProperty('retry')
+  })
+
+  test('costs a pass nothing where it is the end, which the pass finds again', () => {
+    const atEnd = readList(tail, 4, 9).walk
+    expect(atEnd).toMatchObject({ cursor: 'c4', held: { cursor: 'c1' } })
+    const { asked, walk: found } = readList(fail(atEnd, nowMs), 4, 4)
+    expect(asked).toEqual(['c1', 'c3', 'c1', 'c4'])
+    expect(found.beyond).toEqual({ places: [{ cursor: 'c4' }], passMs: expect.any(Number) })
   })
 
   test('is none of a tail that is not beyond', () => {

@@ -56,4 +56,11 @@ test('a failing feed waits 5 s, doubling to 5 minutes, and never less than the s
   )
 })
 
+test('a feed whose account is paused looks within seconds whether it may go on, however long the pause', () => {
+  const waits = [1_000, 30_000, 900_000].map((retryAfterMs) =>
+    next({ status: 'failed', reason: 'auth', retryAfterMs }, zero, 50),
+  )
+  expect(waits).toEqual([1_000, 15_000, 15_000])
+})
+
 const zero = { nowMs: 0 }

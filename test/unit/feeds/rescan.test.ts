@@ -149,8 +149,8 @@ describe('a sweep of the whole window', () => {
 
   test('tells how much the feed shows in a week, where its window is a day and more', () => {
     const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
-    const perWeek = (spanMs: number, fetched?: number): string | undefined => {
-      const notes = { ...walk.notes, ...(fetched !== undefined && { fetched }) }
+    const perWeek = (spanMs: number, fetched?: number, pages = 0): string | undefined => {
+      const notes = { ...walk.notes, ...(fetched !== undefined && { fetched }), pages }
       const span = { fromMs: nowMs - spanMs, toMs: nowMs }
       return Object.fromEntries(fieldsAtEnd({ ...walk, notes, span }))['per_week']
     }
@@ -158,6 +158,9 @@ describe('a sweep of the whole window', () => {
     expect(perWeek(dayMs, 30)).toBe('210')
     expect(perWeek(dayMs)).toBe('0')
     expect(perWeek(dayMs - 1, 30)).toBeUndefined()
+    // full pages, a short and an empty one; then short ones, each as dear as a full one
+    expect(perWeek(dayMs, 35, 5)).toBe('245')
+    expect(perWeek(dayMs, 35, 22)).toBe('1400')
   })
 
   test('is left for what a tail with another request left behind it', () => {

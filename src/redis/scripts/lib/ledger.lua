@@ -96,6 +96,22 @@ local function ready_score(rank, at)
   return (10 - rank) * 1e13 + at
 end
 
+-- How many refs of a due set stand up to a place, "<ms> <ref>" or "<ms>". Refs of one millisecond are
+-- sorted by name; the one of the place may have left.
+local function count_up_to(due, place)
+  local ms, ref = string.match(place, '^(%d+) ?(.*)$')
+  local start, behind = redis.call('ZCOUNT', due, '-inf', '(' .. ms), redis.call('ZCOUNT', due, '-inf', ms)
+  while start < behind do
+    local middle = math.floor((start + behind) / 2)
+    if ref ~= '' and redis.call('ZRANGE', due, middle, middle)[1] > ref then
+      behind = middle
+    else
+      start = middle + 1
+    end
+  end
+  return start
+end
+
 -- Makes a ref due at `at` (ms) and drops any claim on it. The ready set holds the refs that are due
 -- and not claimed, so that the worst can be found.
 local function wake(ref, at, rank)

@@ -108,6 +108,29 @@ describe('a body that the server takes no more', () => {
   })
 })
 
+test('what the greeting and EHLO took is not taken from the handshake of TLS', async () => {
+  const ehlo = '250-raw.test\r\n250 STARTTLS'
+  const rig = await startRig({ step: 'STARTTLS' }, { EHLO: ehlo, STARTTLS: '220 hang' })
+  const hasUpgraded = (): boolean => rig.server.commands.includes('STARTTLS')
+  const now = Date.now.bind(Date)
+  // as much as all that goes before may take
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + (hasUpgraded() ? 105_000 : 0))
+  const timer = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => void vi.restoreAllMocks())
+  const sent = rig.send().catch((error: unknown) => error)
+  await expect.poll(() => rig.server.hangsAt()).toBe('STARTTLS')
+  const limits = timer.mock.calls.filter(([end]) => String(end).includes('ETIMEDOUT'))
+  const limitsMs = limits.map(([, ms]) => ms ?? 0)
+  expect(limitsMs.length).toBeGreaterThan(2)
+  expect(Math.min(...limitsMs)).toBeGreaterThan(30_000)
+  expect(rig.clock.waits()).toEqual([30])
+  rig.clock.expire()
+  expect(await sent).toMatchObject({
+    reason: 'unavailable',
+    message: expect.stringContaining('the answer to STARTTLS did not come within 30 s'),
+  })
+})
+
 describe('after close() no mail goes out', () => {
   test.each(['GREETING', 'EHLO', 'AUTH', 'MAIL'] as const)('where %s is awaited', async (step) => {
     const rig = await startRig({ step }, { [step]: 'hang' })

@@ -267,11 +267,24 @@ describe('a server with the identifiers of v4', () => {
     expect(written).toEqual([expect.objectContaining({ ...empty, name: null, is_disabled: true })])
   })
 
-  test('has an identity by its attributes', async () => {
-    const { client } = await aScene(tests, today)
+  test('shows an identity otherwise than it is written: it is toggled and replaced at v2', async () => {
+    const { sandbox, client, sent } = await aScene(tests, today)
     const data = { attributes: [{ type: 'email', email: 'ann@acme.test' }] }
     const { id } = await create(client, { type: 'identity', data })
-    expect(await client.getAsset({ id, ...asked() })).toMatchObject({ type: 'identity', data })
+    const read = await client.getAsset({ id, ...asked() })
+    expect(read).toMatchObject({ type: 'identity', data: { uuid: expect.any(String) } })
+    expect(await toggle(client, id)).toMatchObject({ id, is_disabled: true, data: read.data })
+    const other = { attributes: [{ type: 'username', username: 'ann' }] }
+    await replace(client, id, { type: 'identity', data: other })
+    expect(sandbox.monitoring.assets.get(id)).toMatchObject(other)
+    expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
+      `POST ${newPath}`,
+      `GET ${newPath}${id}`,
+      `GET ${newPath}${id}`,
+      `POST ${path}${id}/toggle`,
+      `GET ${newPath}${id}`,
+      `PUT ${path}${id}`,
+    ])
   })
 
   test('has assets of types that v4 lacks at v2', async () => {
@@ -282,9 +295,22 @@ describe('a server with the identifiers of v4', () => {
     await toggle(client, id)
     expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
       `POST ${path}`,
+      `GET ${path}${id}`,
       `PUT ${path}${id}`,
       `POST ${path}${id}/toggle`,
     ])
+  })
+
+  test('stays disabled at v2 where its replacement says nothing of it', async () => {
+    const { client, sandbox } = await aScene(tests, today)
+    const given = { type: 'email', data: { email: 'ann@acme.test' } }
+    const { id } = await create(client, given)
+    await toggle(client, id)
+    expect(await replace(client, id, { ...given, name: 'Ann' })).toMatchObject({
+      is_disabled: true,
+    })
+    await replace(client, id, { ...given, is_disabled: false })
+    expect(sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: false })
   })
 
   test('creates nothing at v2 where v4 refuses, or may have done it', async () => {

@@ -63,6 +63,21 @@ test('a write that is repeated with another token says so again, and may be in d
   expect(times).toBe(2)
 })
 
+test.each(['refuse', 'cut'] as const)(
+  'a write that is refused for its token, and gets no other (%s), was not done',
+  async (effect) => {
+    const { client, sandbox, sent } = await aScene(tests, {
+      account: { policyPaths: 'underscore' },
+    })
+    await client.createPolicy({ policy, ...asked() })
+    sandbox.tokens.revokeAll()
+    sandbox.faults.add({ on: '/tokens/*', effect })
+    const error = await failureOf(client.createPolicy({ policy, ...asked() }))
+    expect(error).toMatchObject({ reason: 'unavailable', mayBeDone: false })
+    expect(sent().filter(({ method }) => method === 'POST')).toHaveLength(2)
+  },
+)
+
 test('the question after the health of a service stops waiting for its slot', async () => {
   const sandbox = await startSandbox({ enforceLimits: false })
   onTestFinished(() => sandbox.close())
