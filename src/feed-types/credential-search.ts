@@ -44,8 +44,6 @@ export const readByImportTime: NonNullable<FeedType<ScanIntervals>['unordered']>
   note: noteWindow,
   endsWhenKnown: () => false,
   nextScan: nextWindow,
-  // an older version resumed cursors beyond the end: its scan may have passed new items
-  canResume: ({ notes }) => notes?.['hasCompleted'] !== undefined,
   readsAll: (scan) => readNotes(scan).isUnfiltered,
   remark: describeCost,
 }
@@ -186,7 +184,7 @@ function isOlder(item: unknown, { span }: Scan): boolean {
 const overlapMs = 3_600_000
 /** A window's end that no date reaches, however far ahead of now. */
 const farAheadMs = 100 * 365 * 86_400_000
-/** How far back the first window of this version reaches where an older version had read before. */
+/** How far back a window reaches where none before it was read to its end. */
 const minCatchUpMs = 7 * 86_400_000
 /** How long small pages are kept after a gateway timeout on larger ones. */
 const smallPagesMs = 86_400_000

@@ -82,10 +82,8 @@ interface Unordered<Feed> {
   note(scan: Scan, page: WireSearchPage, read: PageReading): Record<string, unknown>
   /** Whether a page whose items are all known ends the scan. */
   endsWhenKnown(scan: Scan): boolean
-  /** The scan that follows one that ended, or one that `canResume` refuses. */
+  /** The scan that follows one that ended. */
   nextScan(state: FeedState & { scan: Scan }, feed: Feed): NextScan
-  /** Whether a stored scan may continue at its cursor before it ended; absent: it may. */
-  canResume?(scan: Scan): boolean
   /** Whether each scan reads everything the API has, so that a rescan would find nothing. */
   readsAll?(scan: Scan): boolean
   /** What operators must know about how the feed is read at present; undefined: nothing. */

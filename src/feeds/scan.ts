@@ -47,8 +47,7 @@ export function tailScan(feed: PolledFeed, state: FeedState): Scan {
       reason: rewound ?? 'configuration_changed',
     })
   }
-  const isResumable = findFeedType(feed).unordered?.canResume?.(scan) ?? true
-  const next = state.isEnded || !isResumable ? nextScan(feed, { ...state, scan }) : scan
+  const next = state.isEnded ? nextScan(feed, { ...state, scan }) : scan
   return extendBehind(feed, state, next)
 }
 

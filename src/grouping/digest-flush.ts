@@ -482,9 +482,8 @@ async function readTotals(
 }
 
 function totalsSince(now: Totals, note: string | undefined): Totals {
-  // A note of an older version lacks `diverted`, which then counts as unchanged.
-  const none = { suppressed: 0, dead: 0, diverted: note === undefined ? 0 : now.diverted }
-  const before = { ...none, ...(JSON.parse(note ?? '{}') as Partial<Totals>) }
+  const none = { suppressed: 0, dead: 0, diverted: 0 }
+  const before = note === undefined ? none : (JSON.parse(note) as Totals)
   // The note also counts what is gone with the ledger of an account that was discarded since.
   return {
     suppressed: Math.max(0, now.suppressed - before.suppressed),

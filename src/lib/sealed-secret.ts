@@ -23,16 +23,8 @@ export interface SecretBox {
   digest(parts: readonly string[]): string
 }
 
-/**
- * The prefix of a stored secret names its form and key derivation. Form 2 is written. Form 1, of
- * version 0.4 and before, neither hides the secret's length nor names the owner; it is only read.
- */
-const sealForms = [
-  { prefix: 's2.', label: 'tocsin sealed secret v2' },
-  { prefix: 's1.', label: 'tocsin sealed secret v1' },
-] as const
-type SealForm = (typeof sealForms)[number]
-const [currentForm] = sealForms
+/** The prefix of a stored secret names its form and key derivation. */
+const sealForm = { prefix: 's2.', label: 'tocsin sealed secret v2' } as const
 const digestLabel = 'tocsin secret digest v1'
 /** 96 bits, the nonce that GCM is made for (NIST SP 800-38D, 8.2). */
 const nonceBytes = 12
@@ -61,32 +53,32 @@ export function createSecretBox(keyText: () => string, owner = ''): SecretBox {
   }
 
   /** The authenticated data: what a sealed secret is bound to, besides its key. */
-  function boundTo(form: SealForm, context: string): Buffer {
-    return encodeText(form === currentForm ? JSON.stringify([owner, context]) : context)
+  function boundTo(context: string): Buffer {
+    return encodeText(JSON.stringify([owner, context]))
   }
 
   return {
     seal(clear, context) {
       const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv('aes-256-gcm', keyFor(currentForm.label), nonce)
-      cipher.setAAD(boundTo(currentForm, context))
+      const cipher = createCipheriv('aes-256-gcm', keyFor(sealForm.label), nonce)
+      cipher.setAAD(boundTo(context))
       const hidden = Buffer.concat([cipher.update(pad(encodeText(clear))), cipher.final()])
       const sealed = Buffer.concat([nonce, cipher.getAuthTag(), hidden])
-      return currentForm.prefix + sealed.toString('base64url')
+      return sealForm.prefix + sealed.toString('base64url')
     },
     open(sealed, context) {
-      const form = sealForms.find(({ prefix }) => sealed.startsWith(prefix))
-      const bytes = form && decodeBase64(sealed.slice(form.prefix.length))
-      if (form === undefined || bytes === undefined) return undefined
+      if (!sealed.startsWith(sealForm.prefix)) return undefined
+      const bytes = decodeBase64(sealed.slice(sealForm.prefix.length))
+      if (bytes === undefined) return undefined
       const nonce = bytes.subarray(0, nonceBytes)
       const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes)
       const hidden = bytes.subarray(nonceBytes + tagBytes)
       try {
         const options = { authTagLength: tagBytes }
-        const decipher = createDecipheriv('aes-256-gcm', keyFor(form.label), nonce, options)
-        decipher.setAAD(boundTo(form, context)).setAuthTag(tag)
+        const decipher = createDecipheriv('aes-256-gcm', keyFor(sealForm.label), nonce, options)
+        decipher.setAAD(boundTo(context)).setAuthTag(tag)
         const opened = Buffer.concat([decipher.update(hidden), decipher.final()])
-        return (form === currentForm ? unpad(opened) : opened).toString('utf16le')
+        return unpad(opened).toString('utf16le')
       } catch {
         return undefined
       }

@@ -524,7 +524,7 @@ function formatDigestCounts(
  */
 function formatAlreadySent({
   alreadySentTotal: total,
-  alreadySentBySeverity = [],
+  alreadySentBySeverity,
 }: DigestFacts): string | null {
   if (total === 0) return null
   const counts = cleanSeverities(alreadySentBySeverity)

@@ -49,10 +49,7 @@ export interface AlreadySent {
   sentAtMs: number
   /** Of its message; undefined if the event is no longer stored. */
   title?: string
-  /**
-   * The message's `link`. Versions up to 0.4.0 stored an unchecked link under `link`, which is not
-   * read.
-   */
+  /** The message's `link`. */
   serviceLink?: string | null
 }
 
@@ -89,8 +86,8 @@ export interface DigestFacts {
   /** Events sent at once (`immediate`), not counted above: at most 50, and how many in all. */
   alreadySent: AlreadySent[]
   alreadySentTotal: number
-  /** All of them, most severe first; undefined in a digest that an older version froze. */
-  alreadySentBySeverity?: { severity: Severity; count: number }[]
+  /** All of them, most severe first. */
+  alreadySentBySeverity: { severity: Severity; count: number }[]
 }
 
 /** What is counted of one event. */

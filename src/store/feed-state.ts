@@ -149,7 +149,7 @@ export interface RescanState {
   /** Whether that scan was read to its end. */
   isDone: boolean
   lastCompletedMs: number | undefined
-  /** The last scan that was read to its end; undefined if an older version read it. */
+  /** The last scan that was read to its end; undefined if there was none yet. */
   lastEnded: EndedScan | undefined
 }
 

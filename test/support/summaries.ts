@@ -49,6 +49,7 @@ export function digestFacts(overrides: Partial<DigestFacts> = {}): DigestFacts {
     dead: 0,
     alreadySent: [],
     alreadySentTotal: 0,
+    alreadySentBySeverity: [],
     ...overrides,
   }
 }

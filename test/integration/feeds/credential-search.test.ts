@@ -157,30 +157,6 @@ test('a window that broke off goes on at its cursor; one whose cursor is refused
   expect(await known()).toBe(151)
 })
 
-test('what an older version passed by is found after an upgrade: its cursor is not sent again', async () => {
-  await begin({ endMode: 'empty' })
-  leak('m.org')
-  await rig.toEnd(keyword)
-  const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
-  const { notes: _of05, ...old } = walk!
-  const stored = {
-    ...old,
-    span: { fromMs: old.span!.fromMs },
-    startedAtMs: old.startedAtMs - dayMs,
-  }
-  for (const ended of ['1', '0']) {
-    await tests.redis.hset(rig.ledger.key('feed', 'leaks'), {
-      walk: JSON.stringify({ ...stored, cursor: old.cursor }),
-      ended,
-    })
-    leak('acme.com', Date.now() - 3 * dayMs)
-    rig.asked()
-    await rig.toEnd(keyword)
-    expect(rig.asked()[0]!.body).not.toHaveProperty('from')
-  }
-  expect(await known()).toBe(3)
-})
-
 test('a server that ignores the time filter is read whole, as seldom as it has pages, and a sweep adds nothing', async () => {
   const logs: string[] = []
   const destination = { write: (line: string) => void logs.push(line) }

@@ -159,21 +159,6 @@ test('no count of a digest is negative where a ledger was removed since the dige
 })
 
 test.each([
-  ['{"suppressed":1,"dead":1}', { suppressed: 2, dead: 3, diverted: 0 }],
-  [undefined, { suppressed: 3, dead: 4, diverted: 5 }],
-])('what an older version noted at the end of a window is read: %s', async (note, expected) => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  await countIn(ledger!, { suppressed: 3, dead: 4, diverted: 5 })
-  const name = ledger!.key('gather', digestGroupId('oncall:0'))
-  if (note === undefined) await given.redis.hdel(name, 'note')
-  else await given.redis.hset(name, 'note', note)
-  rig.toMorning(1)
-  await rig.flush()
-  expect(rig.oncall.received[0]!.summary!.digest).toMatchObject(expected)
-})
-
-test.each([
   [14, false],
   [16, true],
 ])(

@@ -164,7 +164,7 @@ test('a change of what no replicas compete for is another revision of the same n
 test('a digest that is not known, yet or to this process, is no change', async () => {
   const keys = tests.keys()
   const name = keys.shared('generation')
-  await tests.redis.hset(name, { hash: 'hash', number: 7, confirmed: 0 }) // of an older version
+  await tests.redis.hset(name, { hash: 'hash', number: 7, confirmed: 0 })
   expect(await activate(keys, named('hash', 'a'))).toEqual(numbered(7))
   expect(await activate(keys, named('hash', ''))).toEqual(numbered(7))
   expect(await activate(keys, named('hash', 'a'))).toEqual(numbered(7))

@@ -223,7 +223,7 @@ describe('a longer time that is read again than before', () => {
   test('begins where the request of the tail was read from, be that later than the start bound', () => {
     const walk = { ...first, readsFromMs: nowMs - dayMs }
     expect(walkWith(2 * dayMs, { scan: walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
-    const { readsFromMs: _unknown, ...older } = first // of an older version
+    const { readsFromMs: _unknown, ...older } = first
     expect(walkWith(5 * dayMs, { scan: older }).behind).toMatchObject({ toMs: floorMs })
   })
 

@@ -319,16 +319,6 @@ describe('a digest after what was sent at once', () => {
     )
   })
 
-  test('says only how many where an older version froze it', () => {
-    expect(renderDigest({ alreadySentTotal: 2 }).subject).toContain(': 2 already sent, nothing')
-  })
-
-  test('links to nothing that an older version froze unchecked', () => {
-    const [sent] = twelve.alreadySent
-    const { serviceLink: _checked, ...older } = { ...sent!, link: 'https://evil.example/1' }
-    expect(renderDigest({ alreadySent: [older] }).coverage?.alreadySent[0]?.link).toBeNull()
-  })
-
   test('names the account of each, where there are several, as the lines of new events do', () => {
     const [sent] = twelve.alreadySent
     const alreadySent = [{ ...sent!, account: 'acme' }, sent!]
