@@ -136,7 +136,7 @@ test('100 critical items of an account that left are seen at once and delivered'
   for (const ledger of daemon.app.ledgers) await expectConservation(ledger)
   const settled = 'all that the account that left took in is settled'
   await until('the log says so', () => daemon.log.some(({ msg }) => msg === settled))
-}, 120_000)
+})
 
 test('a reload that removes an account still delivers what it took in, and polls it no more', async () => {
   const prefix = 'reloaded'
@@ -175,7 +175,7 @@ test('what an account that left took in for a sink that is gone, too, is held in
   await startDaemon(configOf(prefix, ['main']))
   await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
   expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
-}, 120_000)
+})
 
 test('items of an account that left do not wait for a full event that nobody can fetch: they go without it', async () => {
   const prefix = 'detail'

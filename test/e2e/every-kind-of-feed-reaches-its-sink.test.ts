@@ -118,4 +118,4 @@ route:
   )
   expect(await metrics()).toMatch(/tocsin_api_searches_remaining\{account="main"\} 4\d\n/)
   for (const ledger of app.ledgers) await expectConservation(ledger)
-}, 60_000)
+})

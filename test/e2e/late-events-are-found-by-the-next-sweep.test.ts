@@ -55,7 +55,7 @@ async function allDelivered(events: readonly SandboxEvent[]): Promise<void> {
     const there = new Set(delivered())
     return events.every(({ uid }) => there.has(uid))
   }
-  await until(`${events.length} events delivered`, isThere, 60_000)
+  await until(`${events.length} events delivered`, isThere)
 }
 
 async function metric(series: string): Promise<number> {
@@ -95,13 +95,13 @@ test('a twentieth arrives up to three days late: the next sweep finds it, and no
     for (const hours of ages) late.push(...add(1042, 1, hours * hourMs))
     await allDelivered(onTime)
   }
-  await until('what stood below the start was read', () => sweepsOf(1043).length >= 2, 60_000)
+  await until('what stood below the start was read', () => sweepsOf(1043).length >= 2)
   // the second was created before the start, and appears only now
   const near = [...add(1043, 1, 20 * hourMs), ...add(1043, 1, 30 * hourMs)]
   const wanted = [...onTime, ...late, ...near]
   await allDelivered(wanted)
   const sweeps = sweepsOf(1043).length
-  await until('the younger was swept twice more', () => sweepsOf(1043).length >= sweeps + 2, 60_000)
+  await until('the younger was swept twice more', () => sweepsOf(1043).length >= sweeps + 2)
   await until('all is settled', () => nothingPending(replica))
 
   expect(delivered().toSorted()).toEqual(wanted.map(({ uid }) => uid).toSorted())
@@ -112,7 +112,7 @@ test('a twentieth arrives up to three days late: the next sweep finds it, and no
   const { feeds } = await expectConservation(replica.ledgers[0]!)
   expect(feeds['far']).toMatchObject({ new: 15 + 3 * 38 + late.length, late: late.length })
   expect(sandbox.violations()).toEqual({ rate: 0, changedScans: 0 })
-}, 180_000)
+})
 
 /** Each was taken in before the sweep after the first one that began behind its arrival. */
 async function expectFoundByTheNext(late: readonly SandboxEvent[]): Promise<void> {

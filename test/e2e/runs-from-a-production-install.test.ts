@@ -36,7 +36,7 @@ beforeAll(async () => {
   port = await freePort()
   const own = `redis: {url: '${redis.url}'}\nhttp: {port: ${port}}\n`
   writeFileSync(join(folder, 'etc.yaml'), own + sandboxConfig(sandbox, withDefaults({}).groups))
-}, 120_000)
+})
 
 afterAll(async () => {
   await sandbox?.close()
@@ -114,4 +114,4 @@ test('it runs, is healthy, delivers, and ends within 10 s of SIGTERM', async () 
   } finally {
     child.kill('SIGKILL')
   }
-}, 120_000)
+})

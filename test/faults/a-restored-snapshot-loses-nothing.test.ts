@@ -156,16 +156,15 @@ async function lossTold(url: string, ops: Receiver, told: () => boolean): Promis
     /^tocsin_ledger_lost_timestamp_seconds [1-9]/m.test(await scrape()),
   )
   const isBegin = ({ uid }: Arrival): boolean => /ledger-lost-\d+-begin$/.test(uid)
-  await until('a self-alert tells it', () => ops.taken().some(isBegin), 60_000)
+  await until('a self-alert tells it', () => ops.taken().some(isBegin))
 }
 
 async function settled(receiver: Pick<Receiver, 'taken'>, count: number): Promise<void> {
   const has = (): boolean => uidsOf(receiver.taken()).length >= count
-  await until(`${count} events have arrived`, has, 60_000)
+  await until(`${count} events have arrived`, has)
 }
 
-const nothingWaits = (app: App): Promise<void> =>
-  until('nothing waits', () => nothingPending(app), 60_000)
+const nothingWaits = (app: App): Promise<void> => until('nothing waits', () => nothingPending(app))
 
 async function expectConsistent(app: App): Promise<void> {
   expect((await proofOf(app.ledgers)).every(isConsistent)).toBe(true)
@@ -246,10 +245,10 @@ route: {sinks: [soc, oncall], group_by: [feed], group_wait: 1s, group_interval: 
   const timesIn = (sink: 'slack' | 'email', uids: readonly string[]): number[] =>
     uids.map((uid) => told(sink).filter((one) => one === uid).length)
   const grouped = (uids: readonly string[], times = 1): Promise<void> =>
-    until('the group is told', () => timesIn('slack', uids).every((n) => n >= times), 60_000)
+    until('the group is told', () => timesIn('slack', uids).every((n) => n >= times))
   const digests = async (count: number): Promise<void> => {
     await sendDigest(yaml)
-    await until('the digest is told', () => sandbox.received.email.length >= count, 60_000)
+    await until('the digest is told', () => sandbox.received.email.length >= count)
   }
 
   const first = scene.replica()
@@ -330,7 +329,7 @@ test('a Redis that comes back empty under a running daemon is told, and what is 
   await scene.endRedis()
   const empty = await launchServer(aFolder(), [`port ${scene.port}`])
   onTestFinished(() => endServer(empty))
-  await until('all is sent again', () => siem.taken().length === 20, 60_000)
+  await until('all is sent again', () => siem.taken().length === 20)
   await lossTold(url, ops, () =>
     errors.some((line) => line.includes('holds nothing of the ledger any more')),
   )

@@ -152,7 +152,7 @@ test('it rings: its own sandbox, its own Redis, and ends when it is told to', as
 
   const daemon = start('run', '--config', 'tocsin.yaml')
   daemon.stdout!.resume()
-  await until('a message arrives', () => arrived > 0 || daemon.exitCode !== null, 60_000)
+  await until('a message arrives', () => arrived > 0 || daemon.exitCode !== null)
   expect(await tocsin('reload', '--config', 'tocsin.yaml')).toContain('generation')
   expect(daemon.exitCode).toBeNull()
   expect(await end(daemon)).toBe(0)

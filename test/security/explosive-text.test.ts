@@ -2,128 +2,19 @@
  * Whatever reads text that others wrote takes time that grows with its length, and not with its square:
  * meanwhile the whole daemon stands still.
  */
-import { expect, test } from 'vitest'
-import { formatRevealed } from '../../src/cli/api/listing.ts'
-import { plainText } from '../../src/cli/api/report-text.ts'
-import { canonicalJson } from '../../src/feed-types/field-reader.ts'
-import {
-  maskDetail,
-  maskIdentity,
-  maskTag,
-  maskText,
-  withoutMarks,
-} from '../../src/masking/masking.ts'
-import { findTreatment } from '../../src/masking/secret-names.ts'
-import { csvLine } from '../../src/messages/csv.ts'
-import { cleanBlock, cleanLine, defang, refang } from '../../src/messages/sanitize.ts'
-import { escapeHtml } from '../../src/sinks/email/mail-html.ts'
-import { mrkdwnText } from '../../src/sinks/slack/slack-message.ts'
-import { parseErrorBody, scrub } from '../../src/upstream/failures.ts'
-import { parseTimestamp } from '../../src/upstream/timestamps.ts'
-import { runs } from '../support/runs.ts'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { expect, onTestFinished, test } from 'vitest'
+import { maskText } from '../../src/masking/masking.ts'
+import { cpuMs, explosiveTexts, frames, readers } from './explosive-search.ts'
 
-const length = runs({ short: 5_000, long: 20_000 })
 const longLine = 20_000
-/** Of the processor: 5 µs a character. A reader that needs more is given four times as much text. */
-const enoughMs = length / 200
-/** The square would be 16; passes that are repeated on long texts alone at most double what is linear. */
-const mostGrowth = 12
 
-/** Each says a piece of what some reader looks for, again and again, and never the end of it. */
-const pieces = [
-  ...Array.from('a.@:/<`[|=;\'" \t\n#%&-,?(*1é👍。\u0301\u200B\uD83D'),
-  'a.',
-  'a@',
-  'a@b:',
-  'a:',
-  '//',
-  '://',
-  'tel:',
-  'ms-',
-  'ms-a',
-  '\\\\',
-  '\\\\a',
-  '//a',
-  '//a/',
-  'http://a:',
-  'a:b\n',
-  'a:b:',
-  'a b',
-  'a,',
-  'a;b:',
-  '<mark ',
-  '</mark>',
-  '**a',
-  '[a](',
-  '| a ',
-  '- ',
-  ';=',
-  ";'",
-  '\r\n',
-  'a\u0301',
-  '1.',
-  '1.1',
-  'password:',
-  'password ',
-  'cookie:',
-  'authorization: ',
-  'Bearer ',
-  'eyJ',
-  'fw_',
-  '{"a":',
-  'www.',
-  'xn--',
-  '--',
-  '&amp;',
-  '<!channel>',
-  'a:1',
-  '``',
-  '\n\n',
-  '\u2028',
-  '=?utf-8?',
-  'password: |\n  ',
-  'password="""',
-  '{"name":"password"',
-  '- name: password\n',
-  '4111 ',
-  'admin/a1',
-  'pin=',
-  '?pin=a',
-  ...Array.from(')}]…!'),
-]
-
-/** What stands before the pieces, and behind them. */
-const frames = [
-  ['', ''],
-  ['', '@example.com:x!'],
-  ['token=', 'x'],
-] as const
-
-const readers: Record<string, (text: string) => unknown> = {
-  'masks of text': (text) => maskText(text),
-  'masks of a dump': (text) => maskText(text, true),
-  'masks of logins': maskTag,
-  'masks of an identity': maskIdentity,
-  'mark tags': withoutMarks,
-  'masks of a detail': (text) => maskDetail({ [text]: text }),
-  'names of secret fields': (text) => findTreatment(text),
-  'one line': (text) => cleanLine(text, 300),
-  'a block': (text) => cleanBlock(text, 600),
-  links: defang,
-  'links back': refang,
-  'cells of a table': (text) => csvLine([text]),
-  HTML: escapeHtml,
-  mrkdwn: (text) => mrkdwnText(text, 3_000),
-  'secrets in an error': (text) => scrub(text, ['Zanzibar']),
-  'an error': (text) => parseErrorBody(text, ['Zanzibar']),
-  'a time': parseTimestamp,
-  'canonical JSON': (text) => canonicalJson({ [text]: text }),
-  'a report': (text) => plainText(text, { width: 96, strong: (words) => words }),
-  'a revealed secret': formatRevealed,
-}
-
-test.each(Object.entries(readers))('no text keeps the reader of %s busy', (_name, read) => {
-  expect(explosiveTexts(read)).toEqual([])
+test.each(Object.keys(readers))('no text keeps the reader of %s busy', async (name) => {
+  const thread = new Worker(new URL('explosive-search.ts', import.meta.url), { execArgv: [] })
+  onTestFinished(async () => void (await thread.terminate()))
+  thread.postMessage(name)
+  expect(await once(thread, 'message')).toEqual([[]])
 })
 
 /** What the longest line that is read for logins, or a long command, repeats. */
@@ -151,33 +42,3 @@ test.each([
   })
   expect(explosive).toEqual(found ? frames.map(([start, end]) => `${start}"a" and "${end}"`) : [])
 })
-
-function explosiveTexts(
-  read: (text: string) => unknown,
-  { from = pieces, measure = cpuMs } = {},
-): string[] {
-  const found: string[] = []
-  for (const piece of from) {
-    for (const [start, end] of frames) {
-      const ofLength = (most: number): string =>
-        `${start}${piece.repeat(Math.ceil(most / piece.length))}${end}`
-      const least = (size: number): number =>
-        Math.min(...[1, 2].map(() => measure(read, ofLength(size))))
-      const grows = (): boolean =>
-        least(4 * length) > mostGrowth * Math.max(least(length), enoughMs)
-      // again and again: a machine that is slow for seconds makes one measurement three times as long,
-      // and what grows with the square does so each time
-      if (measure(read, ofLength(length)) >= enoughMs && [1, 2, 3, 4].every(grows))
-        found.push(`${start}${JSON.stringify(piece)} and ${JSON.stringify(end)}`)
-    }
-  }
-  return found
-}
-
-/** Time of this thread on the processor: what else the machine does is not counted. */
-function cpuMs(read: (text: string) => unknown, text: string): number {
-  const before = process.threadCpuUsage()
-  read(text)
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000
-}

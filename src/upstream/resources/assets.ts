@@ -78,12 +78,7 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
     async replaceAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
       const secrets = secretTexts(body.data)
-      const older = async () => {
-        const kept =
-          typeof body['is_disabled'] === 'boolean' ? {} : await readDisabled(parts, id, asked)
-        const whole = { ...body, ...kept }
-        return change({ method: 'PUT', path: pathOf(id), body: whole, secrets }, asked)
-      }
+      const older = () => change({ method: 'PUT', path: pathOf(id), body, secrets }, asked)
       if (!identifierTypes.includes(body.type)) return older()
       const replace = (now: WrittenIdentifier) => {
         const { is_disabled } = body
@@ -127,21 +122,6 @@ async function getOlder(
   asked: CallOptions,
 ): Promise<WireAsset> {
   return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
-}
-
-/** v2 enables what does not say that it is disabled. A server that cannot be asked does so. */
-async function readDisabled(
-  parts: OptionalOperationParts,
-  id: number,
-  asked: CallOptions,
-): Promise<Partial<WireAsset>> {
-  try {
-    const { is_disabled } = await getOlder(parts, id, asked)
-    return is_disabled === true ? { is_disabled } : {}
-  } catch (error) {
-    if (error instanceof UpstreamError && [404, 405].includes(error.status ?? 0)) return {}
-    throw error
-  }
 }
 
 const capability = 'assets/v4'

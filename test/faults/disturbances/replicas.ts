@@ -68,7 +68,7 @@ function anyOf({ random, fleet }: Stage): number {
 async function anyRunning(stage: Stage): Promise<number> {
   const { random, fleet } = stage
   const enough = Math.max(1, fleet.size - 1)
-  await until('enough replicas run', () => fleet.running().length >= enough, 120_000)
+  await until('enough replicas run', () => fleet.running().length >= enough)
   const running = fleet.running()
   return running[random.int(0, running.length - 1)]!
 }

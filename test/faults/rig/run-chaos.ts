@@ -58,7 +58,7 @@ export async function runChaos(plan: ChaosPlan): Promise<Figures> {
   try {
     loseAnswers(stage)
     const pouring = pourEvents(stage, plan.perSecond)
-    await until('the load flows', () => isFlowing(stage), 60_000)
+    await until('the load flows', () => isFlowing(stage))
     const prover = proveAllTheWhile(stage.ledger)
     const struck = await strikeAll(plan, stage)
     const events = await pouring.stop()

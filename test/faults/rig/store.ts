@@ -73,7 +73,7 @@ async function withSentinels(): Promise<Store> {
       await sleep(awayMs)
       await rig.restart()
       // otherwise the next failover would choose one that knows nothing yet
-      await until('the replica is in step', () => isInStep(rig.master), 30_000)
+      await until('the replica is in step', () => isInStep(rig.master))
     },
     lossesMs,
     async stop() {

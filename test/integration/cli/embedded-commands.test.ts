@@ -24,7 +24,7 @@ beforeAll(async () => {
     await scene?.replica.stop()
     await redis.release()
   }
-}, 60_000)
+})
 
 afterAll(async () => {
   await scene?.sandbox.close()

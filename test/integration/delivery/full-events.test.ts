@@ -119,9 +119,9 @@ test.each<[string, Partial<DetailJobsOptions>]>([
       const wanted = uids.map((uid) => routed({ uid }, ['soc'], true))
       const accepted = await takeIn(ledger, wanted)
       await other.add('main', accepted.status === 'committed' ? accepted.changes : [])
-      await until('the older one has had one', async () => (await givenBack()).length > 0, 20_000)
+      await until('the older one has had one', async () => (await givenBack()).length > 0)
       other.start()
-      await until('all were asked for', () => asked.length === uids.length, 20_000)
+      await until('all were asked for', () => asked.length === uids.length)
       const back = await givenBack()
       expect(back).toHaveLength(new Set(back).size)
     } finally {

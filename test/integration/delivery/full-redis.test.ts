@@ -98,7 +98,7 @@ route: {sinks: [siem]}
     await again.stop()
   })
   await hooks.close()
-}, 60_000)
+})
 
 async function startHooks(): Promise<{ url: string; close: () => Promise<void> }> {
   const hooks = createServer((request, answer) => {

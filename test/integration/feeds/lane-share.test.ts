@@ -130,7 +130,7 @@ test('tails and rescans together keep the share of each organization, one in ten
     expect(rescans.length).toBeLessThanOrEqual(0.07 * 1_200 + 2)
     expect(rescans.length).toBeGreaterThan(0.9 * 0.07 * 1_200)
   }
-}, 60_000)
+})
 
 test('rescans take what the tails leave of the share, and no more', async () => {
   const { clock, run } = aQuickClock()
@@ -141,7 +141,7 @@ test('rescans take what the tails leave of the share, and no more', async () => 
   expect(service.requests.length).toBeLessThanOrEqual(0.7 * 3_600 + 2)
   expect(service.requests.length).toBeGreaterThan(0.9 * 0.7 * 3_600)
   expect(tails.length).toBeGreaterThan(550) // every 5 s, and up to a slot of 1.4 s that it waits for
-}, 60_000)
+})
 
 test('all feeds together are read so often as they may, whatever their limits allow or they state', async () => {
   const { clock, run } = aQuickClock()
@@ -152,7 +152,7 @@ test('all feeds together are read so often as they may, whatever their limits al
   await run(readFor(reader, clock, hourMs))
   expect(service.requests.length).toBeLessThanOrEqual(0.2 * 3_600 + feeds.length)
   expect(service.requests.length).toBeGreaterThan(0.9 * 0.2 * 3_600)
-}, 60_000)
+})
 
 test('rescans go on at their pace after a replica whose clock was hours ahead', async () => {
   const { clock, run } = aQuickClock()
@@ -167,7 +167,7 @@ test('rescans go on at their pace after a replica whose clock was hours ahead', 
   const kinds = service.requests.map(({ kind }) => kind)
   const rescans = kinds.filter((kind) => kind === 'sweep').length
   expect(rescans / kinds.length).toBeGreaterThan(0.08)
-}, 60_000)
+})
 
 test('rescans are looked for when they are due, not before, and the next replica knows when', async () => {
   const { clock, run } = aQuickClock()
@@ -186,7 +186,7 @@ test('rescans are looked for when they are due, not before, and the next replica
   const later = times.filter((minutes) => minutes >= 1)
   expect(later).toHaveLength(50)
   for (const minutes of later) expect(minutes).toBeCloseTo(4, 0)
-}, 60_000)
+})
 
 test('rescans are planned for the share that is in force after a 429, until it has come back', async () => {
   const { clock, run } = aQuickClock()
@@ -201,7 +201,7 @@ test('rescans are planned for the share that is in force after a 429, until it h
   expect(planned[0]).toBe(0.7)
   expect(Math.min(...planned)).toBeLessThan(0.42) // a look every five minutes
   expect(planned.at(-1)).toBe(0.7)
-}, 60_000)
+})
 
 /** What the lane `main` has handed over. */
 async function knownFeeds(keys: Keys): Promise<string[]> {
@@ -222,7 +222,7 @@ test('a newer configuration forgets the feeds that it has no more, and an older 
   expect(await known()).toEqual(['main/main-0', 'main/main-1', 'main/main-2'])
   await run(readFor(readerOf(feeds.slice(1), { ...begun, generation: 3 }), clock, 20_000))
   expect(await known()).toEqual(['main/main-1', 'main/main-2'])
-}, 60_000)
+})
 
 test('nothing is forgotten of a feed whose organization a newer configuration does not know yet', async () => {
   const { clock, run } = aQuickClock()
@@ -238,7 +238,7 @@ test('nothing is forgotten of a feed whose organization a newer configuration do
   })
   await run(newer.hold(laneOf(feeds[0]!), () => true))
   expect(await knownFeeds(keys)).toEqual(['main/main-0', 'main/main-1'])
-}, 60_000)
+})
 
 test('a poller is told to look into the ledger only where nobody knows when the feed was read', async () => {
   const { clock, run } = aQuickClock()
@@ -253,7 +253,7 @@ test('a poller is told to look into the ledger only where nobody knows when the 
     true,
     ...tails.slice(1).map(() => false),
   ])
-}, 60_000)
+})
 
 test('a feed of which only the ledger knows when it was read is not asked again before its interval ends', async () => {
   const { clock, run } = aQuickClock()
@@ -275,7 +275,7 @@ test('a feed of which only the ledger knows when it was read is not asked again 
   expect(reader.feedPlace(feed)).toMatchObject({ readAtMs, askedAtMs: readAtMs })
   await run(readFor(reader, clock, hourMs / 4 + 500))
   expect(asked[1]).toBe(hourMs)
-}, 60_000)
+})
 
 test('a feed that costs quota is not asked again by the next replica while its answer is out', async () => {
   const { clock, run } = aQuickClock()
@@ -306,7 +306,7 @@ test('a feed that costs quota is not asked again by the next replica while its a
   expect(asked).toEqual([{ by: 'first', isForgotten: false }])
   await holdFor(second, 15_000)
   expect(asked.slice(1)).toEqual([{ by: 'second', isForgotten: true }])
-}, 60_000)
+})
 
 test('a feed whose ledger says that it was read to its end has no more pages', async () => {
   const { clock, run } = aQuickClock()
@@ -328,7 +328,7 @@ test('a feed whose ledger says that it was read to its end has no more pages', a
   await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
   await run(readFor(readerOf([feed], { clock, keys, service }), clock, 10 * 60_000))
   expect(asked).toHaveLength(1)
-}, 60_000)
+})
 
 test('what was learned of a feed is told while its lane is held, and for a turn after', async () => {
   const { clock, run } = aQuickClock()
@@ -349,7 +349,7 @@ test('what was learned of a feed is told while its lane is held, and for a turn 
   expect(reader.feedPlace(feed!)?.intervalMs).toBe(whileHeld)
   await run(clock.sleep(1_000))
   expect(reader.feedPlace(feed!)).toBeUndefined()
-}, 60_000)
+})
 
 test('a new walk of the tail has its feed looked at again at once', async () => {
   const { clock, run } = aQuickClock()
@@ -360,7 +360,7 @@ test('a new walk of the tail has its feed looked at again at once', async () => 
   service.changed.add('main-1')
   await run(readFor(reader, clock, 60_000))
   expect(service.looks.slice(2).map(({ feed }) => feed.name)).toEqual(['main-1'])
-}, 60_000)
+})
 
 test('a poll that fails is told when the feed is asked again', async () => {
   const { clock, run } = aQuickClock()
@@ -436,7 +436,6 @@ test.each([1, 10])(
       expect(asked.length).toBeGreaterThan(5)
     }
   },
-  60_000,
 )
 
 test('feeds of an account whose token does not come cost the others of its organization no more', async () => {
@@ -461,4 +460,4 @@ test('feeds of an account whose token does not come cost the others of its organ
   expect(longestGapMs(service.requests, names, startMs + 60_000)).toBeLessThanOrEqual(
     statedMs(2, lane) + 2 * slotMs + 2_000,
   )
-}, 60_000)
+})

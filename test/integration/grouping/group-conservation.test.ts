@@ -395,4 +395,4 @@ test('whatever is collected, kept back, cut off or moved, the ledger stays whole
     }),
     { numRuns: runs({ short: 12, long: 40 }) },
   )
-}, 120_000)
+})

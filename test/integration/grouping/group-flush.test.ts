@@ -535,13 +535,15 @@ describe('a message of a group', () => {
     expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(3)
   })
 
-  test('that is refused for good is a dead letter for each member', async () => {
+  test('that is refused for good goes on as its events, each on its own', async () => {
     const rig = await aRig()
     rig.soc.next('invalid')
     await rig.show(...uids(3))
     rig.clock.aheadMs = 11_000
     await rig.flush()
-    expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ dead: 3 })
+    const counts = (await expectConservation(rig.ledger)).sinks['soc']
+    expect(counts).toMatchObject({ created: 3, dead: 0, delivered: 0 })
+    expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([3])
   })
 
   test('whose answer was lost says that it may be a repeat', async () => {

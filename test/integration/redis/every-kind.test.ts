@@ -39,5 +39,4 @@ test.concurrent.each(kinds)(
       await redis.stop()
     }
   },
-  80_000,
 )

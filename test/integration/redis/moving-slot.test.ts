@@ -36,4 +36,4 @@ test('while the slot of a ledger moves nothing happens in it, and that is waitin
   expect(await taken).toMatchObject({ counts: { new: 1, duplicate: 1 } })
   await expectConservation(ledger)
   await expectNothingStranded(ledger)
-}, 40_000)
+})

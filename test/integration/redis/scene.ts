@@ -49,7 +49,7 @@ route: {sinks: [siem]}
     url,
     arrived,
     async settled(count) {
-      await until(`${count} events arrive`, () => arrived() === count, 40_000)
+      await until(`${count} events arrive`, () => arrived() === count)
       await until('all is settled', () => nothingPending(replica))
       await expectConservation(replica.ledgers[0]!)
       const { feeds, sinks } = await readAccounting(replica.ledgers[0]!)

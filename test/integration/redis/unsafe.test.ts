@@ -42,7 +42,6 @@ test.each([
       await redis.stop()
     }
   },
-  40_000,
 )
 
 test('places that are not there are named, with what to correct', async () => {

@@ -78,7 +78,7 @@ test('in a Cluster a removal takes its own keys only', async () => {
   expect(await namesIn(place)).toEqual(others)
   const ledgers = await openLeftLedgers({ ...place, config: ledgerConfig }, [])
   expect(ledgers.map(({ account }) => account)).toEqual(others)
-}, 60_000)
+})
 
 test('a removal stops when the account is configured again, and keeps what is left', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }

@@ -295,22 +295,9 @@ describe('a server with the identifiers of v4', () => {
     await toggle(client, id)
     expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
       `POST ${path}`,
-      `GET ${path}${id}`,
       `PUT ${path}${id}`,
       `POST ${path}${id}/toggle`,
     ])
-  })
-
-  test('stays disabled at v2 where its replacement says nothing of it', async () => {
-    const { client, sandbox } = await aScene(tests, today)
-    const given = { type: 'email', data: { email: 'ann@acme.test' } }
-    const { id } = await create(client, given)
-    await toggle(client, id)
-    expect(await replace(client, id, { ...given, name: 'Ann' })).toMatchObject({
-      is_disabled: true,
-    })
-    await replace(client, id, { ...given, is_disabled: false })
-    expect(sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: false })
   })
 
   test('creates nothing at v2 where v4 refuses, or may have done it', async () => {
