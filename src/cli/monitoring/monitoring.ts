@@ -157,37 +157,36 @@ function planLines({ terminal }: Context, { steps, unnamed }: Plan): string[] {
 }
 
 function stepLine(step: Step): { text: string; style: Style } {
-  const thing = `${step.do.endsWith('asset') ? 'asset' : 'policy'} ${step.key}`
-  switch (step.do) {
-    case 'create asset':
-    case 'create policy':
-      return { text: `+ ${thing}: create, ${step.body.type}`, style: 'green' }
-    case 'replace asset':
-      return {
-        text: `~ ${thing} (${step.id}): replace, for ${step.fields.join(', ')}`,
-        style: 'yellow',
-      }
-    case 'enable asset':
-      return { text: `+ ${thing}: enable`, style: 'green' }
-    case 'disable asset':
-      return { text: `- ${thing}: disable`, style: 'red' }
-    case 'update policy':
-      return { text: `~ ${thing} (${step.uuid}): change`, style: 'yellow' }
-    case 'assign policy': {
-      const cleaned = step.clean_past_events
-        ? ', and remove past events that it does not let through'
-        : ''
-      return { text: `+ ${thing}: assign to ${step.assets.join(', ')}${cleaned}`, style: 'green' }
-    }
-    case 'unassign policy':
-      return { text: `- ${thing}: take from ${step.assets.join(', ')}`, style: 'red' }
-    case 'delete policy':
-    case 'delete asset':
-      return {
-        text: `- ${thing}: delete, ${sanitize(step.type, 40)} "${shownName(step)}"`,
-        style: 'red',
-      }
-  }
+  const [style, sign] = stepStyles[step.do]
+  return { text: `${sign} ${step.do} ${step.key}${formatDetail(step)}`, style }
+}
+
+const [adds, changes, removes] = [
+  ['green', '+'],
+  ['yellow', '~'],
+  ['red', '-'],
+] as const
+
+const stepStyles: Readonly<Record<Step['do'], readonly [Style, string]>> = {
+  'create asset': adds,
+  'replace asset': changes,
+  'enable asset': adds,
+  'disable asset': removes,
+  'create policy': adds,
+  'update policy': changes,
+  'assign policy': adds,
+  'unassign policy': removes,
+  'delete policy': removes,
+  'delete asset': removes,
+}
+
+function formatDetail(step: Step): string {
+  if ('name' in step) return `: ${sanitize(step.type, 40)} "${shownName(step)}"`
+  if ('fields' in step) return ` (${step.id}): ${step.fields.join(', ')}`
+  if ('assets' in step)
+    return ` ${step.do === 'assign policy' ? 'to' : 'from'} ${step.assets.join(', ')}`
+  if ('uuid' in step) return ` (${step.uuid})`
+  return 'body' in step ? `: ${step.body.type}` : ''
 }
 
 /** An asset that watches for a secret may be called like it. */
@@ -198,10 +197,8 @@ function shownName({ type, name }: { type: string; name: string }): string {
 /** undefined: the steps only add. */
 function describeRisk(steps: readonly Step[]): string | undefined {
   const created = steps.flatMap((step) => (step.do === 'create asset' ? [step.key] : []))
-  const risky = steps.filter(
-    ({ do: verb, key }) =>
-      !addingSteps.has(verb) && !(verb === 'disable asset' && created.includes(key)),
-  )
+  const isNew = (step: Step): boolean => step.do === 'disable asset' && created.includes(step.key)
+  const risky = steps.filter((step) => stepStyles[step.do] !== adds && !isNew(step))
   const counts = [...Map.groupBy(risky, (step) => step.do)].map(([verb, { length }]) => {
     const [act = '', thing = ''] = verb.split(' ')
     return `${act} ${pluralize(length, thing, thing === 'policy' ? 'policies' : undefined)}`
@@ -212,10 +209,3 @@ function describeRisk(steps: readonly Step[]): string | undefined {
   const loss = isLossy ? '; the service may delete what it found for deleted assets' : ''
   return risks.length === 0 ? undefined : `This will ${risks.join(', ')}${loss}.`
 }
-
-const addingSteps: ReadonlySet<Step['do']> = new Set([
-  'create asset',
-  'create policy',
-  'assign policy',
-  'enable asset',
-])

@@ -178,11 +178,10 @@ function comparable(key: string, value: unknown): unknown {
   return isCaseless && typeof value === 'string' ? value.toLowerCase() : value
 }
 
-/** The order of a list has no meaning. */
+/** A list is compared as a set. */
 function isAlike(one: unknown, other: unknown): boolean {
-  const sort = (value: unknown): unknown =>
-    Array.isArray(value) ? value.toSorted((a, b) => (String(a) < String(b) ? -1 : 1)) : value
-  return isDeepStrictEqual(sort(one), sort(other))
+  const toSet = (value: unknown): unknown => (Array.isArray(value) ? new Set(value) : value)
+  return isDeepStrictEqual(toSet(one), toSet(other))
 }
 
 function findMove({ key, body }: DesiredAsset, { group }: ActualAsset): Finding[] {

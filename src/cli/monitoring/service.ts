@@ -127,7 +127,7 @@ function toAsset(listed: unknown, isDisabled: boolean): ActualAsset {
     group: row.group_id ?? undefined,
     isDisabled: row.is_disabled ?? isDisabled,
     search_types: row.categories ?? row.search_types ?? [],
-    risks: risks ?? row.risks ?? [],
+    risks: (risks ?? row.risks ?? []).filter((risk) => risk > 0), // 0: a word without a number
     experimental_search_types: row.emerging_categories ?? row.experimental_search_types ?? [],
   }
 }

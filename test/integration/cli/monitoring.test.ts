@@ -35,12 +35,12 @@ function named({ sandbox }: MonitoringScene, name: string) {
 test('plan lists the steps and sends nothing; its JSON holds nothing of what is written', async () => {
   const scene = await aMonitoringScene(tests, two)
   expect((await scene.plan()).out.split('\n')).toEqual([
-    '+ asset brand: create, keyword',
-    '+ asset site: create, domain',
-    '+ policy no-jobs: create, EXCLUDED_KEYWORDS',
-    '+ policy logins: create, ASTP_COOKIES',
-    '+ policy no-jobs: assign to brand, site',
-    '+ policy logins: assign to site',
+    '+ create asset brand: keyword',
+    '+ create asset site: domain',
+    '+ create policy no-jobs: EXCLUDED_KEYWORDS',
+    '+ create policy logins: ASTP_COOKIES',
+    '+ assign policy no-jobs to brand, site',
+    '+ assign policy logins to site',
     '6 steps',
     expect.stringMatching(/^not in the file: \d assets; --prune deletes them$/),
     '',
@@ -77,10 +77,13 @@ const ofOtherTypes = `assets:
   ann: { type: identity, data: { attributes: [{ type: email, email: ann@acme.example }] }, search_types: [leak] }
 `
 
-test('an asset of a type that v4 lacks is found again, disabled ones too', async () => {
+test('an asset of a type that v4 lacks is found again, disabled ones too, with the list of v3 alone', async () => {
   const scene = await aMonitoringScene(tests, ofOtherTypes, today)
   expect(await scene.apply()).toMatchObject({ code: 0, err: '' })
   expect(named(scene, 'bob')).toMatchObject({ isDisabled: true })
+  expect((await scene.apply()).out).toEqual(nothing)
+  const on = '/firework/v4/identifiers/'
+  scene.sandbox.faults.add({ on, method: 'GET', effect: 'status', status: 404 })
   expect((await scene.apply()).out).toEqual(nothing)
 })
 
@@ -132,10 +135,10 @@ test('a replacement, a toggle, a change of a policy and of who has it', async ()
       .split('\n')
       .slice(0, 5),
   ).toEqual([
-    '- asset brand: disable',
-    `~ asset brand (${id}): replace, for risks`,
-    '~ policy no-jobs (<uuid>): change',
-    '- policy no-jobs: take from site',
+    '- disable asset brand',
+    `~ replace asset brand (${id}): risks`,
+    '~ update policy no-jobs (<uuid>)',
+    '- unassign policy no-jobs from site',
     '4 steps',
   ])
   expect({ err, code }).toEqual({
@@ -187,8 +190,8 @@ test('nothing is deleted without --prune, which lists what it deletes and asks',
   const asked = await scene.apply('--prune')
   expect(asked.code).toBe(2)
   expect(asked.err).toMatch(/^This will delete 1 policy, delete \d assets; the service may delete/)
-  expect(asked.out).toMatch(/^- policy [0-9a-f-]{36}: delete, ASTP_COOKIES "logins"$/m)
-  expect(asked.out).toMatch(/^- asset \d+: delete, domain "site"$/m)
+  expect(asked.out).toMatch(/^- delete policy [0-9a-f-]{36}: ASTP_COOKIES "logins"$/m)
+  expect(asked.out).toMatch(/^- delete asset \d+: domain "site"$/m)
   expect(scene.writes()).toEqual([])
 
   expect((await scene.apply('--prune', '--yes')).code).toBe(0)
@@ -235,7 +238,7 @@ test('the first refusal stops the run, and the next one goes on', async () => {
   const { code, err } = await scene.apply()
   expect(code).toBe(1)
   expect(err).toMatch(
-    /^done:\n {2}\+ asset brand: create, keyword\n[\s\S]*\nnot done:\n {2}\+ policy no-jobs: assign to brand, site\n/,
+    /^done:\n {2}\+ create asset brand: keyword\n[\s\S]*\nnot done:\n {2}\+ assign policy no-jobs to brand, site\n/,
   )
   expect(err).toContain('assign policy no-jobs: access is forbidden (403)')
   clear()
@@ -255,12 +258,12 @@ policies:
 `.replace('paste', 'leak')
 
 test.each([
-  ['POST', '/firework/v4/identifiers/', '+ asset shop: create'],
-  ['PUT', '/firework/v4/identifiers/*', '~ asset brand'],
-  ['POST', '/firework/v4/matching_policies', '+ policy dumps: create'],
-  ['PUT', '/firework/v4/matching_policies/*', '~ policy no-jobs'],
-  ['POST', '/firework/v4/*/assignments', '+ policy dumps: assign'],
-  ['DELETE', '/firework/v4/identifiers/*', '- asset'],
+  ['POST', '/firework/v4/identifiers/', '+ create asset shop'],
+  ['PUT', '/firework/v4/identifiers/*', '~ replace asset brand'],
+  ['POST', '/firework/v4/matching_policies', '+ create policy dumps'],
+  ['PUT', '/firework/v4/matching_policies/*', '~ update policy no-jobs'],
+  ['POST', '/firework/v4/*/assignments', '+ assign policy dumps'],
+  ['DELETE', '/firework/v4/identifiers/*', '- delete asset'],
 ])(
   'after a lost answer to %s %s the run stops, and the next one ends what is left',
   async (method, on, line) => {
@@ -313,7 +316,7 @@ test('a secret is not printed, and is compared by type and name only', async () 
   scene.write(text.replaceAll(secret, 'another-one'))
   const third = await scene.plan('--prune')
   const fourth = await scene.plan('--prune', '--output=json')
-  expect(third.out).toMatch(/^- asset \d+: delete, secret "secret"$/m)
+  expect(third.out).toMatch(/^- delete asset \d+: secret "secret"$/m)
   for (const { out, err } of [first, second, third, fourth]) expect(out + err).not.toContain(secret)
 })
 

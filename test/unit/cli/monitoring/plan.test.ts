@@ -43,6 +43,7 @@ const assetCases: [what: string, written: string, there: Partial<ActualAsset>, s
   [
     ['the same', '', {}, []],
     ['lists in another order', 'search_types: [paste, leak], risks: [5, 4, 3]', {}, []],
+    ['a word twice', 'search_types: [leak, paste, leak]', {}, []],
     ['other search types', 'search_types: [leak]', {}, ['replace asset a search_types']],
     ['other risks', 'risks: [5]', {}, ['replace asset a risks']],
     ['no risks', 'risks: []', {}, ['replace asset a risks']],
