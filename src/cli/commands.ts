@@ -161,6 +161,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./api/policies.ts')).policiesCommand,
   },
   {
+    term: 'monitoring',
+    description: 'create and change assets and policies from a file',
+    load: async () => (await import('./monitoring/monitoring.ts')).monitoringCommand,
+  },
+  {
     term: 'alerts',
     description: "the service's own alerts",
     load: async () => (await import('./api/identifiers.ts')).alertsCommand,

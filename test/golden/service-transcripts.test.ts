@@ -268,9 +268,6 @@ test('alerts', async () => {
       alerts get 1042
       alerts get 1042 --output json
       alerts get 7
-      feeds import --group 1042
-      feeds import --group 7
-      feeds import
     `),
     ),
   ).toMatchFileSnapshot(transcriptFile('alerts'))
@@ -336,30 +333,41 @@ test('tenants and token', async () => {
   ).toMatchFileSnapshot(transcriptFile('tenants'))
 })
 
-test('assets apply', async () => {
+test('monitoring', async () => {
   await expect(
-    await asked(async ({ type }) => {
-      const file = aFile('monitoring.yaml', monitoring)
-      await type(`
-      assets apply -f ${file} --plan
-      assets apply -f ${file} --plan --output json
-      assets apply -f ${file}
-      assets apply -f ${file} --yes
-      assets apply -f ${file} --yes
-      assets apply -f ${file} --plan
-      assets apply -f missing.yaml --plan
-      assets apply
-      assets apply -f ${aFile('bad.yaml', 'assets: { brand: { typ: keyword } }')} --plan
+    await asked(
+      async ({ type }, { runAt }) => {
+        const file = aFile('monitoring.yaml', monitoring)
+        const changed = aFile('changed.yaml', monitoring.replace('[3, 4, 5]', '[5]'))
+        await type(`
+      monitoring plan -f ${file}
+      monitoring plan -f ${file} --output json
+      monitoring apply -f ${file}
+      monitoring apply -f ${file}
+      monitoring apply -f ${changed}
+      # at a terminal, where y is typed
+      `)
+        await type(`monitoring apply -f ${changed}`, (...args) => runAt('y', ...args))
+        await type(`
+      # by a script
+      monitoring plan -f ${changed} --prune
+      monitoring apply -f ${changed} --prune
+      monitoring apply -f ${changed} --prune --yes --output json
+      monitoring plan -f missing.yaml
+      monitoring plan
+      monitoring plan -f ${aFile('bad.yaml', 'assets: { brand: { typ: keyword } }')}
     `)
-    }),
-  ).toMatchFileSnapshot(transcriptFile('assets-apply'))
+      },
+      { undescribed: true },
+    ),
+  ).toMatchFileSnapshot(transcriptFile('monitoring'))
 })
 
 const monitoring = `assets:
   brand:
-    name: Example Bank
+    name: Acme Bank
     type: keyword
-    data: { keyword: example bank }
+    data: { keyword: acme bank }
     search_types: [leaks, paste]
     risks: [3, 4, 5]
     policies: [no-jobs]

@@ -24,7 +24,7 @@ const env = {
   THEHIVE_KEY: 'a-key-of-thehive',
 }
 
-/** The file of `assets apply` is another; see monitoring-file.test.ts. */
+/** The file of `monitoring` is another; see monitoring-file.test.ts. */
 const examples = readdirSync(folder).filter(
   (file) => file.endsWith('.yaml') && file !== 'monitoring.yaml',
 )

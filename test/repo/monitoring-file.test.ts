@@ -1,17 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import {
-  loadMonitoringFile,
-  monitoringFile,
-  monitoringSchema,
-} from '../../src/cli/monitoring/monitoring-file.ts'
-import { parseFile } from '../../src/config/parse-file.ts'
+import { monitoringSchema, parseMonitoring } from '../../src/cli/monitoring/monitoring-file.ts'
 
 const root = join(import.meta.dirname, '../..')
 
 test('config/monitoring.yaml loads, and speaks of every key of an asset and of a policy but for names', () => {
-  const { content } = loadMonitoringFile(join(root, 'config/monitoring.yaml'), {})
+  const file = readFileSync(join(root, 'config/monitoring.yaml'), 'utf8')
+  const { content } = parseMonitoring(file, 'monitoring.yaml', {})
   expect(Object.keys(content.assets ?? {})).toEqual(['brand', 'website', 'former-brand'])
   expect(content.assets?.['brand']?.policies).toEqual(['no-jobs'])
 })
@@ -21,8 +17,7 @@ const page = readFileSync(join(root, 'docs/monitoring-as-code.md'), 'utf8')
 test('the example of the documentation loads', () => {
   const blocks = [...page.matchAll(/^```yml\n(.*?)^```/gms)].map(([, block = '']) => block)
   expect(blocks).toHaveLength(1)
-  const shape = { schema: monitoringFile, references: () => [] }
-  const { content } = parseFile(blocks[0] ?? '', { file: 'monitoring-as-code.md', env: {} }, shape)
+  const { content } = parseMonitoring(blocks[0] ?? '', 'monitoring-as-code.md', {})
   expect(Object.keys(content.assets ?? {})).not.toEqual([])
 })
 

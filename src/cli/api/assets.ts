@@ -1,4 +1,4 @@
-/** The `assets` commands, all but `apply`, and how assets are printed. */
+/** The `assets` commands, and how assets are printed. */
 
 import { Command } from 'commander'
 import { fullMask } from '../../masking/mask-secret.ts'
@@ -8,7 +8,6 @@ import { assetCreation, assetReplacement, type WireAsset } from '../../upstream/
 import { assetTypes, createSearchTypes } from '../../upstream/resources/enumerations.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
 import { requireConfirmation, type Context, inputName } from '../context.ts'
-import { assetsApplyCommand } from '../monitoring/apply.ts'
 import { parseList, parseText, wordsOption } from '../options.ts'
 import { CommandError, pluralize, sanitize, jsonText } from '../terminal.ts'
 import {
@@ -44,7 +43,6 @@ export function assetsCommand(context: Context): Command {
     .addCommand(toggleCommand(context, 'enable'))
     .addCommand(toggleCommand(context, 'disable'))
     .addCommand(deleteCommand(context))
-    .addCommand(assetsApplyCommand(context))
 }
 
 function getCommand(context: Context): Command {

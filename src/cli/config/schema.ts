@@ -5,7 +5,7 @@ import { monitoringSchema } from '../monitoring/monitoring-file.ts'
 
 export function schemaCommand(context: Context): Command {
   return addCommonOptions(new Command('schema'))
-    .option('--monitoring', 'that of the file of assets apply instead')
+    .option('--monitoring', 'print the schema of the monitoring file instead')
     .action(({ monitoring }: { monitoring?: true }) => {
       const schema = monitoring ? monitoringSchema() : configSchema()
       context.terminal.print(JSON.stringify(schema, null, 2))

@@ -16,7 +16,6 @@ import {
 } from '../context.ts'
 import { type FeedReport, reportFeeds } from './feed-report.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
-import { feedsImportCommand } from '../monitoring/feeds-import.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
 import {
@@ -57,7 +56,6 @@ export function feedsCommand(context: Context): Command {
     .addCommand(rewind)
     .addCommand(pause)
     .addCommand(resume)
-    .addCommand(feedsImportCommand(context))
 }
 
 interface RewindOptions extends CommonOptions {

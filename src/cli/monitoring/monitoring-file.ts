@@ -1,16 +1,8 @@
-/** The file of `assets apply`: its schema, its parser, and the desired state that it describes. */
-
+/** The file of `monitoring`: its schema, its parser, and the desired state that it describes. */
 import { basename } from 'node:path'
 import { z } from 'zod'
 import { ConfigError, type Environment, formatMistake, type Mistake } from '../../config/config.ts'
-import {
-  toList,
-  type ParsedFile,
-  parseFile,
-  readFileText,
-  toSection,
-} from '../../config/parse-file.ts'
-import { canonicalJson } from '../../feed-types/field-reader.ts'
+import { type ParsedFile, parseFile, toList, toSection } from '../../config/parse-file.ts'
 import {
   type Finding,
   flag,
@@ -18,6 +10,8 @@ import {
   list,
   name,
   namedEntries,
+  type Refusal,
+  refusal,
   type Rule,
   section,
   text,
@@ -25,8 +19,7 @@ import {
   word,
   wrongKind,
 } from '../../lib/config-fields.ts'
-import { findNearest, suggestion } from '../../lib/errors.ts'
-import { maskSecrets } from '../../masking/masking.ts'
+import { suggestion } from '../../lib/errors.ts'
 import type { AssetCreation } from '../../upstream/resources/assets.ts'
 import {
   type AssetType,
@@ -61,41 +54,27 @@ const fieldsByType: Record<AssetType, readonly string[]> = {
   phone_number: ['phone_number'],
 }
 
-/**
- * Checks that the fields required by the asset's type are texts; `attributes` of an identity is a
- * list.
- */
+/** Checks the fields that an asset of this type needs. */
 const assetDataRule: Rule = ({ type, data }) => {
-  const known = assetTypes.find((word) => word === type)
+  const known = assetTypes.find((one) => one === type)
   if (known === undefined || !isSection(data)) return []
-  const fields = fieldsByType[known]
-  return fields.flatMap((field) =>
-    field === 'attributes' ? checkAttributes(data) : checkTextField(field, data, fields),
-  )
+  return fieldsByType[known].flatMap((field) => {
+    const problem = findDataProblem(field, data[field])
+    const path = data[field] === undefined ? ['data'] : ['data', field]
+    return problem === undefined ? [] : [{ path, ...problem }]
+  })
 }
 
-type Data = Readonly<Record<string, unknown>>
-
-function checkTextField(field: string, data: Data, fields: readonly string[]): Finding[] {
-  const value = data[field]
-  if (typeof value === 'string' && value.trim() !== '') return []
-  if (field === 'year' && Number.isInteger(value)) return []
-  if (value !== undefined) {
-    const problem = value === null || value === '' ? 'has no value' : 'not a text'
-    return [{ path: ['data', field], problem, remedy: 'write a text, in quotes' }]
-  }
-  const others = Object.keys(data).filter((key) => !fields.includes(key))
-  const meant = findNearest(field, others)
-  const at = meant === undefined ? ['data'] : ['data', meant]
-  const remedy = meant === undefined ? `write ${field} into it` : `did you mean "${field}"?`
-  return [{ path: at, problem: `${field} is missing`, remedy }]
-}
-
-function checkAttributes({ attributes }: Data): Finding[] {
-  if (Array.isArray(attributes) && attributes.length > 0) return []
-  const remedy = 'write a list of what identifies it, such as [{type: email, email: a@example.com}]'
-  const problem = attributes === undefined ? 'attributes is missing' : 'not a list of attributes'
-  return [{ path: attributes === undefined ? ['data'] : ['data', 'attributes'], problem, remedy }]
+function findDataProblem(field: string, value: unknown): Refusal | undefined {
+  const isList = field === 'attributes'
+  const kind = isList
+    ? 'a list, such as [{type: email, email: a@example.com}]'
+    : 'a text, in quotes'
+  if (value === undefined) return refusal(`${field} is missing`, `write ${field} as ${kind}`)
+  const isText = typeof value === 'string' && value.trim() !== ''
+  const isYear = field === 'year' && Number.isInteger(value)
+  const isGiven = isList ? Array.isArray(value) && value.length > 0 : isText || isYear
+  return isGiven ? undefined : refusal(isList ? 'no list' : 'no text', `write ${kind}`)
 }
 
 const keywordsRemedy = 'write words, such as [leak, dump]'
@@ -112,16 +91,10 @@ const oneKindRule: Rule = (policy) => {
   return [{ path: [second], problem: `given beside ${first}`, remedy: 'keep one of the two' }]
 }
 
-const matchSubdomainsRule: Rule = ({ match_subdomains: given, cookies }) =>
-  given === undefined || cookies !== undefined
-    ? []
-    : [
-        {
-          path: ['match_subdomains'],
-          problem: 'means nothing without cookies',
-          remedy: 'remove the line',
-        },
-      ]
+const matchSubdomainsRule: Rule = ({ match_subdomains: given, cookies }) => {
+  const finding = refusal('means nothing without cookies', 'remove the line')
+  return given === undefined || cookies ? [] : [{ path: ['match_subdomains'], ...finding }]
+}
 
 const policy = section(
   {
@@ -200,15 +173,6 @@ export const monitoringFile = section(
 )
 
 export type MonitoringContent = z.output<typeof monitoringFile>
-type WrittenPolicy = z.output<typeof policy>
-
-/** Throws CommandError with every mistake in the file. */
-export function loadMonitoringFile(path: string, env: Environment): ParsedFile<MonitoringContent> {
-  const text = rethrowMistakes(path, () =>
-    readFileText(path, 'name the monitoring file with --file'),
-  )
-  return parseMonitoring(text, path, env)
-}
 
 /** `place` names the text in messages. Throws CommandError with every mistake. */
 export function parseMonitoring(
@@ -217,33 +181,34 @@ export function parseMonitoring(
   env: Environment,
 ): ParsedFile<MonitoringContent> {
   const source = { file: place, env, sections: 'assets, policies' }
-  const shape = { schema: monitoringFile, references: checkPolicyReferences }
-  return rethrowMistakes(place, () => parseFile(text, source, shape))
-}
-
-/** Reports mistakes as those of the monitoring file, not of the configuration. */
-function rethrowMistakes<Result>(place: string, read: () => Result): Result {
+  const references = (file: unknown): Finding[] => {
+    return [...findUnknownPolicies(file), ...findUnusedPolicies(file), ...findTwins(file)]
+  }
   try {
-    return read()
+    return parseFile(text, source, { schema: monitoringFile, references })
   } catch (error) {
     throw error instanceof ConfigError ? mistakesError(place, error.mistakes) : error
   }
 }
 
+/** Reports mistakes as those of the monitoring file, not of the configuration. */
 export function mistakesError(place: string, mistakes: readonly Mistake[]): CommandError {
-  const [only] = mistakes
-  const isAboutFile = mistakes.length === 1 && only !== undefined && only.line === 0
-  if (isAboutFile) return new CommandError('mistake', formatMistake(only))
   const lines = mistakes.map((mistake) => `  ${formatMistake(mistake)}`)
   const head = `${basename(place)} has ${pluralize(mistakes.length, 'mistake')}:`
   return new CommandError('mistake', [head, ...lines].join('\n'))
 }
 
-function checkPolicyReferences(file: unknown): Finding[] {
-  const sections = toSection(file)
-  const known = Object.keys(toSection(sections['policies']))
-  return Object.entries(toSection(sections['assets'])).flatMap(([key, content]) =>
-    toList(toSection(content)['policies']).flatMap((policyName, index) => {
+type Entry = [key: string, content: Readonly<Record<string, unknown>>]
+
+function readEntries(file: unknown, sectionName: string): Entry[] {
+  const entries = Object.entries(toSection(toSection(file)[sectionName]))
+  return entries.map(([key, content]) => [key, toSection(content)])
+}
+
+function findUnknownPolicies(file: unknown): Finding[] {
+  const known = readEntries(file, 'policies').map(([key]) => key)
+  return readEntries(file, 'assets').flatMap(([key, { policies }]) =>
+    toList(policies).flatMap((policyName, index) => {
       if (typeof policyName !== 'string' || policyName === '') return []
       if (known.includes(policyName)) return []
       const path = ['assets', key, 'policies', index]
@@ -254,6 +219,31 @@ function checkPolicyReferences(file: unknown): Finding[] {
   )
 }
 
+/** Not every server lists a policy that no asset has: it would be created in every run. */
+function findUnusedPolicies(file: unknown): Finding[] {
+  const used = readEntries(file, 'assets').flatMap(([, { policies }]) => toList(policies))
+  const remedy = 'name it under policies of an asset, or remove it'
+  return readEntries(file, 'policies')
+    .filter(([key]) => !used.includes(key))
+    .map(([key]) => ({ path: ['policies', key], problem: 'no asset has it', remedy }))
+}
+
+/** Finds entries that would be the same thing at the service. */
+function findTwins(file: unknown): Finding[] {
+  return ['assets', 'policies'].flatMap((sectionName) => {
+    const first = new Map<string, string>()
+    return readEntries(file, sectionName).flatMap(([key, content]) => {
+      const kind = content['type'] ?? policyKinds.find((one) => one in content)
+      const identity = JSON.stringify([kind, content['name'] ?? key])
+      const twin = first.get(identity)
+      if (twin === undefined) first.set(identity, key)
+      const problem = `the same type and name as ${twin}`
+      const remedy = 'write another name, or keep one of the two'
+      return twin === undefined ? [] : [{ path: [sectionName, key], problem, remedy }]
+    })
+  })
+}
+
 /** The JSON Schema of the file, for editors. */
 export function monitoringSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(monitoringFile, { io: 'input', target: 'draft-07' })
@@ -261,10 +251,9 @@ export function monitoringSchema(): Record<string, unknown> {
 }
 
 /** What the monitoring file asks for, in the API's terms. */
-
 export interface DesiredState {
-  assets: DesiredAsset[]
-  policies: DesiredPolicy[]
+  assets: readonly DesiredAsset[]
+  policies: readonly DesiredPolicy[]
   cleanPastEvents: boolean
 }
 
@@ -272,12 +261,10 @@ export interface DesiredAsset {
   /** Key in the file. */
   key: string
   body: AssetCreation
-  /** `body` as the state remembers it: lists sorted, a secret in `data` as its digest. */
-  written: Record<string, unknown>
   /** undefined: the file does not say. */
   enabled: boolean | undefined
   /** Keys of policies. */
-  policies: string[]
+  policies: readonly string[]
 }
 
 export interface DesiredPolicy {
@@ -285,52 +272,30 @@ export interface DesiredPolicy {
   body: PolicyCreation
 }
 
-/** `digest` replaces a secret by a keyed digest; without the key nobody can test a guess. */
-export function toDesiredState(
-  content: MonitoringContent,
-  digest: (parts: readonly string[]) => string,
-): DesiredState {
+export function toDesiredState(content: MonitoringContent): DesiredState {
   return {
-    assets: Object.entries(content.assets ?? {}).map(([key, asset]) => {
-      const body = toAssetBody(key, asset)
-      const { enabled, policies } = asset
-      const written = { ...body, search_types: body.search_types.toSorted() }
-      const data = holdsSecret(body.data) ? digest([canonicalJson(body.data)]) : body.data
-      return { key, body, written: { ...written, data }, enabled, policies: [...new Set(policies)] }
-    }),
-    policies: Object.entries(content.policies ?? {}).map(([key, policy]) => ({
+    assets: Object.entries(content.assets ?? {}).map(
+      ([key, { name: given = key, enabled, policies, group, ...same }]) => ({
+        key,
+        // Omits what the file leaves out, so that the API chooses its default.
+        body: { name: given, ...same, ...(group !== undefined && { assets_group_id: group }) },
+        enabled,
+        policies,
+      }),
+    ),
+    policies: Object.entries(content.policies ?? {}).map(([key, written]) => ({
       key,
-      body: toPolicyBody(policy.name ?? key, policy),
+      body: toPolicyBody(written.name ?? key, written),
     })),
     cleanPastEvents: content.clean_past_events,
   }
 }
 
-type WrittenAsset = NonNullable<MonitoringContent['assets']>[string]
-
-/** Omits what the file leaves out, so that the API chooses its default. */
-function toAssetBody(key: string, asset: WrittenAsset): AssetCreation {
-  const { type, data, search_types, risks, experimental_search_types, group } = asset
-  return {
-    name: asset.name ?? key,
-    type,
-    data,
-    search_types,
-    ...(risks === undefined ? {} : { risks }),
-    ...(experimental_search_types === undefined ? {} : { experimental_search_types }),
-    ...(group === undefined ? {} : { assets_group_id: group }),
-  }
-}
-
-function holdsSecret(data: Record<string, unknown>): boolean {
-  return canonicalJson(maskSecrets(data)) !== canonicalJson(data)
-}
-
-function toPolicyBody(name: string, policy: WrittenPolicy): PolicyCreation {
-  const { included_keywords: included, excluded_keywords: excluded, query, cookies } = policy
+function toPolicyBody(name: string, written: z.output<typeof policy>): PolicyCreation {
+  const { included_keywords: included, excluded_keywords: excluded, query, cookies } = written
   if (included) return { name, type: 'INCLUDED_KEYWORDS', value: { keywords: included } }
   if (excluded) return { name, type: 'EXCLUDED_KEYWORDS', value: { keywords: excluded } }
   if (query !== undefined) return { name, type: 'LUCENE_QUERY', value: { query } }
-  const value = { cookie_names: cookies ?? [], match_subdomains: policy.match_subdomains ?? false }
+  const value = { cookie_names: cookies ?? [], match_subdomains: written.match_subdomains ?? false }
   return { name, type: 'ASTP_COOKIES', value }
 }

@@ -2,7 +2,6 @@
 import '../../security/explosive-text.test.ts'
 import '../../unit/config/mutations.test.ts'
 import '../../unit/masking/mask-text.test.ts'
-import '../../unit/cli/monitoring/plan-changes.test.ts'
 import '../../unit/sinks/email/summary-mail.test.ts'
 import '../../unit/feeds/reading.test.ts'
 import '../../unit/sinks/slack/slack-summary.test.ts'

@@ -60,7 +60,7 @@ const wholes = [
   'check CONFIG CONFIG',
   'check /nowhere/tocsin.yaml',
   'check .',
-  'assets apply --file /nowhere',
+  'monitoring apply --file /nowhere',
 ]
 
 /** Each as the words of one command line: of every command that there is, and what is wrong as a whole. */

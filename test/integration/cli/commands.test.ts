@@ -174,7 +174,7 @@ test.each([
   [['list', 'feeds'], 'did you mean "tocsin feeds list"?'],
   [['xyzzy'], 'there are: run, init, check, doctor, reload'],
   [['feeds', 'lsit'], 'there is no command "tocsin feeds lsit"; did you mean "tocsin feeds list"?'],
-  [['feeds', 'delete'], 'there are: list, rewind, pause, resume, import, help'],
+  [['feeds', 'delete'], 'there are: list, rewind, pause, resume, help'],
   [['help', 'feeds', 'lst'], 'did you mean "tocsin feeds list"?'],
   [['help', 'feds', 'list'], 'did you mean "tocsin feeds"?'],
   [['feeds', 'help', 'lst'], 'did you mean "tocsin feeds list"?'],

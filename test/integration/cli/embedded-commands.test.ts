@@ -84,7 +84,6 @@ const without = [
   'completion',
   'sinks test',
   'routes show',
-  'feeds import',
 ]
 /** Like `events search` and `tenants list` they ask the service at the pace that Redis keeps. */
 const ofService = [
@@ -93,6 +92,7 @@ const ofService = [
   'identifiers',
   'groups',
   'policies',
+  'monitoring',
   'alerts',
   'reports',
 ]

@@ -1,0 +1,219 @@
+/** All requests of `monitoring`: reads what the service has, and carries out the steps of a plan. */
+import { z } from 'zod'
+import { isOperationMissing } from '../../upstream/capabilities.ts'
+import { UpstreamError } from '../../upstream/error.ts'
+import type { AssetReplacement } from '../../upstream/resources/assets.ts'
+import {
+  assetTypes,
+  eventSeverities,
+  identifierTypes,
+} from '../../upstream/resources/enumerations.ts'
+import type { WirePolicy } from '../../upstream/resources/policies.ts'
+import { type ApiContext, nameFailure } from '../api/api-command.ts'
+import { CommandError } from '../terminal.ts'
+import type { DesiredState } from './monitoring-file.ts'
+import { type Actual, type ActualAsset, type ActualPolicy, identityOf, type Step } from './plan.ts'
+
+type Api = Pick<ApiContext, 'client' | 'callOptions'>
+
+/**
+ * Reads all assets of the tenant, the policies of those that the file names, and all policies where
+ * the server lists them.
+ */
+export async function readActual(api: Api, desired: DesiredState): Promise<Actual> {
+  const { client, callOptions } = api
+  const assets = await readAssets(api, desired)
+  const nothing = { policies: [], assigned: new Map(), canUpdate: false, canUnassign: false }
+  if (desired.policies.length === 0) return { assets, ...nothing }
+  const listed = await readPolicies(api)
+  const policies = new Map((listed ?? []).map((policy) => [policy.uuid, toPolicy(policy)]))
+  const assigned = new Map<number, string[]>()
+  const named = new Set(desired.assets.map(({ body }) => identityOf(body)))
+  for (const { id } of assets.filter((asset) => named.has(identityOf(asset)))) {
+    const request = client.listIdentifierPolicies({ identifier: id, ...callOptions() })
+    const found = (await nameFailure(`asset ${id}`, request)).map((one) => one.matching_policy)
+    for (const policy of found) policies.set(policy.uuid, toPolicy(policy))
+    const uuids = found.map(({ uuid }) => uuid)
+    assigned.set(id, uuids)
+  }
+  const [uuid] = policies.keys()
+  const probe = { uuid: uuid ?? '', from: null, ...callOptions() }
+  const canUnassign = uuid !== undefined && (await client.listAssignments(probe)) !== undefined
+  const canUpdate = listed !== undefined
+  return { assets, policies: [...policies.values()], assigned, canUpdate, canUnassign }
+}
+
+/** v4 lists some types only, and v3 those that are disabled only if asked for them. */
+async function readAssets(
+  { client, callOptions }: Api,
+  desired: DesiredState,
+): Promise<ActualAsset[]> {
+  const newer = await ifThere(
+    readAll((from) => {
+      const filters = { orderBy: 'id' } as const
+      return client.listIdentifiers({ filters, from, size: pageSize, ...callOptions() })
+    }),
+  )
+  const types = assetTypes.filter((type) => !newer || !identifierTypes.includes(type))
+  const readOlder = async (isDisabled: boolean): Promise<ActualAsset[]> => {
+    const filters = { orderBy: 'id', types, isDisabled } as const
+    const rows = readAll((from) =>
+      client.listOlderIdentifiers({ filters, from, size: pageSize, ...callOptions() }),
+    )
+    return (await rows).map((row) => toAsset(row, isDisabled))
+  }
+  const enabled = await ifThere(readOlder(false))
+  const isNeeded = desired.assets.some(({ body }) => types.includes(body.type))
+  if (!enabled && (!newer || isNeeded)) throw new CommandError('refused', noListRemedy)
+  const older = enabled ? [...enabled, ...(await readOlder(true))] : []
+  const all = [...older, ...(newer ?? []).map((row) => toAsset(row, false))]
+  return [...new Map(all.map((asset) => [asset.id, asset])).values()]
+}
+
+/** The largest page of v4; v3 states none (docs/api-notes.md, Page sizes). */
+const pageSize = 100
+
+const noListRemedy =
+  'this server or key does not list all assets of these types, and what is there must be known; "tocsin assets" creates and changes single assets'
+
+/** Throws CommandError for pages without an end: what is left out would be created again. */
+async function readAll<Item>(
+  fetch: (
+    from: string | null,
+  ) => Promise<{ items: readonly Item[]; next?: string | null | undefined }>,
+): Promise<Item[]> {
+  const all: Item[] = []
+  const seen = new Set<string | null>()
+  for (let from: string | null = null; !seen.has(from);) {
+    seen.add(from)
+    const page = await fetch(from)
+    all.push(...page.items)
+    const next: string | null = page.next ?? null
+    if (next === null || (next === from && page.items.length === 0)) return all
+    from = next
+  }
+  throw new CommandError('refused', 'the pages of the list have no end')
+}
+
+const texts = z.array(z.string()).nullish()
+
+/** An asset of the list of v4, or of v3; each leaves out fields that the other has. */
+const listedAsset = z.object({
+  id: z.int(),
+  name: z.string().nullish(),
+  type: z.string().nullish(),
+  data: z.record(z.string(), z.unknown()).nullish(),
+  group_id: z.number().nullish(),
+  is_disabled: z.boolean().nullish(),
+  categories: texts,
+  emerging_categories: texts,
+  severities: texts,
+  search_types: texts,
+  experimental_search_types: texts,
+  risks: z.array(z.number()).nullish(),
+})
+
+function toAsset(listed: unknown, isDisabled: boolean): ActualAsset {
+  const parsed = listedAsset.safeParse(listed)
+  if (!parsed.success) throw new CommandError('refused', 'the list holds an unreadable asset')
+  const row = parsed.data
+  const { type, ...data } = row.data ?? {}
+  const risks = row.severities?.map((word) => eventSeverities.findIndex((one) => one === word) + 1)
+  return {
+    id: row.id,
+    name: row.name ?? '',
+    type: row.type ?? String(type),
+    data,
+    group: row.group_id ?? undefined,
+    isDisabled: row.is_disabled ?? isDisabled,
+    search_types: row.categories ?? row.search_types ?? [],
+    risks: (risks ?? row.risks ?? []).filter((risk) => risk > 0), // 0: a word without a number
+    experimental_search_types: row.emerging_categories ?? row.experimental_search_types ?? [],
+  }
+}
+
+function toPolicy({ uuid, name, policy_type: type, value }: WirePolicy): ActualPolicy {
+  return { uuid, name, type, value: value ?? {} }
+}
+
+/** All policies of the tenant; undefined if the server does not list them. */
+async function readPolicies({ client, callOptions }: Api): Promise<WirePolicy[] | undefined> {
+  if ((await client.listPolicies({ from: null, size: 1, ...callOptions() })) === undefined)
+    return undefined
+  return readAll(async (from) => {
+    return (await client.listPolicies({ from, ...callOptions() })) ?? { items: [] }
+  })
+}
+
+async function ifThere<Result>(request: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await request
+  } catch (error) {
+    if (error instanceof UpstreamError && isOperationMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Ids of assets and uuids of policies by their keys in the file; a step that creates adds its own. */
+export interface KnownIds {
+  assets: Map<string, number>
+  policies: Map<string, string>
+}
+
+/** Throws UpstreamError, with `mayBeDone` if it is unknown whether the step was done. */
+export async function carryOut(step: Step, known: KnownIds, api: Api): Promise<void> {
+  await nameFailure(`${step.do} ${step.key}`, send(step, known, api))
+}
+
+async function send(step: Step, known: KnownIds, { client, callOptions }: Api): Promise<unknown> {
+  switch (step.do) {
+    case 'create asset': {
+      const { id } = await client.createAsset({ asset: step.body, ...callOptions() })
+      return known.assets.set(step.key, id)
+    }
+    case 'replace asset': {
+      const { id, body } = step
+      const { assets_group_id: _group, ...written } = body
+      // v2 replaces the asset whole, with fields that the file does not name.
+      const now = await client.getAsset({ id, ...callOptions() })
+      const asset = { ...now, ...written } as AssetReplacement
+      return client.replaceAsset({ id, asset, ...callOptions() })
+    }
+    case 'enable asset':
+    case 'disable asset': {
+      const id = known.assets.get(step.key) ?? 0
+      return client.toggleAsset({ id, isDisabled: step.do === 'disable asset', ...callOptions() })
+    }
+    case 'create policy': {
+      const { uuid } = await client.createPolicy({ policy: step.body, ...callOptions() })
+      return known.policies.set(step.key, uuid)
+    }
+    case 'update policy': {
+      const { name, value } = step.body
+      return client.updatePolicy({ uuid: step.uuid, name, value, ...callOptions() })
+    }
+    case 'assign policy': {
+      const uuid = known.policies.get(step.key) ?? ''
+      const assignment = {
+        ...identifiersOf(step, known),
+        clean_past_events: step.clean_past_events,
+      }
+      return client.assignPolicy({ uuid, assignment, ...callOptions() })
+    }
+    case 'unassign policy': {
+      const assignment = identifiersOf(step, known)
+      return client.unassignPolicy({ uuid: step.uuid, assignment, ...callOptions() })
+    }
+    case 'delete policy':
+      return client.deletePolicy({ uuid: step.uuid, ...callOptions() })
+    case 'delete asset':
+      return client.deleteAsset({ id: step.id, ...callOptions() })
+  }
+}
+
+function identifiersOf(
+  { assets }: { assets: readonly string[] },
+  known: KnownIds,
+): { identifier_ids: number[] } {
+  return { identifier_ids: assets.flatMap((key) => known.assets.get(key) ?? []) }
+}

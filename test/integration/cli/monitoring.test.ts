@@ -1,0 +1,363 @@
+/** `monitoring plan` and `apply` over HTTP: what they send, print and refuse. */
+import { expect, test } from 'vitest'
+import { redisForTests } from '../../support/ledger.ts'
+import { aMonitoringScene, type MonitoringScene } from './monitoring-scene.ts'
+
+const tests = redisForTests()
+
+const two = `assets:
+  brand:
+    name: Acme Bank
+    type: keyword
+    data: { keyword: acme bank }
+    search_types: [leaks, paste]
+    risks: [3, 4, 5]
+    policies: [no-jobs]
+  site:
+    type: domain
+    data: { fqdn: Acme.example }
+    search_types: [leaks]
+    policies: [no-jobs, logins]
+policies:
+  no-jobs: { excluded_keywords: [careers] }
+  logins: { cookies: [session] }
+`
+
+const nothing = expect.stringMatching(/^nothing to do\n/)
+
+/** Of today; the other lacks the operations that the API's description lacks. */
+const today = { undescribed: true } as const
+
+function named({ sandbox }: MonitoringScene, name: string) {
+  return sandbox.monitoring.assets.all().find((asset) => asset.name === name)
+}
+
+test('plan lists the steps and sends nothing; its JSON holds nothing of what is written', async () => {
+  const scene = await aMonitoringScene(tests, two)
+  expect((await scene.plan()).out.split('\n')).toEqual([
+    '+ create asset brand: keyword',
+    '+ create asset site: domain',
+    '+ create policy no-jobs: EXCLUDED_KEYWORDS',
+    '+ create policy logins: ASTP_COOKIES',
+    '+ assign policy no-jobs to brand, site',
+    '+ assign policy logins to site',
+    '6 steps',
+    expect.stringMatching(/^not in the file: \d assets; --prune deletes them$/),
+    '',
+  ])
+  const { out } = await scene.plan('--output=json')
+  expect((JSON.parse(out) as { steps: unknown[] }).steps[0]).toEqual({
+    do: 'create asset',
+    key: 'brand',
+    state: 'planned',
+  })
+  expect(scene.writes()).toEqual([])
+})
+
+test.each([
+  ['described', {}],
+  ['today', today],
+])(
+  'a first run creates and assigns all, and a second finds nothing to do: %s',
+  async (_server, options) => {
+    const scene = await aMonitoringScene(tests, two, options)
+    expect(await scene.apply()).toMatchObject({ code: 0, err: '' })
+    const stored = { data: { keyword: 'acme bank' }, risks: [3, 4, 5], isDisabled: false }
+    expect(named(scene, 'Acme Bank')).toMatchObject(stored)
+    expect(scene.policiesOf('Acme Bank')).toEqual(['no-jobs'])
+    expect(scene.policiesOf('site')).toEqual(['logins', 'no-jobs'])
+    scene.writes()
+    expect(await scene.apply('--yes')).toEqual({ code: 0, out: nothing, err: '' })
+    expect(scene.writes()).toEqual([])
+  },
+)
+
+const ofOtherTypes = `assets:
+  bob: { type: email, data: { email: Bob@acme.example }, search_types: [leak], enabled: false }
+  ann: { type: identity, data: { attributes: [{ type: email, email: ann@acme.example }] }, search_types: [leak] }
+`
+
+test('an asset of a type that v4 lacks is found again, disabled ones too, with the list of v3 alone', async () => {
+  const scene = await aMonitoringScene(tests, ofOtherTypes, today)
+  expect(await scene.apply()).toMatchObject({ code: 0, err: '' })
+  expect(named(scene, 'bob')).toMatchObject({ isDisabled: true })
+  expect((await scene.apply()).out).toEqual(nothing)
+  const on = '/firework/v4/identifiers/'
+  scene.sandbox.faults.add({ on, method: 'GET', effect: 'status', status: 404 })
+  expect((await scene.apply()).out).toEqual(nothing)
+})
+
+test('more assets than a page holds are all found', async () => {
+  const many = Array.from(
+    { length: 130 },
+    (_, n) => `  k${n}: { type: keyword, data: { keyword: k${n} }, search_types: [leak] }\n`,
+  )
+  const scene = await aMonitoringScene(tests, `assets:\n${many.join('')}`, {
+    groups: [
+      {
+        id: 1042,
+        name: 'g',
+        tenantId: 42,
+        identifiers: Array.from({ length: 130 }, (_, n) => ({ id: 9000 + n, name: `k${n}` })),
+      },
+    ],
+  })
+  const steps = JSON.parse((await scene.plan('--output=json')).out) as { steps: { do: string }[] }
+  expect(new Set(steps.steps.map((step) => step.do))).toEqual(new Set(['replace asset']))
+})
+
+test('what is there under the same type and name is the same asset', async () => {
+  const text = `assets:\n  bank: { name: Example Bank, type: keyword, data: { keyword: Example Bank }, search_types: [leak] }\n`
+  const scene = await aMonitoringScene(tests, text)
+  expect((await scene.apply('--yes')).code).toBe(0)
+  expect(scene.writes()).toEqual(['PUT /firework/v2/assets/78'])
+  expect(
+    scene.sandbox.monitoring.assets.all().filter(({ name }) => name === 'Example Bank'),
+  ).toHaveLength(1)
+})
+
+test('a replacement, a toggle, a change of a policy and of who has it', async () => {
+  const scene = await aMonitoringScene(tests, two, today)
+  await scene.apply()
+  const { id } = named(scene, 'Acme Bank')!
+  scene.sandbox.monitoring.assets.change(id, { others: { of_a_later_version: 1 } })
+  scene.writes()
+  scene.write(
+    two
+      .replace('risks: [3, 4, 5]', 'risks: [5]\n    enabled: false')
+      .replace('[careers]', '[vacancy]')
+      .replace('[no-jobs, logins]', '[logins]'),
+  )
+  const { out, err, code } = await scene.apply()
+  expect(
+    out
+      .replace(/[0-9a-f-]{36}/, '<uuid>')
+      .split('\n')
+      .slice(0, 5),
+  ).toEqual([
+    '- disable asset brand',
+    `~ replace asset brand (${id}): risks`,
+    '~ update policy no-jobs (<uuid>)',
+    '- unassign policy no-jobs from site',
+    '4 steps',
+  ])
+  expect({ err, code }).toEqual({
+    code: 2,
+    err: 'This will disable 1 asset, replace 1 asset, update 1 policy, unassign 1 policy. Nobody is there to ask; say --yes\n',
+  })
+  expect(scene.writes()).toEqual([])
+
+  expect((await scene.applyTyping('n')).code).toBe(1)
+  expect(scene.writes()).toEqual([])
+  expect((await scene.applyTyping('y')).code).toBe(0)
+  expect(scene.writes()).toEqual([
+    `PUT /firework/v4/identifiers/${id}`,
+    `PUT /firework/v4/identifiers/${id}`,
+    'PUT /firework/v4/matching_policies/<uuid>',
+    'DELETE /firework/v4/matching_policies/<uuid>/assignments',
+  ])
+  expect(named(scene, 'Acme Bank')).toMatchObject({ risks: [5], isDisabled: true, groupId: 1042 })
+  expect(scene.policiesOf('site')).toEqual(['logins'])
+  expect((await scene.apply()).out).toEqual(nothing)
+})
+
+test('at v2, a replacement keeps fields of which the file says nothing', async () => {
+  const scene = await aMonitoringScene(tests, two)
+  await scene.apply()
+  const { id } = named(scene, 'Acme Bank')!
+  scene.sandbox.monitoring.assets.change(id, { others: { of_a_later_version: 1 } })
+  scene.write(two.replace('acme bank }', 'acme }'))
+  expect((await scene.apply('--yes')).code).toBe(0)
+  expect(named(scene, 'Acme Bank')).toMatchObject({
+    others: { of_a_later_version: 1 },
+    data: { keyword: 'acme' },
+    risks: [3, 4, 5],
+  })
+})
+
+test('nothing is deleted without --prune, which lists what it deletes and asks', async () => {
+  const scene = await aMonitoringScene(tests, two, today)
+  await scene.apply()
+  scene.write(
+    two.slice(0, two.indexOf('  site:')) +
+      'policies:\n  no-jobs: { excluded_keywords: [careers] }\n',
+  )
+  expect((await scene.apply('--yes')).out).toMatch(
+    /not in the file: \d assets and 1 policy; --prune/,
+  )
+  scene.writes()
+
+  const asked = await scene.apply('--prune')
+  expect(asked.code).toBe(2)
+  expect(asked.err).toMatch(/^This will delete 1 policy, delete \d assets; the service may delete/)
+  expect(asked.out).toMatch(/^- delete policy [0-9a-f-]{36}: ASTP_COOKIES "logins"$/m)
+  expect(asked.out).toMatch(/^- delete asset \d+: domain "site"$/m)
+  expect(scene.writes()).toEqual([])
+
+  expect((await scene.apply('--prune', '--yes')).code).toBe(0)
+  const { assets, policies } = scene.sandbox.monitoring
+  const left = assets.all().filter(({ tenantId }) => tenantId === 42)
+  expect(left.map(({ name }) => name)).toEqual(['Acme Bank'])
+  expect(policies.all().map(({ name }) => name)).toEqual(['no-jobs'])
+  expect((await scene.apply('--prune')).out).toBe('nothing to do\n')
+})
+
+test('what the server cannot do is refused with its line before anything is sent', async () => {
+  const scene = await aMonitoringScene(tests, two)
+  await scene.apply()
+  scene.writes()
+  scene.write(
+    two
+      .replace('[careers]', '[vacancy]')
+      .replace('[no-jobs, logins]', '[no-jobs]')
+      .replace('risks: [3, 4, 5]', 'group: 1043')
+      .replace('policies: [no-jobs]\n  site', 'policies: [no-jobs, logins]\n  site'),
+  )
+  const { code, err, out } = await scene.apply('--yes')
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain(':7:5 assets.brand.group: it is in another group; write 1042')
+  expect(err).toContain('policies.no-jobs: this server changes no policy; write another name')
+  expect(err).toContain('policies.logins: this server takes no policy from a single asset')
+  expect(scene.writes()).toEqual([])
+})
+
+test('two assets of one type and name are refused', async () => {
+  const scene = await aMonitoringScene(tests, two)
+  await scene.apply()
+  const { id: _id, ...made } = named(scene, 'Acme Bank')!
+  scene.sandbox.monitoring.assets.create(made, made)
+  const { code, err } = await scene.apply()
+  expect(code).toBe(2)
+  expect(err).toContain('assets.brand: the service has 2 of this type and name')
+})
+
+test('the first refusal stops the run, and the next one goes on', async () => {
+  const scene = await aMonitoringScene(tests, two, today)
+  const on = '/firework/v4/*/assignments'
+  const clear = scene.sandbox.faults.add({ on, method: 'POST', effect: 'status', status: 403 })
+  const { code, err } = await scene.apply()
+  expect(code).toBe(1)
+  expect(err).toMatch(
+    /^done:\n {2}\+ create asset brand: keyword\n[\s\S]*\nnot done:\n {2}\+ assign policy no-jobs to brand, site\n/,
+  )
+  expect(err).toContain('assign policy no-jobs: access is forbidden (403)')
+  clear()
+  scene.writes()
+  await scene.apply()
+  const assignment = 'POST /firework/v4/matching_policies/<uuid>/assignments'
+  expect(scene.writes()).toEqual([assignment, assignment])
+})
+
+/** Of the changed file: one asset and one policy are new, one of each changed. */
+const changed =
+  `${two.slice(0, two.indexOf('policies:\n  no'))}  shop: { type: keyword, data: { keyword: shop }, search_types: [leak], policies: [dumps] }
+policies:
+  no-jobs: { excluded_keywords: [vacancy] }
+  logins: { cookies: [session] }
+  dumps: { included_keywords: [dump] }
+`.replace('paste', 'leak')
+
+test.each([
+  ['POST', '/firework/v4/identifiers/', '+ create asset shop'],
+  ['PUT', '/firework/v4/identifiers/*', '~ replace asset brand'],
+  ['POST', '/firework/v4/matching_policies', '+ create policy dumps'],
+  ['PUT', '/firework/v4/matching_policies/*', '~ update policy no-jobs'],
+  ['POST', '/firework/v4/*/assignments', '+ assign policy dumps'],
+  ['DELETE', '/firework/v4/identifiers/*', '- delete asset'],
+])(
+  'after a lost answer to %s %s the run stops, and the next one ends what is left',
+  async (method, on, line) => {
+    const scene = await aMonitoringScene(tests, two, today)
+    await scene.apply()
+    scene.write(changed)
+    scene.sandbox.faults.add({ on, method, effect: 'lose-answer', times: 1 })
+    const lost = await scene.apply('--yes', '--prune')
+    expect(lost.code).toBe(1)
+    expect(lost.err).toContain(`unclear:\n  ${line}`)
+    expect(lost.err).toContain('it may have been done all the same')
+
+    expect((await scene.apply('--yes', '--prune')).code).toBe(0)
+    expect((await scene.plan('--prune')).out).toBe('nothing to do\n')
+    const { assets, policies } = scene.sandbox.monitoring
+    const own = assets.all().filter(({ tenantId }) => tenantId === 42)
+    expect(own.map(({ name }) => name).toSorted()).toEqual(['Acme Bank', 'shop', 'site'])
+    expect(
+      policies
+        .all()
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['dumps', 'logins', 'no-jobs'])
+    expect(scene.policiesOf('shop')).toEqual(['dumps'])
+  },
+)
+
+test('a server without any list of assets is refused, and a list that fails is no empty one', async () => {
+  const scene = await aMonitoringScene(tests, two)
+  const on = '/firework/*/identifiers/'
+  const clear = scene.sandbox.faults.add({ on, method: 'GET', effect: 'status', status: 404 })
+  expect(await scene.apply('--yes')).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^this server or key does not list/),
+  })
+  clear()
+  scene.sandbox.faults.add({ on, method: 'GET', effect: 'status', status: 500 })
+  expect((await scene.apply('--yes')).code).toBe(1)
+  expect(scene.writes()).toEqual([])
+})
+
+test('a secret is not printed, and is compared by type and name only', async () => {
+  const secret = 'correct-horse-battery'
+  const text = `assets:\n  key: { name: ${secret}, type: secret, data: { secret: ${secret} }, search_types: [leaks] }\n`
+  const scene = await aMonitoringScene(tests, text, today)
+  const first = await scene.apply()
+  scene.write(text.replace(`secret: ${secret}`, 'secret: another-one'))
+  const second = await scene.apply('--output=json')
+  expect(JSON.parse(second.out)).toMatchObject({ steps: [] })
+  scene.write(text.replaceAll(secret, 'another-one'))
+  const third = await scene.plan('--prune')
+  const fourth = await scene.plan('--prune', '--output=json')
+  expect(third.out).toMatch(/^- delete asset \d+: secret "secret"$/m)
+  for (const { out, err } of [first, second, third, fourth]) expect(out + err).not.toContain(secret)
+})
+
+test('clean_past_events goes with an assignment, and is asked about', async () => {
+  const scene = await aMonitoringScene(tests, `${two}clean_past_events: true\n`)
+  const asked = await scene.apply()
+  expect(asked).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/^This will remove past events\./),
+  })
+  await scene.apply('--yes')
+  const bodies = scene.sandbox.requests.filter(({ path }) => path.endsWith('/assignments'))
+  expect(bodies.map(({ body }) => body)).toEqual([
+    expect.objectContaining({ clean_past_events: true }),
+    expect.objectContaining({ clean_past_events: true }),
+  ])
+})
+
+test('the file is read from standard input, and its mistakes are named with their lines', async () => {
+  const scene = await aMonitoringScene(tests, '')
+  expect((await scene.applyGiven(two)).code).toBe(0)
+  const bad = `assets:
+  a: { type: domain, data: { fqn: a.example }, search_types: [leaks], policies: [nope] }
+  b: { type: identity, data: { attributes: [] }, search_types: [leaks] }
+  c: { name: d, type: keyword, data: { keyword: 1 }, search_types: [leaks] }
+  d: { type: keyword, data: { keyword: d }, search_types: [leaks] }
+policies:
+  free: { excluded_keywords: [careers], query: a, match_subdomains: true }
+`
+  const { code, err } = await scene.applyGiven(bad)
+  expect(code).toBe(2)
+  expect(err.split('\n').map((line) => line.replace(/^ +standard input:/, ''))).toEqual([
+    'standard input has 8 mistakes:',
+    expect.stringContaining('assets.a.data: fqdn is missing; write fqdn as a text, in quotes'),
+    expect.stringContaining('assets.a.policies[0]: no such policy'),
+    expect.stringContaining('assets.b.data.attributes: no list; write a list'),
+    expect.stringContaining('assets.c.data.keyword: no text; write a text, in quotes'),
+    expect.stringContaining('assets.d: the same type and name as c'),
+    expect.stringContaining('policies.free: no asset has it'),
+    expect.stringContaining('policies.free.query: given beside excluded_keywords'),
+    expect.stringContaining('policies.free.match_subdomains: means nothing without cookies'),
+    '',
+  ])
+})
