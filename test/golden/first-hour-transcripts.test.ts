@@ -219,7 +219,7 @@ test('run, sandbox and demo', async () => {
       async ({ type }) => {
         await type(`
         run --config missing.yaml
-        run --full --config ${file}
+        run --output csv --config ${file}
         sandbox --rate often
         demo --rate often
         schema --output csv
