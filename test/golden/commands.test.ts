@@ -30,7 +30,7 @@ test('every command says of itself what it said', async () => {
 const shownElsewhere = {
   run: 'until it is stopped: test/e2e',
   schema: 'it prints config/tocsin.schema.json',
-  demo: 'until it is stopped: test/faults/demo.test.ts',
+  demo: 'until it is stopped: test/e2e/the-demo-counts-both-sides.test.ts',
   sandbox: 'until it is stopped: test/integration/cli/sandbox-command.test.ts',
 }
 

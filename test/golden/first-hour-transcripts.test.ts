@@ -221,7 +221,7 @@ test('run, sandbox and demo', async () => {
         run --config missing.yaml
         run --output csv --config ${file}
         sandbox --rate often
-        demo --rate often
+        demo --for soon
         schema --output csv
         nothing
         --version
