@@ -1,19 +1,12 @@
 /** The `run` command: starts the daemon, reloads it and stops it. */
 
-import { Command, InvalidArgumentError, Option } from 'commander'
-import {
-  type Config,
-  ConfigError,
-  formatMistake,
-  logLevel,
-  type Mistake,
-} from '../config/config.ts'
+import { Command } from 'commander'
+import { type Config, ConfigError, logLevel, type Mistake } from '../config/config.ts'
 import { createFileWatch } from '../config/file-watch.ts'
 import { type LoadedConfig, loadConfigInTurns } from '../config/load.ts'
 import { type App, createApp } from '../daemon/daemon.ts'
 import type { ReloadOutcome } from '../daemon/reload.ts'
 import { systemClock } from '../lib/clock.ts'
-import { duration } from '../lib/config-fields.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import { defaultTokenFiles } from '../ops/reload-access.ts'
@@ -29,59 +22,12 @@ import {
   defaultConfigFile,
 } from './context.ts'
 import { withRedis } from './open/open-store.ts'
-import { CommandError } from './terminal.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
-  return addCommonOptions(new Command('run'))
-    .option(
-      '--dry',
-      'for a while, on a ledger of its own: says what would be sent, and sends nothing',
-    )
-    .addOption(
-      new Option('--for <duration>', 'with --dry: how long')
-        .argParser(parseDuration)
-        .default(dryRunMs, '2m'),
-    )
-    .option('--full', 'with --dry: whole messages, not their first lines')
-    .action((options: RunOptions, command: Command) => {
-      if (options.dry) return rehearse(context, options)
-      refuseDryOptions(command)
-      return runDaemon(context, options)
-    })
-}
-
-/** Whoever forgets `--dry` would start a daemon that sends. Throws CommandError. */
-function refuseDryOptions(command: Command): void {
-  const given = ['for', 'full'].find((name) => command.getOptionValueSource(name) === 'cli')
-  if (given === undefined) return
-  throw new CommandError('mistake', `--${given} goes with --dry only; add --dry, or leave it out`)
-}
-
-interface RunOptions extends CommonOptions {
-  dry?: true
-  for: number
-  full?: true
-}
-
-const dryRunMs = 120_000
-
-const dryRunField = duration('How long a dry run takes.', '1s')
-
-function parseDuration(text: string): number {
-  const parsed = dryRunField.safeParse(text)
-  if (parsed.success) return parsed.data
-  const [problem = '', remedy = ''] = parsed.error.issues[0]?.message.split('\n') ?? []
-  throw new InvalidArgumentError(`It is ${problem}; ${remedy}.`)
-}
-
-async function rehearse(context: Context, options: RunOptions): Promise<void> {
-  const { terminal } = context
-  const loaded = loadConfigFile(context, options.config)
-  for (const warning of loaded.warnings) terminal.printError(`warning ${formatMistake(warning)}`)
-  const { output, full = false, for: forMs } = options
-  const { runDry } = await import('./dry-run.ts')
-  await runDry(context, loaded, { output, full, forMs })
+  return addCommonOptions(new Command('run')).action((options: CommonOptions) =>
+    runDaemon(context, options),
+  )
 }
 
 async function runDaemon(context: Context, options: CommonOptions): Promise<void> {

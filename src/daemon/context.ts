@@ -1,12 +1,10 @@
 /** The contexts that every part is built from. */
 import type { Config } from '../config/config.ts'
 import type { Clock, Timings } from '../lib/clock.ts'
-import type { Poller } from '../feeds/poller.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import type { Sink } from '../sinks/sink.ts'
 import {
   type AccountLedger,
   type ActiveGeneration,
@@ -26,24 +24,6 @@ export interface ProcessContext {
   logger: Logger
   metrics: Metrics
   timings: Timings
-  /** Set by a dry run. */
-  rehearsal?: Rehearsal | undefined
-}
-
-/** A dry run: its sinks send nothing, and its ledger is not the configured one. */
-export interface Rehearsal {
-  wrapSink(sink: Sink): Sink
-  /** Sees how each poll ends. */
-  wrapPoller(poller: Poller): Poller
-  /** What a daemon that runs keeps of the service; absent: of its own. */
-  upstreamStore?: UpstreamStore | undefined
-}
-
-/** Where API slots, tokens and pauses are shared with every process that uses the same keys. */
-type UpstreamStore = Pick<ProcessContext, 'redis' | 'keys'>
-
-export function upstreamStore({ rehearsal, redis, keys }: ProcessContext): UpstreamStore {
-  return rehearsal?.upstreamStore ?? { redis, keys }
 }
 
 export interface EngineContext extends ProcessContext {

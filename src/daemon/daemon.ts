@@ -50,8 +50,7 @@ export interface App {
   readonly ledgers: readonly AccountLedger[]
 }
 
-interface AppOptions
-  extends Pick<ProcessContext, 'rehearsal'>, Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
+interface AppOptions extends Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
   version: string
   logger: Logger
   /** Lets whoever can read the token file ask for a reload. */
@@ -109,7 +108,6 @@ function createRunningApp(options: AppOptions): RunningApp {
     keys: createKeys(config.redis.prefix),
     metrics: createMetrics({ clock, isDetailed: config.http.metrics === 'detailed' }),
     timings,
-    rehearsal: options.rehearsal,
   }
   const stopController = new AbortController()
   const host: EngineHost = {

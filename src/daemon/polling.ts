@@ -6,7 +6,7 @@ import type { Metrics } from '../lib/metrics.ts'
 import { createRoomCheck } from '../redis/health.ts'
 import type { ItemChange } from '../store/pending-items.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
-import { findLedger, type EngineContext, upstreamStore } from './context.ts'
+import { findLedger, type EngineContext } from './context.ts'
 import type { DeliveryParts } from './delivery.ts'
 import { countSuppressed } from './grouping.ts'
 import { buildPlanner, polledFeeds } from './polled-feeds.ts'
@@ -17,10 +17,9 @@ export function buildPoller(
   upstream: Upstream,
   delivery: DeliveryParts,
 ): Poller {
-  const { clock, logger, metrics, rehearsal } = context
-  const { redis, keys } = upstreamStore(context)
+  const { redis, keys, clock, logger, metrics } = context
   const { batchWaits, drains, detailJobs, router, grouping, secrets } = delivery
-  const poller = createPoller({
+  return createPoller({
     client: (account) => upstream.client(account),
     ledger(account) {
       const ledger = findLedger(context, account)
@@ -51,7 +50,6 @@ export function buildPoller(
     logger,
     metrics,
   })
-  return rehearsal?.wrapPoller(poller) ?? poller
 }
 
 function feedsPerSecond({ perSecond, share }: LaneLimit): number {

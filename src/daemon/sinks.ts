@@ -8,13 +8,12 @@ import { type TemplateFailure, templateRemedy } from '../sinks/templates.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext, ProcessContext } from './context.ts'
 
-type Parts = Pick<ProcessContext, 'logger' | 'clock' | 'rehearsal'> &
-  Partial<Pick<ProcessContext, 'metrics'>>
+type Parts = Pick<ProcessContext, 'logger' | 'clock'> & Partial<Pick<ProcessContext, 'metrics'>>
 
 /** By name. */
 export async function buildSinks(
   configs: readonly SinkConfig[],
-  { rehearsal, logger, clock, metrics }: Parts,
+  { logger, clock, metrics }: Parts,
 ): Promise<Map<string, Sink>> {
   const sinks = new Map<string, Sink>()
   const parts = {
@@ -29,7 +28,7 @@ export async function buildSinks(
   }
   for (const config of configs) {
     const sink = await sinkTypeOf(config).create(config, parts)
-    sinks.set(config.name, rehearsal?.wrapSink(sink) ?? sink)
+    sinks.set(config.name, sink)
   }
   return sinks
 }

@@ -7,7 +7,7 @@ import type { Tier } from '../upstream/config.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { createOrganizations, type Organizations } from '../upstream/organizations.ts'
 import { createTierLimiter, createApiSlots, noteQuota } from '../upstream/rate-limits.ts'
-import { type EngineContext, upstreamStore } from './context.ts'
+import type { EngineContext } from './context.ts'
 
 export interface Upstream {
   client(account: string): UpstreamClient
@@ -32,8 +32,7 @@ export interface Upstream {
 
 /** Builds one client per account; all share the process's API slots. */
 export function buildUpstream(context: EngineContext): Upstream {
-  const { config, clock, logger, metrics, timings } = context
-  const { redis, keys } = upstreamStore(context)
+  const { config, redis, keys, clock, logger, metrics, timings } = context
   const organizations = createOrganizations(config.accounts)
   const limiter = createTierLimiter({
     redis,

@@ -159,7 +159,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
 
 type FirstLines = Pick<Message, 'severity' | 'title' | 'summary'>
 
-/** Renders no more than the first lines, for those who need no more: a webhook's body, a dry run. */
+/** Renders no more than the first lines, for those who need no more: a webhook's body. */
 export function renderFirstLines(
   subject: MessageSubject,
   options: Pick<RenderOptions, 'isTest'>,

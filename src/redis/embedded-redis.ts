@@ -170,7 +170,7 @@ interface ServerProcess {
   stop(): Promise<void>
 }
 
-export const logName = 'redis.log'
+const logName = 'redis.log'
 
 const stopPatienceMs = 5_000
 
@@ -193,7 +193,7 @@ const safeSettings = [
  * Starts a server in `folder`; `listening` are the lines of its configuration that say where it
  * listens. Throws StoreError if no redis-server is installed.
  */
-export function startServerProcess(folder: string, listening: readonly string[]): ServerProcess {
+function startServerProcess(folder: string, listening: readonly string[]): ServerProcess {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   linkServer(folder)
   replacePrivateFile(join(folder, 'redis.conf'), [...listening, ...safeSettings, ''].join('\n'))

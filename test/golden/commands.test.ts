@@ -28,9 +28,9 @@ test('every command says of itself what it said', async () => {
 
 /** What no transcript shows doing its work, in the order of the help, and where it is shown instead. */
 const shownElsewhere = {
-  run: 'until it is stopped: test/e2e, test/integration/cli/dry-run.test.ts',
+  run: 'until it is stopped: test/e2e',
   schema: 'it prints config/tocsin.schema.json',
-  demo: 'until it is stopped: test/faults/demo.test.ts',
+  demo: 'until it is stopped: test/e2e/the-demo-counts-both-sides.test.ts',
   sandbox: 'until it is stopped: test/integration/cli/sandbox-command.test.ts',
 }
 

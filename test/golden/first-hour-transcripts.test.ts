@@ -219,9 +219,9 @@ test('run, sandbox and demo', async () => {
       async ({ type }) => {
         await type(`
         run --config missing.yaml
-        run --full --config ${file}
+        run --output csv --config ${file}
         sandbox --rate often
-        demo --rate often
+        demo --for soon
         schema --output csv
         nothing
         --version

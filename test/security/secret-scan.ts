@@ -187,7 +187,6 @@ function asked(scene: SecretScene): string[][] {
     ...accounts.map((name) => ['token', 'test', '--account', name]),
     ...['check', 'audit', 'plan', 'doctor', 'reload'].map((name) => [name]),
     ['check', '--live'],
-    ['run', '--dry', '--for', '5s', '--full'],
     ...['siem', 'vault', 'soc', 'oncall'].map((sink) => ['render', uids[0] ?? '', '--sink', sink]),
     ['audit', '--feed', 'main'],
     ...['feeds', 'sinks', 'dead-letters', 'quarantine', 'silences'].map((noun) => [noun, 'list']),

@@ -1,65 +1,41 @@
-/** The `demo` command: runs the demo, ends it in order, and prints its view. */
-
-import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
-import { styleText } from 'node:util'
+/**
+ * The `demo` command: the daemon itself between the sandbox and its receivers, with a private
+ * Redis, in a temporary folder that is removed at the end.
+ */
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { Environment } from '../../config/config.ts'
-import { type Clock, systemClock } from '../../lib/clock.ts'
-import { duration, rate } from '../../lib/config-fields.ts'
-import { createLogger, type Logger } from '../../lib/logger.ts'
-import type { Context } from '../context.ts'
-import { pluralize, formatDuration, type Style } from '../terminal.ts'
-import { accountingLine, type DemoFigures, messagesLine } from './account.ts'
-import { type Arrival, clockTime, type DemoReading, type DemoView, sumBy } from './evidence.ts'
-import { type DemoFolder, digestSink, openDemoFolder } from './folder.ts'
-import { createDemoScreen } from './screen.ts'
-import { type DemoStage, startStage } from './stage.ts'
-
-interface DemoOptions {
-  /** How long the demo runs, ms; undefined: until it is asked to stop. */
-  for?: number
-  fresh: boolean
-  /** Events per second. */
-  rate: number
-  seed?: number
-  folder: string
-  output: 'text' | 'json'
-}
-
-interface DemoProcess {
-  signal: AbortSignal
-  stdout: NodeJS.WriteStream
-  env: Environment
-}
+import type { Config } from '../../config/config.ts'
+import { loadConfig } from '../../config/load.ts'
+import { type App, createApp } from '../../daemon/daemon.ts'
+import { duration } from '../../lib/config-fields.ts'
+import { errorMessage } from '../../lib/errors.ts'
+import { createLogger, type Logger, prettyLines } from '../../lib/logger.ts'
+import { createProcessFolder, removeLeftFolders } from '../../lib/private-files.ts'
+import { ensureRedis } from '../../redis/embedded-redis.ts'
+import type { Received } from '../../sandbox/receivers/received.ts'
+import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
+import { readAccounting, sumPending } from '../../store/accounts.ts'
+import { calledAs, type Context } from '../context.ts'
+import { audit } from '../ledger/audit.ts'
+import { withStore } from '../open/open-store.ts'
+import { sendDigests } from '../sinks/digests.ts'
+import { CommandError, pluralize, sanitize } from '../terminal.ts'
+import { readVersion } from '../version.ts'
+import { accountLines, demoSinks, findDifferences, readAccount, shownUids } from './account.ts'
+import { demoConfig, demoGroups, demoIdentifier, demoLimits } from './config.ts'
 
 export function demoCommand(context: Context): Command {
-  const command = new Command('demo')
-  for (const option of demoOptions()) command.addOption(option)
-  return command.action(async (options: DemoOptions) => {
-    const { stop: signal, env } = context
-    context.exitCode = await runDemo(options, { signal, env, stdout: process.stdout })
-  })
-}
-
-function demoOptions(): Option[] {
-  return [
-    new Option('--for <duration>', 'end by itself after, e.g. 30s').argParser(parseDuration),
-    new Option('--fresh', 'forget everything of earlier runs first').default(false),
-    new Option('--rate <rate>', 'events that arrive, e.g. 2/s or 30/m')
-      .argParser(parseRate)
-      .default(2, '2/s'),
-    new Option('--seed <n>', 'the same seed tells the same story (default: 1)').argParser(
-      parseSeed,
-    ),
-    new Option('--folder <folder>', 'where it keeps its state').default('.tocsin-demo'),
-    new Option('--output <form>', 'for people or for machines')
-      .choices(['text', 'json'])
-      .default('text'),
-  ]
+  return new Command('demo')
+    .addOption(
+      new Option('--for <duration>', 'end after this time, e.g. 30s').argParser(parseDuration),
+    )
+    .action(async ({ for: forMs = Infinity }: { for?: number }) => {
+      context.exitCode = await runDemo(context, forMs)
+    })
 }
 
 const durationField = duration('How long the demo runs.', '1s')
-const rateField = rate('Events that arrive.')
 
 function parseDuration(text: string): number {
   const parsed = durationField.safeParse(text)
@@ -67,244 +43,204 @@ function parseDuration(text: string): number {
   throw new InvalidArgumentError('Write a duration of at least 1s, such as 30s or 5m.')
 }
 
-function parseRate(text: string): number {
-  const parsed = rateField.safeParse(text)
-  if (parsed.success && parsed.data <= 20) return parsed.data
-  throw new InvalidArgumentError('Write a rate of at most 20/s, such as 2/s or 30/m.')
-}
+const folderName = 'tocsin-demo'
 
-function parseSeed(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Write a whole number from 0 to 999999999.')
-}
-
-/**
- * Runs until the time is up or `signal` aborts. Returns 1 if anything is unaccounted for, otherwise
- * 0.
- */
-async function runDemo(options: DemoOptions, surroundings: DemoProcess): Promise<number> {
-  const { fresh: isFresh, folder: path, seed } = options
-  const folder = openDemoFolder({ path, isFresh, seed })
+/** Returns 1 if anything is unaccounted for, otherwise 0. */
+async function runDemo(context: Context, forMs: number): Promise<number> {
+  const folder = makeFolder()
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  context.ending?.addEventListener('abort', remove, { once: true }) // a second Ctrl-C
+  const logger = createLogger({
+    level: 'warn',
+    pretty: await prettyLines(false),
+    destination: { write: (line) => context.terminal.printError(line.trimEnd()) },
+  })
   try {
-    return await runInFolder(folder, { options, surroundings })
-  } finally {
-    folder.close()
-  }
-}
-
-async function runInFolder(folder: DemoFolder, request: DemoRequest): Promise<number> {
-  const log = openLog(folder.at('tocsin.log'))
-  const view = createView(request)
-  let stage: DemoStage | undefined
-  try {
-    const onArrival = (arrival: Arrival): void => view.showArrival(arrival)
-    const { rate: eventsPerSecond } = request.options
-    stage = await startStage({ folder, rate: eventsPerSecond, onArrival, logger: log.logger })
-    const figures = await Promise.race([runStage(stage, view, request), stage.broken])
-    printResult(figures, folder, request)
-    return figures.unaccounted === 0 ? 0 : 1
-  } finally {
-    await stage?.close()
-    log.close()
-  }
-}
-
-interface DemoRequest {
-  options: DemoOptions
-  surroundings: DemoProcess
-}
-
-function createView({ options: { output }, surroundings: { stdout, env } }: DemoRequest): DemoView {
-  const print = (line: string): void => void stdout.write(`${line}\n`)
-  if (output === 'json') return createDemoJson(print)
-  const isScreen = stdout.isTTY && env['TERM'] !== 'dumb'
-  if (!isScreen) return createDemoLines({ print, clock: systemClock })
-  const paint = (style: Style, text: string): string => styleText(style, text, { stream: stdout })
-  return createDemoScreen({ stdout, paint })
-}
-
-/**
- * Longest duration of the end phase: longer than the waits of rescans and groups, shorter after an
- * interruption.
- */
-const patienceMs = { asPlanned: 40_000, interrupted: 8_000 }
-
-/** The part of `--for` that is reserved for the end, when groups and the digest go out. */
-function endPhaseMs(forMs: number): number {
-  return Math.min(15_000, forMs / 3)
-}
-
-/** How much longer than planned events arrive until the late one among them can be shown. */
-const latePatienceMs = 20_000
-
-export async function runStage(
-  stage: Omit<DemoStage, 'broken' | 'close'>,
-  view: DemoView,
-  { options, surroundings }: DemoRequest,
-): Promise<DemoFigures> {
-  const { signal } = surroundings
-  const { for: forMs = Infinity } = options
-  const endAtMs = systemClock.monotonic() + forMs
-  const arrivalsMs = (): number => endAtMs - endPhaseMs(forMs) - systemClock.monotonic()
-  const mayEnd = (): boolean => stage.isLateShown() || arrivalsMs() < -latePatienceMs
-  view.introduce(stage.introduction)
-  const endArrivals = stage.startArrivals()
-  while (!signal.aborted && (arrivalsMs() > 0 || !mayEnd())) {
-    const reading = await stage.read()
-    stage.step(reading)
-    const left = endAtMs - systemClock.monotonic()
-    view.update({
-      stage: left === Infinity ? 'runs' : `ends in ${formatDuration(Math.max(0, left))}`,
-      ...reading,
+    const sandbox = await startSandbox({
+      organizations: [{ id: 7, limits: demoLimits, keys: [{ key: 'fw_sandbox', tenants: [42] }] }],
+      slackLimit: { perSecond: 12, burst: 12 },
+      shortPages: 0.1,
+      emptyPages: 0.05,
     })
-    const untilEndMs = arrivalsMs()
-    await systemClock.sleep(untilEndMs > 0 ? Math.min(refreshMs, untilEndMs) : refreshMs, signal)
-  }
-  await endArrivals()
-  await endRun(stage, view, signal.aborted ? patienceMs.interrupted : patienceMs.asPlanned)
-  view.end()
-  return stage.finish()
-}
-
-function printResult(
-  figures: DemoFigures,
-  folder: DemoFolder,
-  { options, surroundings }: DemoRequest,
-): void {
-  const { stdout } = surroundings
-  if (options.output === 'json') {
-    stdout.write(`${JSON.stringify({ kind: 'accounting', ...figures })}\n`)
-    return
-  }
-  const lines = [
-    accountingLine(figures),
-    messagesLine(figures),
-    ...figures.differences.map((difference) => `unaccounted: ${difference}`),
-    '',
-    `What ran: ${folder.at('tocsin.yaml')}; what it did: ${folder.at('tocsin.log')}`,
-    'Again, from here on: npm run demo; from the beginning: npm run demo -- --fresh',
-    'With your own account: npm run tocsin -- init',
-  ]
-  stdout.write(`${lines.join('\n')}\n`)
-}
-
-const maxLogBytes = 5_000_000
-
-/** Appends to the log of earlier runs, or begins a new one when that is too long. */
-function openLog(path: string): { logger: Logger; close(): void } {
-  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  if (bytes > maxLogBytes) rmSync(path)
-  const file = openSync(path, 'a', 0o600)
-  let isOpen = true
-  return {
-    logger: createLogger({
-      destination: { write: (line) => void (isOpen && writeSync(file, line)) },
-    }),
-    close() {
-      isOpen = false
-      closeSync(file)
-    },
-  }
-}
-
-/** How often the view is refreshed. */
-export const refreshMs = 200
-
-/**
- * Ends a demo run after the last event has arrived: waits until the feeds have read all of them,
- * pauses polling, lets groups go out when due, and sends the digest, if it has content, once
- * nothing else is on its way to its reader. What is not delivered in time stays pending for the
- * next run.
- */
-export async function endRun(
-  stage: Pick<DemoStage, 'read' | 'hasRead' | 'pausePolling' | 'sendDigest'>,
-  view: Pick<DemoView, 'update'>,
-  patienceMs: number,
-): Promise<void> {
-  const beganMs = systemClock.now()
-  const elapsedMs = createStopwatch()
-
-  /**
-   * Resolves with the first reading for which `isReached` is true; undefined if none is within
-   * `atMostMs` after `endRun` began.
-   */
-  async function waitUntil(
-    atMostMs: number,
-    isReached: (now: Reading) => boolean,
-  ): Promise<Reading | undefined> {
-    for (;;) {
-      const reading = await stage.read()
-      const left = sumBy(reading.sinks, ({ collected, pending }) => collected + pending)
-      view.update({ stage: `ends; ${pluralize(left, 'item')} left to deliver`, ...reading })
-      if (isReached(reading)) return reading
-      if (elapsedMs() > atMostMs) return undefined
-      await systemClock.sleep(refreshMs)
+    try {
+      const file = join(folder, 'tocsin.yaml')
+      writeFileSync(file, demoConfig(sandbox, join(folder, 'redis')), { mode: 0o600 })
+      return await runDaemon({ context, sandbox, file, logger, forMs })
+    } finally {
+      await sandbox.close()
     }
+  } finally {
+    remove()
+    context.ending?.removeEventListener('abort', remove)
   }
+}
 
-  await waitUntil(patienceMs / 2, (reading) => stage.hasRead(reading, beganMs))
-  await stage.pausePolling()
-  const ready = await waitUntil(patienceMs, ({ sinks }) =>
-    sinks.every(({ name, pending }) => name !== digestSink || pending === 0),
+function makeFolder(): string {
+  try {
+    removeLeftFolders(folderName)
+    return createProcessFolder(folderName)
+  } catch (cause) {
+    const problem = `no folder for temporary files (${errorMessage(cause)}); name one in TMPDIR`
+    throw new CommandError('refused', problem, { cause })
+  }
+}
+
+interface Stage {
+  context: Context
+  sandbox: Sandbox
+  /** The daemon's configuration. */
+  file: string
+  logger: Logger
+  /** How long events arrive. */
+  forMs: number
+}
+
+async function runDaemon(stage: Stage): Promise<number> {
+  const { file, logger } = stage
+  const loaded = loadConfig({ path: file, env: {} })
+  const server = await ensureRedis(loaded.config.redis, logger)
+  try {
+    const app = createApp({ ...loaded, version: readVersion(), logger })
+    try {
+      const { url } = await app.start()
+      introduce(stage, url)
+      await letArrive(stage, app)
+      await letEnd(stage, app)
+    } finally {
+      await app.stop()
+    }
+    return await giveAccount(stage, loaded.config)
+  } finally {
+    await server.release()
+  }
+}
+
+function introduce({ context, sandbox, file }: Stage, url: string): void {
+  const tocsin = calledAs(context)
+  context.terminal.print(
+    [
+      `what Slack, the mailbox and the webhook get, live: ${sandbox.receivedUrl}`,
+      `look inside while it runs: ${tocsin} feeds list --config ${file}`,
+      `its metrics: ${url}/metrics; the pretend service: ${sandbox.url}`,
+      'Ctrl-C ends it in order, a second one at once',
+      '',
+    ].join('\n'),
   )
-  const hasDigest = ready?.sinks.some(({ name, collected }) => name === digestSink && collected > 0)
-  if (hasDigest === true) await stage.sendDigest()
-  await waitUntil(patienceMs, ({ sinks }) =>
-    sinks.every(({ collected, pending }) => collected + pending === 0),
-  )
 }
 
-function createStopwatch(): () => number {
-  const startMs = systemClock.monotonic()
-  return () => systemClock.monotonic() - startMs
+/** Events that exist at the start, spread over `backlogMs`: within the first poll's 24 h. */
+const backlogCount = 40
+const backlogMs = 23 * 3_600_000
+
+/** Behind every cursor and within the day that the demo's rescans read. */
+const lateMs = 20 * 3_600_000
+
+const arrivalMs = 500
+/** Arrivals between two lines. */
+const reportEvery = 20
+
+/** Longest wait for the late event, a rescan, groups and the digest; after Ctrl-C a short one. */
+const patienceMs = { asPlanned: 60_000, interrupted: 5_000 }
+
+/** Lets events arrive, until the time is over and one came late, or somebody ends the demo. */
+async function letArrive({ context, sandbox, forMs }: Stage, app: App): Promise<void> {
+  const { clock, stop, terminal } = context
+  const report = createReport(sandbox)
+  for (let place = backlogCount; place > 0; place--) {
+    addEvent(sandbox, clock.now() - (place / backlogCount) * backlogMs)
+  }
+  const endMs = clock.monotonic() + forMs
+  let isLateShown = false
+  const isOver = (): boolean =>
+    stop.aborted || clock.monotonic() > (isLateShown ? endMs : endMs + patienceMs.asPlanned)
+  for (let tick = 0; !isOver(); tick++) {
+    addEvent(sandbox, clock.now())
+    if (tick % 8 === 0) sandbox.addCredentials(1, { identifierIds: [demoIdentifier] })
+    if (tick > 0 && tick % reportEvery === 0) terminal.print(report())
+    if (!isLateShown && (await countTaken(app)) > backlogCount + 10) {
+      addEvent(sandbox, clock.now() - lateMs)
+      isLateShown = true
+    }
+    await clock.sleep(arrivalMs, stop)
+  }
+  terminal.print(report())
 }
 
-type Reading = Omit<DemoReading, 'stage'>
+function addEvent(sandbox: Sandbox, createdAtMs: number): void {
+  const group = demoGroups[sandbox.events().length % 3 === 0 ? 1 : 0]
+  sandbox.addEvent({ groupIds: [group], createdAtMs: Math.floor(createdAtMs) })
+}
 
-type Print = (line: string) => void
-
-/** Further arrivals within a second are only counted. */
-const linesPerSecond = 5
-
-/** Prints one line for each arrival, at a rate that a reader or a build log can bear. */
-export function createDemoLines({ print, clock }: { print: Print; clock: Clock }): DemoView {
-  let sinceMs = -Infinity
-  let printed = 0
-  let skipped = 0
-
-  function printSkipped(): void {
-    if (skipped > 0) print(`… and ${skipped} more`)
-    skipped = 0
-  }
-
-  function startSecond(): void {
-    if (clock.monotonic() - sinceMs < 1_000) return
-    printSkipped()
-    sinceMs = clock.monotonic()
-    printed = 0
-  }
-
-  return {
-    introduce: (lines) => lines.forEach((line) => print(line)),
-    showArrival({ atMs, sink, text }) {
-      startSecond()
-      if (printed < linesPerSecond) print(`${clockTime(atMs)} ${sink} ${text}`)
-      else skipped += 1
-      printed += 1
-    },
-    update: startSecond,
-    end: printSkipped,
+/** Returns a line of what has come and what was told since the last one. */
+function createReport(sandbox: Sandbox): () => string {
+  const counts = (): number[] => [
+    shownUids(sandbox).length,
+    ...demoSinks.map((sink) => sandbox.received[sink].length),
+  ]
+  let before = counts().map(() => 0)
+  return () => {
+    const now = counts()
+    const [events = 0, ...messages] = now.map((count, index) => count - (before[index] ?? 0))
+    before = now
+    const told = demoSinks.map((sink, index) => `${sink} ${messages[index]}`)
+    const at = new Date().toTimeString().slice(0, 8)
+    const last = lastHeadline(sandbox.received.slack)
+    return `${at} ${pluralize(events, 'event')} came; messages: ${told.join(', ')}${last}`
   }
 }
 
-/** Prints every arrival as one line of JSON. */
-export function createDemoJson(print: Print): DemoView {
-  return {
-    introduce: () => {},
-    showArrival({ atMs, ...arrival }) {
-      print(JSON.stringify({ kind: 'arrival', at: new Date(atMs).toISOString(), ...arrival }))
-    },
-    update: () => {},
-    end: () => {},
+function lastHeadline(messages: readonly Received[]): string {
+  const { json } = messages.at(-1) ?? {}
+  const { text } = (json ?? {}) as { text?: string }
+  return text === undefined ? '' : `; slack last: ${sanitize(text.split('\n')[0] ?? '', 90)}`
+}
+
+/** Lets all that has arrived be read and sent. */
+async function letEnd({ context, sandbox, file }: Stage, app: App): Promise<void> {
+  const { clock, stop, terminal } = context
+  const leftMs = stop.aborted ? patienceMs.interrupted : patienceMs.asPlanned
+  const waitUntil = async (isReached: () => Promise<boolean>): Promise<void> => {
+    const endMs = clock.monotonic() + leftMs
+    while (!(await isReached()) && clock.monotonic() < endMs) await clock.sleep(200)
   }
+  terminal.print('\nno more events arrive; what has arrived is read and sent to the end')
+  await waitUntil(async () => (await countTaken(app)) >= shownUids(sandbox).length)
+  await waitUntil(async () => (await countPending(app, 'digest')) === 0)
+  terminal.print('\n$ tocsin digests send email')
+  await sendDigests(heedless(context), 'email', { config: file, output: 'text' })
+  await waitUntil(async () => (await countPending(app)) === 0)
+}
+
+/** For commands that the demo gives: the Ctrl-C that ends the demo is not for them. */
+function heedless(context: Context): Context {
+  return { ...context, stop: new AbortController().signal, exitCode: 0 }
+}
+
+/** Events that the feeds have taken in. */
+async function countTaken({ ledgers }: App): Promise<number> {
+  const all = await Promise.all(ledgers.map(readAccounting))
+  return sum(all.flatMap(({ feeds }) => Object.values(feeds).map((feed) => feed.new)))
+}
+
+/** Items on their way, without those in state `waiting`. */
+async function countPending({ ledgers }: App, waiting = ''): Promise<number> {
+  const all = await Promise.all(ledgers.map(readAccounting))
+  const sinks = all.flatMap((accounting) => Object.values(accounting.sinks))
+  return sum(sinks.map((sink) => sumPending(sink) - (sink.pending[waiting] ?? 0)))
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
+}
+
+/** Counts both sides after the daemon has ended. A run that was cut short may leave events unread. */
+async function giveAccount({ context, sandbox, file }: Stage, config: Config): Promise<number> {
+  const { terminal, stop } = context
+  const own = heedless(context)
+  terminal.print('\n$ tocsin audit --ledger')
+  await audit(own, { config: file, output: 'text', ledger: true, since: 0 })
+  const account = await withStore(config, ({ ledgers }) => readAccount(ledgers, sandbox))
+  terminal.print(`\n${accountLines(account, stop.aborted).join('\n')}`)
+  terminal.print(`\nwith your own account: ${calledAs(context)} init`)
+  return stop.aborted || findDifferences(account).length === 0 ? own.exitCode : 1
 }

@@ -96,7 +96,7 @@ function parseDuration(text: string): number {
   throw new InvalidArgumentError('Write a number and its unit, such as 12h or 7d.')
 }
 
-async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
+export async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
   const { config, hash } = loadConfigFile(context, options.config)
   if (options.ledger)
     return printAudit(context, options, await auditLedgerOnly(context, config, hash))

@@ -112,7 +112,7 @@ async function connectAndUse<Result>(
 }
 
 /** Connects to a Redis that runs: starts no embedded one. Throws StoreError as `withRedis` does. */
-export async function connectToRunning(config: RedisConfig, patienceMs: number): Promise<Redis> {
+async function connectToRunning(config: RedisConfig, patienceMs: number): Promise<Redis> {
   // Commands that do not use Redis load this module too, but must not load the Redis client.
   const connection = await import('../../redis/connection.ts')
   const redis = connection.connectRedis(config, silentLogger)

@@ -37,7 +37,11 @@ interface SentDigest {
   outcome: 'queued' | 'nothing_to_tell' | 'being_made'
 }
 
-async function sendDigests(context: Context, name: string, options: CommonOptions): Promise<void> {
+export async function sendDigests(
+  context: Context,
+  name: string,
+  options: CommonOptions,
+): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { digests, blocked } = await withEngine(config, async (engine) => {
     const sink = requireDigestSink(engine, config, name)

@@ -48,7 +48,6 @@ const wholes = [
   'reload now',
   'completion tcsh',
   'completion feeds sinks',
-  'run --dry --for soon --config CONFIG',
   'run --for 1m --config CONFIG',
   'run --full --config CONFIG',
   'demo --for soon',

@@ -55,7 +55,6 @@ describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
     ['tocsin feeds re', ['resume', 'rewind']],
     ['tocsin help feeds li', ['list']],
     ['tocsin check --li', ['--live']],
-    ['tocsin run --dr', ['--dry']],
     ['tocsin doctor --se', ['--send']],
     ['tocsin init --slack', ['--slack-url-file']],
     ['tocsin rel', ['reload']],

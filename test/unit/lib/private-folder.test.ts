@@ -12,16 +12,19 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { execFileSync } from 'node:child_process'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { basename, join } from 'node:path'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import {
   createPrivateFile,
+  createProcessFolder,
   isOwnSocket,
   openPrivateLog,
   replacePrivateFile,
   checkPrivateFolder,
+  removeLeftFolders,
 } from '../../../src/lib/private-files.ts'
 
 let outer = ''
@@ -111,4 +114,21 @@ test('a file is created whole, and never in place of another', () => {
   expect(() => createPrivateFile(file, 'mine')).toThrow('EEXIST')
   expect(readFileSync(file)).toEqual(Buffer.from([0, 255]))
   expect(readdirSync(folder)).toEqual(['report'])
+})
+
+test('a folder of a process that has ended is removed by the next, and no other one', () => {
+  vi.stubEnv('TMPDIR', outer)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const module = join(import.meta.dirname, '../../../src/lib/private-files.ts')
+  const code = `import { createProcessFolder } from ${JSON.stringify(module)}; createProcessFolder('made')`
+  execFileSync(process.execPath, ['--input-type=module', '-e', code])
+  const own = basename(createProcessFolder('made'))
+  const kept = [own, 'made-notes', `made-${process.pid}.-abcdef`, 'made-999999999.1-abcdef']
+  mkdirSync(join(outer, 'made-notes'))
+  mkdirSync(join(outer, `made-${process.pid}.-abcdef`))
+  symlinkSync('/nowhere', join(outer, 'made-999999999.1-abcdef'))
+  const made = (): string[] => readdirSync(outer).filter((name) => name.startsWith('made-'))
+  expect(made()).toHaveLength(kept.length + 1)
+  removeLeftFolders('made')
+  expect(made().toSorted()).toEqual(kept.toSorted())
 })

@@ -1,0 +1,139 @@
+/** The demo as a newcomer runs it: it ends by itself or on Ctrl-C, and what it says adds up. */
+import { readdirSync, readlinkSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type DemoAccount, findDifferences } from '../../src/cli/demo/account.ts'
+import { environment, type RunningTocsin, startTocsin } from '../integration/cli/tocsin.ts'
+
+/** What the service or the ledger counts, beside what the ledger or a receiver counts. */
+function countsIn(out: string): [what: string, one: string, other: string][] {
+  const row = /^(\w+) +(\d+) +(\d+) +(at least )?(\d+) +(\d+)$/gm
+  const events = /^the service showed (\d+) events, (\d+) accounted for/m
+  const [, shown = '', found = 'none'] = events.exec(out) ?? []
+  return [
+    ...[...out.matchAll(row)].flatMap(
+      ([, sink, got = '', sent = '', isSome, named = '', told = '']): [
+        string,
+        string,
+        string,
+      ][] => [
+        [`${sink} messages`, got, sent],
+        ...(isSome ? [] : ([[`${sink} events`, named, told]] as [string, string, string][])),
+      ],
+    ),
+    ['events', shown, found],
+  ]
+}
+
+function folderOf({ soFar }: RunningTocsin): string {
+  return dirname(/--config (\S+)/.exec(soFar())?.[1] ?? '')
+}
+
+/** Processes that run in a folder. */
+function residents(folder: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(folder)
+    } catch {
+      return false
+    }
+  })
+}
+
+function expectNothingLeft(folder: string): void {
+  expect(folder).toContain('tocsin-demo-')
+  expect(readdirSync(environment.TMPDIR)).not.toContain(folder.split('/').at(-1))
+  expect(residents(folder)).toEqual([])
+}
+
+describe('the demo', () => {
+  test('ends by itself, shows the receivers live, and what it says adds up', async () => {
+    const demo = startTocsin('demo', '--for', '2s')
+    await demo.says('Ctrl-C')
+    const [, page = ''] = /live: (\S+)/.exec(demo.soFar()) ?? []
+    expect((await fetch(page)).status).toBe(200)
+    const folder = folderOf(demo)
+    expect(residents(folder)).not.toEqual([])
+    const { code, out, err } = await demo.ended
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const counts = countsIn(out)
+    expect(counts.map(([what]) => what)).toEqual([
+      'slack messages',
+      'email messages',
+      'email events',
+      'webhook messages',
+      'webhook events',
+      'events',
+    ])
+    expect(counts.filter(([, one, other]) => one !== other)).toEqual([])
+    expect(counts.map(([, one]) => one)).not.toContain('0')
+    expect(out).toContain('all of it adds up')
+    expect(out).toContain('; 1 came 20 hours late, found by a rescan')
+    expect(out).toMatch(
+      /^\d\d:\d\d:\d\d \d+ events came; messages: slack \d+, email \d+, webhook \d+/m,
+    )
+    expectNothingLeft(folder)
+  })
+
+  test('ends in order on Ctrl-C, with its account', async () => {
+    const demo = startTocsin('demo')
+    await demo.says('Ctrl-C')
+    const folder = folderOf(demo)
+    demo.child.kill('SIGINT')
+    const { code, out } = await demo.ended
+    expect(code).toBe(0)
+    expect(out).toContain('all of it adds up')
+    expect(countsIn(out)).toHaveLength(6)
+    expectNothingLeft(folder)
+  })
+
+  test('leaves nothing on a second Ctrl-C', async () => {
+    const demo = startTocsin('demo')
+    await demo.says('Ctrl-C')
+    const folder = folderOf(demo)
+    demo.child.kill('SIGINT')
+    await demo.says('no more events arrive')
+    demo.child.kill('SIGINT')
+    expect((await demo.ended).code).toBe(130)
+    await expect.poll(() => residents(folder)).toEqual([])
+    expectNothingLeft(folder)
+  })
+})
+
+const told = { messages: 2, uids: new Set(['paste/a/1', 'paste/a/2']) }
+const agreed: DemoAccount = {
+  shown: 2,
+  found: 2,
+  foreign: 0,
+  late: 0,
+  sinks: [
+    { sink: 'slack', ledger: told, receiver: { messages: 2, uids: new Set(['paste/a/1']) } },
+    { sink: 'email', ledger: told, receiver: told },
+  ],
+}
+
+test.each<[string, Partial<DemoAccount>, string[]]>([
+  ['nothing where both sides agree', {}, []],
+  ['an event that was lost', { found: 1 }, ['1 event that the ledger does not have']],
+  ['an event from nowhere', { foreign: 1 }, ['1 event that the service never showed']],
+  [
+    'a message that did not arrive',
+    { sinks: [{ sink: 'slack', ledger: told, receiver: { ...told, messages: 1 } }] },
+    ['slack got 1 messages, the ledger sent 2'],
+  ],
+  [
+    'an event that a message lacks, and one that was never sent',
+    {
+      sinks: [
+        {
+          sink: 'email',
+          ledger: told,
+          receiver: { messages: 2, uids: new Set(['paste/a/1', 'x/y/3']) },
+        },
+      ],
+    },
+    ['email got 1 event that the ledger did not send', 'email lacks 1 event that the ledger sent'],
+  ],
+])('the account names %s', (_what, change, expected) => {
+  expect(findDifferences({ ...agreed, ...change })).toEqual(expected)
+})
