@@ -55,7 +55,7 @@ function addRows(table: CompletionTable, command: Command, path: string): void {
   const { commands, options, registeredArguments } = command
   const [first] = registeredArguments
   const words =
-    first === undefined
+    first === undefined || commands.length > 0
       ? commands.map((inner) => inner.name()).join(' ')
       : (first.argChoices?.join(' ') ?? wordsFor(first.name()))
   if (words !== '') table.words.push({ path, words })

@@ -2,6 +2,7 @@
  * A lane in simulated time: the shipped rule chooses what is read, the shipped poller reads scripted services
  * page by page into a real ledger whose scripts go by the same clock. Answers take no time.
  */
+import type { CallOptions } from '../../src/upstream/call.ts'
 import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
 import {
   chooseNext,
@@ -96,8 +97,12 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
   const client = {
     ...services[0]!.client,
     clockSkewMs: () => skewMs,
-    searchGroupEvents: (request: Parameters<UpstreamClient['searchGroupEvents']>[0]) =>
-      services[request.groupId]!.client.searchGroupEvents(request),
+    call: ((operation: never, request: { identifier_group_id: number }, asked: CallOptions) =>
+      services[request.identifier_group_id]!.client.call(
+        operation,
+        request as never,
+        asked,
+      )) as UpstreamClient['call'],
   }
   const poller = createPoller({
     client: () => client,

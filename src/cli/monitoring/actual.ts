@@ -2,12 +2,17 @@
 
 import { canonicalJson } from '../../feed-types/field-reader.ts'
 import { maskText } from '../../masking/masking.ts'
+import type { CallOptions } from '../../upstream/call.ts'
 import { isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import type { WireAsset } from '../../upstream/resources/assets.ts'
-import type { CallOptions } from '../../upstream/resources/operation.ts'
-import type { WirePolicy } from '../../upstream/resources/policies.ts'
+import type { SearchPage } from '../../upstream/resources/operation.ts'
+import {
+  policyOperations,
+  wireAssignee,
+  type WirePolicy,
+} from '../../upstream/resources/policies.ts'
 import { nameFailure } from '../api/api-command.ts'
 import { requireConfirmation, type Context } from '../context.ts'
 import { CommandError, sanitize } from '../terminal.ts'
@@ -23,10 +28,7 @@ import {
 } from './state-file.ts'
 
 /** The API operations that change nothing. */
-export type MonitoringReads = Pick<
-  UpstreamClient,
-  'getAsset' | 'listIdentifierPolicies' | 'getPolicy' | 'listPolicies' | 'listAssignments'
->
+export type MonitoringReads = Pick<UpstreamClient, 'getAsset' | 'call'>
 
 /**
  * Reads the assets and policies of the state, or named by the operator, and which policies each
@@ -45,7 +47,9 @@ export async function readActual(
   for (const { name, id } of named.filter((one) => !missingAssets.has(one.id))) {
     const entries = await nameFailure(
       `asset ${name} (${id})`,
-      undefinedIfNotFound(client.listIdentifierPolicies({ identifier: id, ...callOptions() })),
+      undefinedIfNotFound(
+        client.call(policyOperations.ofIdentifier, { identifier_id: id }, callOptions()),
+      ),
     )
     if (entries === undefined) missingAssets.add(id)
     const found = (entries ?? []).map(({ matching_policy: policy }) => policy)
@@ -59,7 +63,7 @@ export async function readActual(
     if (policies.has(uuid)) continue
     const policy = await nameFailure(
       `policy ${name} (${uuid})`,
-      undefinedIfNotFound(client.getPolicy({ uuid, ...callOptions() })),
+      undefinedIfNotFound(client.call(policyOperations.get, { policy_uuid: uuid }, callOptions())),
     )
     if (policy !== undefined) policies.set(uuid, toPolicyContent(policy))
   }
@@ -132,7 +136,7 @@ export async function readUndescribed(
   callOptions: () => CallOptions,
   uuids: readonly string[],
 ): Promise<Pick<ActualState, 'capabilities' | 'holders'>> {
-  const list = await client.listPolicies({ from: null, ...callOptions() })
+  const list = await ifSupported(client.call(policyOperations.list, {}, callOptions()))
   const holders = new Map<string, number[]>()
   for (const uuid of uuids) {
     const ids = await readHolders(client, callOptions, uuid)
@@ -151,14 +155,31 @@ async function readHolders(
   const seen = new Set<string | null>()
   for (let from: string | null = null; !seen.has(from);) {
     seen.add(from)
-    const page = await client.listAssignments({ uuid, from, ...callOptions() })
-    if (page === undefined) return undefined
-    ids.push(...page.items.map(({ identifier_id: id }) => id))
+    const request: { policy_uuid: string; from: string | null } = { policy_uuid: uuid, from }
+    const found: SearchPage | undefined = await ifSupported(
+      client.call(policyOperations.assignments, request, callOptions()),
+    )
+    if (found === undefined) return undefined
+    const { page } = found
+    ids.push(
+      ...page.items.flatMap((item) => wireAssignee.safeParse(item).data?.identifier_id ?? []),
+    )
     const isLast = (page.next ?? null) === null || page.next === from
     if (isLast) return ids
     from = page.next ?? null
   }
   return undefined
+}
+
+/** undefined: the server does not know path or method, or answers in an unexpected shape. */
+async function ifSupported<Result>(request: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await request
+  } catch (error) {
+    const { status, reason } = error instanceof UpstreamError ? error : {}
+    if (status === 404 || status === 405 || reason === 'contract') return undefined
+    throw error
+  }
 }
 
 async function undefinedIfNotFound<Result>(read: Promise<Result>): Promise<Result | undefined> {

@@ -7,10 +7,11 @@ import type { ParsedFile } from '../../config/parse-file.ts'
 import { canonicalJson } from '../../feed-types/field-reader.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
+import type { CallOptions } from '../../upstream/call.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import type { AssetReplacement } from '../../upstream/resources/assets.ts'
-import type { CallOptions } from '../../upstream/resources/operation.ts'
+import { policyOperations } from '../../upstream/resources/policies.ts'
 import { addServiceOptions, type ApiContext, withClient } from '../api/api-command.ts'
 import {
   requireConfirmation,
@@ -374,7 +375,8 @@ async function toggleAsset(
 async function updatePolicy(step: StepOf<'update policy'>, parts: StepParts): Promise<void> {
   const { uuid, policy } = step
   const { name, value } = policy.body
-  const updated = await parts.client.updatePolicy({ uuid, name, value, ...parts.callOptions() })
+  const request = { policy_uuid: uuid, name, value }
+  const updated = await parts.client.call(policyOperations.update, request, parts.callOptions())
   const state = parts.file.current()
   const known = { uuid, written: pickContent(policy.body), returned: toPolicyContent(updated) }
   parts.file.save({ ...state, policies: { ...state.policies, [policy.key]: known } })
@@ -390,10 +392,11 @@ async function assignPolicy(
   if (step.do === 'assign policy') {
     const { uuid } = requirePolicy(key, parts)
     const assignment = { identifier_ids, clean_past_events: parts.cleanPastEvents }
-    await client.assignPolicy({ uuid, assignment, ...parts.callOptions() })
+    const request = { policy_uuid: uuid, ...assignment }
+    await client.call(policyOperations.assign, request, parts.callOptions())
   } else {
-    const assignment = { identifier_ids }
-    await client.unassignPolicy({ uuid: step.uuid, assignment, ...parts.callOptions() })
+    const request = { policy_uuid: step.uuid, identifier_ids }
+    await client.call(policyOperations.unassign, request, parts.callOptions())
   }
   const state = file.current()
   const changed = assets.map((asset): [string, KnownAsset] => {
@@ -413,14 +416,14 @@ async function assignToOthers(
   { client, callOptions, ...parts }: StepParts,
 ): Promise<void> {
   const { uuid } = requirePolicy(key, parts)
-  const assignment = { identifier_ids: [...ids], clean_past_events: false }
-  await client.assignPolicy({ uuid, assignment, ...callOptions() })
+  const request = { policy_uuid: uuid, identifier_ids: [...ids], clean_past_events: false }
+  await client.call(policyOperations.assign, request, callOptions())
 }
 
 async function deletePolicy(step: StepOf<'delete policy'>, parts: StepParts): Promise<void> {
   const { key, uuid, why } = step
   try {
-    await parts.client.deletePolicy({ uuid, ...parts.callOptions() })
+    await parts.client.call(policyOperations.delete, { policy_uuid: uuid }, parts.callOptions())
   } catch (error) {
     if (!isNotFound(error)) throw error
   }
@@ -481,7 +484,7 @@ async function createPolicy(
 ): Promise<void> {
   const creation = { kind: 'policy', name: key } as const
   const created = await withIntent(creation, parts, (options) =>
-    parts.client.createPolicy({ policy: body, ...options }),
+    parts.client.call(policyOperations.create, body, options),
   )
   const { name, type, value } = body
   const written = { name, type, value }
@@ -535,14 +538,7 @@ function saveCreated(
 /** The API operations that change something. */
 export type MonitoringWrites = Pick<
   UpstreamClient,
-  | 'createAsset'
-  | 'replaceAsset'
-  | 'toggleAsset'
-  | 'createPolicy'
-  | 'deletePolicy'
-  | 'assignPolicy'
-  | 'updatePolicy'
-  | 'unassignPolicy'
+  'createAsset' | 'replaceAsset' | 'toggleAsset' | 'call'
 >
 
 /** What a step needs. */

@@ -3,7 +3,7 @@
  */
 import { Command } from 'commander'
 import { isName } from '../../lib/config-fields.ts'
-import type { WireAlert } from '../../upstream/resources/assets.ts'
+import { assetOperations, type WireAlert } from '../../upstream/resources/assets.ts'
 import { eventSeverities } from '../../upstream/resources/enumerations.ts'
 import { addServiceOptions, nameFailure, parseId, withClient } from '../api/api-command.ts'
 import { type CommonOptions, type Context, print } from '../context.ts'
@@ -25,7 +25,10 @@ async function importFeeds(context: Context, options: ImportOptions): Promise<vo
   const { group: groupId } = options
   await withClient(context, options, async ({ client, config, callOptions }) => {
     const thing = `assets group ${groupId}`
-    const alerts = await nameFailure(thing, client.groupAlerts({ groupId, ...callOptions() }))
+    const alerts = await nameFailure(
+      thing,
+      client.call(assetOperations.groupAlerts, { assets_group_id: groupId }, callOptions()),
+    )
     if (alerts.length === 0) {
       throw new CommandError('refused', `${thing}: it has no alert, so there is nothing to import`)
     }

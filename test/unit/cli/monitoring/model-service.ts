@@ -1,10 +1,20 @@
 /** The service as far as monitoring goes, by its description: what it holds, and what each request makes of it. */
 import type { MonitoringReads } from '../../../../src/cli/monitoring/actual.ts'
 import type { MonitoringWrites } from '../../../../src/cli/monitoring/apply.ts'
-import type { CallOptions } from '../../../../src/upstream/resources/operation.ts'
+import type { CallOptions } from '../../../../src/upstream/call.ts'
 import { UpstreamError } from '../../../../src/upstream/error.ts'
 import type { WireAsset } from '../../../../src/upstream/resources/assets.ts'
 import type { WirePolicy } from '../../../../src/upstream/resources/policies.ts'
+import { callBy } from '../../../support/call.ts'
+
+interface PolicyRequest {
+  policy_uuid?: string
+  identifier_id?: number
+  identifier_ids?: number[]
+  name?: string
+  type?: string
+  value?: Record<string, unknown>
+}
 
 /** Before it is sent; refused; or done, and its answer lost. */
 export type Failing = 'unsent' | 'refused' | 'unanswered'
@@ -72,50 +82,67 @@ export function modelService(undescribed: boolean): Model {
       }),
     toggleAsset: ({ id, isDisabled, ...asked }) =>
       written(asked, () => keep({ ...there(assets.get(id)), is_disabled: isDisabled })),
-    createPolicy: ({ policy: { name, type, value }, ...asked }) =>
-      written(asked, () => {
-        const policy = { uuid: `p${(made += 1)}`, name, policy_type: type, value }
-        policies.set(policy.uuid, policy)
-        return policy
-      }),
-    updatePolicy: ({ uuid, name, value, ...asked }) =>
-      written(asked, () => {
-        if (!undescribed) throw new Error('this service changes no policy')
-        const policy = { ...there(policies.get(uuid)), name, value }
-        policies.set(uuid, policy)
-        return policy
-      }),
-    deletePolicy: ({ uuid, ...asked }) =>
-      written(asked, () => {
-        there(policies.get(uuid))
-        policies.delete(uuid)
-        for (const having of assigned.values()) having.delete(uuid)
-      }),
-    assignPolicy: ({ uuid, assignment, ...asked }) =>
-      written(asked, () => {
-        there(policies.get(uuid))
-        for (const id of assignment.identifier_ids) there(assigned.get(id)).add(uuid)
-      }),
-    unassignPolicy: ({ uuid, assignment, ...asked }) =>
-      written(asked, () => {
-        if (!undescribed) throw new Error('this service takes no policy away')
-        for (const id of assignment.identifier_ids) there(assigned.get(id)).delete(uuid)
-      }),
+    call: callBy((name, request: PolicyRequest, asked) => {
+      const { policy_uuid: uuid = '', identifier_ids: ids = [] } = request
+      switch (name) {
+        case 'policies.create':
+          return written(asked, () => {
+            const { name: called = '', type = '', value = {} } = request
+            const policy = { uuid: `p${(made += 1)}`, name: called, policy_type: type, value }
+            policies.set(policy.uuid, policy)
+            return policy
+          })
+        case 'policies.update':
+          return written(asked, () => {
+            if (!undescribed) throw new Error('this service changes no policy')
+            const policy = { ...there(policies.get(uuid)), ...request }
+            policies.set(uuid, policy)
+            return policy
+          })
+        case 'policies.delete':
+          return written(asked, () => {
+            there(policies.get(uuid))
+            policies.delete(uuid)
+            for (const having of assigned.values()) having.delete(uuid)
+          })
+        case 'policies.assign':
+          return written(asked, () => {
+            there(policies.get(uuid))
+            for (const id of ids) there(assigned.get(id)).add(uuid)
+          })
+        case 'policies.unassign':
+          return written(asked, () => {
+            if (!undescribed) throw new Error('this service takes no policy away')
+            for (const id of ids) there(assigned.get(id)).delete(uuid)
+          })
+        default:
+          return Promise.resolve().then(() => read(name, request))
+      }
+    }),
     getAsset: async ({ id }) => {
       if (!undescribed) throw new UpstreamError('rejected', 'no such method', { status: 405 })
       return there(assets.get(id))
     },
-    listIdentifierPolicies: async ({ identifier }) =>
-      [...there(assigned.get(identifier))].map((uuid) => ({
-        matching_policy: there(policies.get(uuid)),
-      })),
-    getPolicy: async ({ uuid }) => there(policies.get(uuid)),
-    listPolicies: async () => (undescribed ? { items: [...policies.values()] } : undefined),
-    listAssignments: async ({ uuid }) => {
-      if (!undescribed) return undefined
-      const having = [...assigned].filter(([, uuids]) => uuids.has(uuid))
-      return { items: having.map(([id]) => ({ identifier_id: id })) }
-    },
+  }
+
+  function read(name: string, { policy_uuid: uuid = '', identifier_id: id = 0 }: PolicyRequest) {
+    switch (name) {
+      case 'policies.of-identifier':
+        return [...there(assigned.get(id))].map((one) => ({
+          matching_policy: there(policies.get(one)),
+        }))
+      case 'policies.get':
+        return there(policies.get(uuid))
+      case 'policies.list':
+      case 'policies.assignments': {
+        if (!undescribed) throw new UpstreamError('rejected', 'no such method', { status: 405 })
+        const having = [...assigned].filter(([, uuids]) => uuids.has(uuid))
+        const holders = having.map(([holder]) => ({ identifier_id: holder }))
+        return { page: { items: name === 'policies.list' ? [...policies.values()] : holders } }
+      }
+      default:
+        throw new Error(`the model has no ${name}`)
+    }
   }
 
   return {
