@@ -58,17 +58,21 @@ export function createCall(parts: CallParts): CallOperation {
   }
 }
 
+interface SentRequest extends BuiltRequest {
+  maxFileBytes?: number
+  isWelcome?: (answer: Answer) => boolean
+}
+
 /** Sends the request of an operation and returns its answer below 300, or one that is welcome. */
 export async function send(
   { session, lookup }: CallParts,
-  { tier = 'basic' }: Pick<Operation, 'tier'>,
-  { otherPath: _unused, ...request }: BuiltRequest & { maxFileBytes?: number },
+  { otherPath: _unused, isWelcome, ...request }: SentRequest,
   { onSend, ...asked }: CallOptions,
-  isWelcome?: (answer: Answer) => boolean,
 ): Promise<Answer> {
   await lookup.ensure(asked.signal)
   const told = onSend && { onSend }
-  return session.call({ ...request, ...asked, tier: asked.tier ?? tier, ...told }, isWelcome)
+  const tier = asked.tier ?? request.tier
+  return session.call({ ...request, ...asked, tier, ...told }, isWelcome)
 }
 
 /** The spelling that a server has is found out by use: one that it does not know does nothing. */
@@ -109,14 +113,14 @@ async function sendOne(
   built: BuiltRequest,
   { onSend, ...asked }: CallOptions,
 ): Promise<Answer> {
-  if (!row.changes) return send(parts, row, built, asked)
+  if (!row.changes) return send(parts, built, asked)
   let isSent = false
   const noteSent = (): void => {
     onSend?.()
     isSent = true
   }
   try {
-    return await send(parts, row, built, { ...asked, onSend: noteSent })
+    return await send(parts, built, { ...asked, onSend: noteSent })
   } catch (error) {
     const isOpen = isSent && error instanceof UpstreamError && mayHaveArrived(error)
     throw isOpen ? markMayBeDone(error) : error

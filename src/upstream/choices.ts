@@ -23,7 +23,7 @@ import {
 } from './resources/enumerations.ts'
 import {
   eventOperations,
-  wireActivityAnswer,
+  type wireActivityAnswer,
   wireEvents,
   type WireFullEvent,
 } from './resources/events.ts'
@@ -84,10 +84,8 @@ export function createChoices(parts: CallParts, call: CallOperation): Choices {
     ...createListChoices(parts, call),
     async getEvent({ uid, ...asked }) {
       const built = buildRequest(eventOperations.get as Operation, { uid })
-      const answer = readEvent(
-        await send(parts, eventOperations.get, built, asked, hasNoDetail),
-        uid,
-      )
+      const request = { ...built, isWelcome: hasNoDetail }
+      const answer = readEvent(await send(parts, request, asked), uid)
       if (answer.kind === 'detail' || answer.why === 'mismatch') return answer
       const older = await tryOlderOperation(parts, () => getActivity(call, uid, asked))
       return older?.kind === 'detail' ? older : answer
@@ -95,63 +93,68 @@ export function createChoices(parts: CallParts, call: CallOperation): Choices {
     async downloadReport({ id, format, ...asked }) {
       const built = buildRequest(reportOperations.download as Operation, { report_id: id, format })
       const request = { ...built, maxFileBytes: maxReportBytes }
-      return readReportFile(await send(parts, reportOperations.download, request, asked), format)
+      return readReportFile(await send(parts, request, asked), format)
     },
   }
 }
 
-/** v2 is asked only after v4 has answered 404 or 405, so nothing is done twice. */
-function createAssetChoices(
+/**
+ * v2 is asked only after v4 has answered 404 or 405, so nothing is done twice. Only where the request
+ * names nothing is a 404 about the path, and remembered as a 405 is.
+ */
+async function callNewestAsset<Result>(
   { capabilities }: CallParts,
+  newer: () => Promise<Result>,
+  older: () => Promise<Result>,
+  isCreation = false,
+): Promise<Result> {
+  const capability = 'assets/v4'
+  if ((await capabilities.read(capability))?.has === false) return older()
+  try {
+    return await newer()
+  } catch (error) {
+    const { status } = error instanceof UpstreamError ? error : {}
+    const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
+    if (!isUnknown && (isCreation || status !== 404)) throw error
+    if (isUnknown) await capabilities.note(capability, false, 'day')
+    return older()
+  }
+}
+
+/** The request names all of an identifier, so what it is now is read first. */
+async function changeIdentifier(
+  call: CallOperation,
+  id: number,
+  asked: CallOptions,
+  toChanged: (now: WrittenIdentifier) => WrittenIdentifier,
+): Promise<WireAsset> {
+  const { onSend: _ofWrites, ...reading } = asked
+  const now = await call(identifierOperations.get, { identifier_id: id }, reading)
+  const changed = toChanged(writtenIdentifier.parse(now))
+  const request = { identifier_id: id, ...changed }
+  return toAsset(await call(identifierOperations.replace, request, asked))
+}
+
+function createAssetChoices(
+  parts: CallParts,
   call: CallOperation,
 ): Pick<Choices, 'createAsset' | 'getAsset' | 'replaceAsset' | 'toggleAsset' | 'deleteAsset'> {
-  /** Only where the request names nothing is a 404 about the path, and remembered as a 405 is. */
-  async function callNewest<Result>(
-    newer: () => Promise<Result>,
-    older: () => Promise<Result>,
-    isCreation = false,
-  ): Promise<Result> {
-    const capability = 'assets/v4'
-    if ((await capabilities.read(capability))?.has === false) return older()
-    try {
-      return await newer()
-    } catch (error) {
-      const { status } = error instanceof UpstreamError ? error : {}
-      const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
-      if (!isUnknown && (isCreation || status !== 404)) throw error
-      if (isUnknown) await capabilities.note(capability, false, 'day')
-      return older()
-    }
-  }
-
-  /** The request names all of an identifier, so what it is now is read first. */
-  async function change(
-    id: number,
-    asked: CallOptions,
-    toChanged: (now: WrittenIdentifier) => WrittenIdentifier,
-  ): Promise<WireAsset> {
-    const { onSend: _ofWrites, ...reading } = asked
-    const now = await call(identifierOperations.get, { identifier_id: id }, reading)
-    const changed = toChanged(writtenIdentifier.parse(now))
-    return toAsset(
-      await call(identifierOperations.replace, { identifier_id: id, ...changed }, asked),
-    )
-  }
-
   return {
     async createAsset({ asset, ...asked }) {
       const body = checkRequest(assetCreation, asset)
       const older = () => call(assetOperations.create, body, asked)
       if (!identifierTypes.includes(body.type)) return older()
       const given = toIdentifier(body, { ...newIdentifier, group_id: body.assets_group_id })
-      return callNewest(
+      return callNewestAsset(
+        parts,
         async () => toAsset(await call(identifierOperations.create, given, asked)),
         older,
         true,
       )
     },
     getAsset: ({ id, ...asked }) =>
-      callNewest(
+      callNewestAsset(
+        parts,
         async () => toAsset(await call(identifierOperations.get, { identifier_id: id }, asked)),
         () => call(assetOperations.get, { asset_id: id }, asked),
       ),
@@ -162,15 +165,17 @@ function createAssetChoices(
       const { is_disabled } = body
       const state = typeof is_disabled === 'boolean' ? { is_disabled } : {}
       const replaced = (now: WrittenIdentifier) => toIdentifier(body, { ...now, ...state })
-      return callNewest(() => change(id, asked, replaced), older)
+      return callNewestAsset(parts, () => changeIdentifier(call, id, asked, replaced), older)
     },
     toggleAsset: ({ id, isDisabled: is_disabled, ...asked }) =>
-      callNewest(
-        () => change(id, asked, (now) => ({ ...now, is_disabled })),
+      callNewestAsset(
+        parts,
+        () => changeIdentifier(call, id, asked, (now) => ({ ...now, is_disabled })),
         () => call(assetOperations.toggle, { asset_id: id, is_disabled }, asked),
       ),
     deleteAsset: ({ id, ...asked }) =>
-      callNewest(
+      callNewestAsset(
+        parts,
         () => call(identifierOperations.delete, { identifier_id: id }, asked),
         () => call(assetOperations.delete, { asset_id: id }, asked),
       ),
@@ -225,41 +230,45 @@ function toAsset(identifier: WholeIdentifier): WireAsset {
   }
 }
 
-function createListChoices(
+async function noteCapability<Result>(
   { capabilities }: CallParts,
+  { capability = '' }: Operation,
+  request: Promise<Result>,
+): Promise<Result> {
+  const result = await request
+  await capabilities.note(capability, true)
+  return result
+}
+
+/** A refusal of a request that names something may be about that. */
+async function callNewestList<Result>(
+  parts: CallParts,
+  newer: { row: Operation; ask: () => Promise<Result> },
+  older: { row: Operation; ask: () => Promise<Result>; namesNothing: boolean },
+): Promise<Chosen<Result>> {
+  const { capabilities } = parts
+  const { capability = '' } = newer.row
+  if ((await capabilities.read(capability))?.has !== false) {
+    try {
+      return { result: await noteCapability(parts, newer.row, newer.ask()), isOlder: false }
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      const isUnknown = isUnknownPath(error) || error.status === 405
+      if (older.namesNothing ? !isOperationMissing(error) : !isUnknown) throw error
+      await capabilities.note(capability, false)
+    }
+  }
+  return { result: await noteCapability(parts, older.row, older.ask()), isOlder: true }
+}
+
+function createListChoices(
+  parts: CallParts,
   call: CallOperation,
 ): Pick<Choices, 'listGroups' | 'listIdentifiers'> {
-  const noted = async <Result>(
-    { capability = '' }: Operation,
-    request: Promise<Result>,
-  ): Promise<Result> => {
-    const result = await request
-    await capabilities.note(capability, true)
-    return result
-  }
-
-  /** A refusal of a request that names something may be about that. */
-  async function callNewest<Result>(
-    newer: { row: Operation; ask: () => Promise<Result> },
-    older: { row: Operation; ask: () => Promise<Result>; namesNothing: boolean },
-  ): Promise<Chosen<Result>> {
-    const { capability = '' } = newer.row
-    if ((await capabilities.read(capability))?.has !== false) {
-      try {
-        return { result: await noted(newer.row, newer.ask()), isOlder: false }
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error
-        const isUnknown = isUnknownPath(error) || error.status === 405
-        if (older.namesNothing ? !isOperationMissing(error) : !isUnknown) throw error
-        await capabilities.note(capability, false)
-      }
-    }
-    return { result: await noted(older.row, older.ask()), isOlder: true }
-  }
-
   return {
     listGroups: (request, asked) =>
-      callNewest<Pick<WireSearchPage, 'items' | 'next'>>(
+      callNewestList<Pick<WireSearchPage, 'items' | 'next'>>(
+        parts,
         {
           row: identifierOperations.groups,
           ask: async () => (await call(identifierOperations.groups, request, asked)).page,
@@ -276,9 +285,12 @@ function createListChoices(
       const older = async () =>
         (await call(identifierOperations.listOlder, olderRequest, asked)).page
       const isInNewer = (request.types ?? []).every((type) => identifierTypes.includes(type))
-      if (!isInNewer)
-        return { result: await noted(identifierOperations.listOlder, older()), isOlder: true }
-      return callNewest(
+      if (!isInNewer) {
+        const result = await noteCapability(parts, identifierOperations.listOlder, older())
+        return { result, isOlder: true }
+      }
+      return callNewestList(
+        parts,
         {
           row: identifierOperations.list,
           ask: async () => (await call(identifierOperations.list, request, asked)).page,

@@ -13,7 +13,7 @@ export interface KnownThings {
   doomed: number
 }
 
-export const eventQueries = [
+const eventQueries = [
   { type: 'domain', fqdn: 'example.com' },
   { type: 'email', email: 'ann@example.com' },
   { type: 'keyword', keyword: 'acme' },

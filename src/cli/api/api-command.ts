@@ -157,7 +157,7 @@ const transientReasons: ReadonlySet<UpstreamReason> = new Set([
   'rate_limited',
 ])
 
-export function isTransient(error: unknown): error is UpstreamError {
+function isTransient(error: unknown): error is UpstreamError {
   return error instanceof UpstreamError && transientReasons.has(error.reason)
 }
 

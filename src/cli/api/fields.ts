@@ -34,7 +34,7 @@ export interface Field {
 }
 
 /** Every field of a request but its cursor. */
-export function fieldsOf(row: Operation): Field[] {
+function fieldsOf(row: Operation): Field[] {
   const path = Object.fromEntries(parameterNames(row).map((name) => [name, parameterShape(name)]))
   const shapes = [z.object(path), row.query, row.body].filter((shape) => shape !== undefined)
   return shapes.flatMap((shape) => toFields(schemaOf(shape))).filter(({ name }) => name !== 'from')

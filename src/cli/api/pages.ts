@@ -117,7 +117,7 @@ export interface FetchedRows<Row> {
 
 const defaultLimit = 20
 
-export function addPagingOptions(command: Command): Command {
+function addPagingOptions(command: Command): Command {
   return addWideOption(command)
     .addOption(
       new Option('--limit <n>', 'how many at most').argParser(parseLimit).default(defaultLimit),
@@ -138,7 +138,7 @@ interface PagedRequest<Row> {
  * Prints page after page. After a failure or interruption it prints how to continue, then throws
  * what `fetch` threw; when standard output is closed it ends without a message.
  */
-export async function printPages<Row>(
+async function printPages<Row>(
   context: Context,
   options: ServiceOptions & PagingOptions,
   { listing, tag, fetch }: PagedRequest<Row>,

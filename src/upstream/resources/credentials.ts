@@ -48,12 +48,11 @@ export const wireCredential = z.looseObject({
 export type WireCredential = z.infer<typeof wireCredential>
 
 /** An address at which a credential was used. */
-export const wireCredentialUrl = z.looseObject({
+const wireCredentialUrl = z.looseObject({
   url: text,
   domain: optionalText,
   credential_hash: optionalText,
 })
-export type WireCredentialUrl = z.infer<typeof wireCredentialUrl>
 
 const word = z.string().min(1)
 

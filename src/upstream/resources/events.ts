@@ -183,7 +183,7 @@ export const tenantNote = z.strictObject({
   severity: z.enum(eventSeverities).optional(),
 })
 
-export const wireTenantNote = z.looseObject({
+const wireTenantNote = z.looseObject({
   uid: z.string(),
   notes: z.string().nullish(),
   tags: z.array(z.string()).nullish(),

@@ -126,6 +126,7 @@ export function parameterShape(name: string): z.ZodType {
 /** What is sent: a path with its query string, and perhaps a body. */
 export interface BuiltRequest {
   method: Method
+  tier: Tier
   path: string
   /** Another spelling of the path, which some servers have instead. */
   otherPath: string | undefined
@@ -148,6 +149,7 @@ export function buildRequest(row: Operation, request: Fields): BuiltRequest {
   const respelled = target.replace('/matching_policies', '/matching-policies')
   return {
     method: row.method,
+    tier: row.tier ?? 'basic',
     path: target,
     otherPath: respelled === target ? undefined : respelled,
     ...(body !== undefined && { body }),

@@ -46,7 +46,6 @@ export const wireReportRequest = z.looseObject({
   /** Parsed by each reader, so that a malformed field does not cost the whole report. */
   report: z.unknown().optional(),
 })
-export type WireReportRequest = z.infer<typeof wireReportRequest>
 
 const wireRequestedReport = z.looseObject({ request_id: text.min(1) })
 
@@ -60,7 +59,6 @@ const reportCreation = z.strictObject({
   included_keywords: z.array(text.min(1)).optional(),
   excluded_keywords: z.array(text.min(1)).optional(),
 })
-export type ReportCreation = z.input<typeof reportCreation>
 
 /** The default size is 10; no maximum is published (docs/api-notes.md, Page sizes). */
 const listQuery = z.strictObject({

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { secretFromText } from '../../../../src/lib/secret.ts'
-import type { Permission, SandboxOptions } from '../../../../src/sandbox/options.ts'
+import type { SandboxOptions } from '../../../../src/sandbox/options.ts'
 import type { SandboxRequest } from '../../../../src/sandbox/server.ts'
 import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
 import type { UpstreamClient } from '../../../../src/upstream/client.ts'
@@ -114,11 +114,6 @@ export async function aScriptedScene(tests: RedisForTests): Promise<ScriptedScen
         .filter(({ path }) => path.startsWith(below))
         .map(({ method, path }) => `${method} ${path}`),
   }
-}
-
-/** A key whose user may do only this. */
-export function onlyWith(...permissions: Permission[]): SandboxOptions {
-  return { organizations: [{ id: 7, keys: [{ key: 'fw_k3y', tenants: [42], permissions }] }] }
 }
 
 /** The default key, asking as the tenant that has nothing. */
