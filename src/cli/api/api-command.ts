@@ -11,7 +11,12 @@ import type { CallOptions } from '../../upstream/call.ts'
 import { isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
-import { type Fields, type Operation, parameterNames } from '../../upstream/resources/operation.ts'
+import {
+  type Fields,
+  fillPath,
+  type Operation,
+  parameterNames,
+} from '../../upstream/resources/operation.ts'
 import { type Context, inputName, loadConfigFile, readText } from '../context.ts'
 import { type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
@@ -128,7 +133,8 @@ export async function explainRefusal<Result>(
   request: Fields,
   result: Promise<Result>,
 ): Promise<Result> {
-  const { name, method, path, permission, capability = name } = row
+  const { name, method, path, permission } = row
+  const capability = fillPath(row.capability ?? name, request)
   if (permission === undefined) return result
   try {
     const done = await result

@@ -227,6 +227,7 @@ export const eventOperations = {
     body: groupSearchBody,
     item: wireSearchItem,
     permission: toReadEvents,
+    capability: 'events/identifiers/{identifier_id}', // as feeds name it
   }),
   searchTenant: pagedOperation({
     name: 'events.search-tenant',

@@ -37,7 +37,7 @@ interface Row {
    * user needs.
    */
   readonly permission?: string
-  /** Name under which it is remembered whether the server has it; by default its own. */
+  /** Name under which it is remembered whether the server has it; by default its own. It may hold parameters. */
   readonly capability?: string
   /** The command that sends it, where `tocsin api` cannot. */
   readonly onlyBy?: string
@@ -189,7 +189,7 @@ function checkFields(
   return { path: path.data, query: query.data, body: row.body && body.data }
 }
 
-function fillPath(template: string, values: Fields): string {
+export function fillPath(template: string, values: Fields): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(values[name])),
   )

@@ -285,7 +285,9 @@ describe('events search', () => {
     const { run, sandbox } = await aScene()
     expect(await run('events', 'search', '--group', '99')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^identifier_group_id 99: the service refuses the request \(404\)/),
+      err: expect.stringMatching(
+        /^identifier_group_id 99: the service refuses the request \(404\)/,
+      ),
     })
     const path = '/firework/v4/events/identifier_groups/1042/*'
     sandbox.faults.add({ on: path, effect: 'status', status: 403 })

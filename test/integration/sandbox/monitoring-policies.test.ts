@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import {
-  wirePolicy,
-  wirePolicyAssignment,
-} from '../../../src/upstream/resources/policies.ts'
+import { wirePolicy, wirePolicyAssignment } from '../../../src/upstream/resources/policies.ts'
 import type { Answer } from './client.ts'
 import {
   clientOf,
