@@ -112,8 +112,7 @@ export const assetOperations = {
   create: operation({
     name: 'assets.create',
     summary: 'create an asset (v2; identifiers.create is its successor)',
-    method: 'POST',
-    path: root,
+    request: `POST ${root}`,
     body: assetCreation,
     answer: oneAsset,
     changes: true,
@@ -121,16 +120,14 @@ export const assetOperations = {
   get: operation({
     name: 'assets.get',
     summary: 'read an asset (v2)',
-    method: 'GET',
-    path: `${root}{asset_id}`,
+    request: `GET ${root}{asset_id}`,
     answer: oneAsset,
     permission: 'to read assets',
   }),
   replace: operation({
     name: 'assets.replace',
     summary: 'replace a whole asset (v2); what is left out is gone',
-    method: 'PUT',
-    path: `${root}{asset_id}`,
+    request: `PUT ${root}{asset_id}`,
     body: assetReplacement,
     answer: oneAsset,
     changes: true,
@@ -138,8 +135,7 @@ export const assetOperations = {
   toggle: operation({
     name: 'assets.toggle',
     summary: 'enable or disable an asset (v2)',
-    method: 'POST',
-    path: `${root}{asset_id}/toggle`,
+    request: `POST ${root}{asset_id}/toggle`,
     body: z.strictObject({ is_disabled: z.boolean() }),
     answer: oneAsset,
     changes: true,
@@ -147,8 +143,7 @@ export const assetOperations = {
   delete: operation({
     name: 'assets.delete',
     summary: 'delete an asset, perhaps with what was found for it (v2)',
-    method: 'DELETE',
-    path: `${root}{asset_id}`,
+    request: `DELETE ${root}{asset_id}`,
     answer: nothing,
     changes: true,
     permission: 'to delete assets',
@@ -156,8 +151,7 @@ export const assetOperations = {
   groups: operation({
     name: 'groups.list-v2',
     summary: 'list the groups of identifiers, without counts',
-    method: 'GET',
-    path: `${root}groups/`,
+    request: `GET ${root}groups/`,
     // The description has an object where servers may send a list, as with alerts.
     answer: z
       .looseObject({ assets_groups: wireItems.nullish() })
@@ -168,16 +162,14 @@ export const assetOperations = {
   groupAlerts: operation({
     name: 'alerts.of-group',
     summary: "list the service's own alerts of a group",
-    method: 'GET',
-    path: `${root}groups/{assets_group_id}/alerts`,
+    request: `GET ${root}groups/{assets_group_id}/alerts`,
     answer: wireAlertsAnswer.transform(({ alerts }) => alerts ?? []),
     item: wireAlert,
   }),
   alerts: pagedOperation({
     name: 'alerts.list',
     summary: "list the service's own alerts of the tenant",
-    method: 'GET',
-    path: '/firework/v4/alerts/',
+    request: 'GET /firework/v4/alerts/',
     query: z.strictObject({ size: z.int().min(1).max(10).optional(), from: cursor }),
     item: wireTenantAlert,
     permission: 'alert_channels',

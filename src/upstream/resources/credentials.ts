@@ -125,7 +125,6 @@ const feedQuery = z.strictObject({ size: z.int().min(1).optional(), from: cursor
 const tenantFeedQuery = feedQuery.extend({ order_type: z.enum(orders).optional() })
 
 const tenantFeed = {
-  path: '/firework/v2/me/feed/credentials',
   query: tenantFeedQuery,
   item: wireCredential,
   permission: 'to read its credentials',
@@ -136,8 +135,7 @@ export const credentialOperations = {
   search: pagedOperation({
     name: 'credentials.search',
     summary: 'search all leaked credentials (costs quota)',
-    method: 'POST',
-    path: '/firework/v4/credentials/global/_search',
+    request: 'POST /firework/v4/credentials/global/_search',
     body: credentialSearchBody,
     item: wireCredential,
     tier: 'search',
@@ -145,8 +143,7 @@ export const credentialOperations = {
   searchAstp: pagedOperation({
     name: 'credentials.search-astp',
     summary: 'search all leaked credentials without quota',
-    method: 'POST',
-    path: '/astp/v2/credentials/_search',
+    request: 'POST /astp/v2/credentials/_search',
     body: credentialSearchBody,
     item: wireCredential,
     permission: 'astp_credentials_access',
@@ -155,8 +152,7 @@ export const credentialOperations = {
   feed: pagedOperation({
     name: 'credentials.feed',
     summary: 'list the leaked credentials of an identifier',
-    method: 'GET',
-    path: '/firework/v3/identifiers/{identifier_id}/feed/credentials',
+    request: 'GET /firework/v3/identifiers/{identifier_id}/feed/credentials',
     query: feedQuery,
     item: wireCredential,
   }),
@@ -164,19 +160,18 @@ export const credentialOperations = {
     ...tenantFeed,
     name: 'credentials.tenant-feed',
     summary: 'list the leaked credentials of all identifiers of the tenant',
-    method: 'GET',
+    request: 'GET /firework/v2/me/feed/credentials',
   }),
   tenantFeedByPost: pagedOperation({
     ...tenantFeed,
     name: 'credentials.tenant-feed-post',
     summary: 'the same by POST, parameters in the query string',
-    method: 'POST',
+    request: 'POST /firework/v2/me/feed/credentials',
   }),
   urls: pagedOperation({
     name: 'credentials.urls',
     summary: 'list the addresses at which a credential was used',
-    method: 'POST',
-    path: '/astp/urls/by_credential_hash',
+    request: 'POST /astp/urls/by_credential_hash',
     body: z.strictObject({
       credential_hash: word,
       size: z.int().min(1).max(5_000).optional(),
@@ -189,8 +184,7 @@ export const credentialOperations = {
   act: operation({
     name: 'credentials.act',
     summary: 'ignore or remediate credentials, or undo that',
-    method: 'POST',
-    path: '/firework/v4/credentials/actions',
+    request: 'POST /firework/v4/credentials/actions',
     body: credentialAction,
     answer: nothing,
     changes: true,
@@ -199,8 +193,7 @@ export const credentialOperations = {
   cookies: pagedOperation({
     name: 'cookies.search',
     summary: 'search stolen cookies',
-    method: 'POST',
-    path: '/astp/v2/cookies/_search',
+    request: 'POST /astp/v2/cookies/_search',
     body: cookieSearchBody,
     item: wireCookie,
     secretFields: ['values'],

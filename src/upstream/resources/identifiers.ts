@@ -86,8 +86,7 @@ export const identifierOperations = {
   list: pagedOperation({
     name: 'identifiers.list',
     summary: 'list identifiers',
-    method: 'GET',
-    path: root,
+    request: `GET ${root}`,
     query: z.strictObject({ group_id: z.int().min(1).optional(), ...filters, ...page }),
     item: wireIdentifier,
     permission: toRead,
@@ -96,8 +95,7 @@ export const identifierOperations = {
   listOlder: pagedOperation({
     name: 'identifiers.list-v3',
     summary: 'list identifiers in the shape of v3, which has more types',
-    method: 'GET',
-    path: '/firework/v3/identifiers/',
+    request: 'GET /firework/v3/identifiers/',
     query: z.strictObject({ parent_group_id: z.int().min(1).optional(), ...filters, ...page }),
     item: wireIdentifier,
     permission: toRead,
@@ -106,8 +104,7 @@ export const identifierOperations = {
   create: operation({
     name: 'identifiers.create',
     summary: 'create an identifier',
-    method: 'POST',
-    path: root,
+    request: `POST ${root}`,
     body: writtenIdentifier.strict(),
     answer: wireWholeIdentifier,
     changes: true,
@@ -116,16 +113,14 @@ export const identifierOperations = {
   get: operation({
     name: 'identifiers.get',
     summary: 'read an identifier',
-    method: 'GET',
-    path: `${root}{identifier_id}`,
+    request: `GET ${root}{identifier_id}`,
     answer: wireWholeIdentifier,
     permission: toRead,
   }),
   replace: operation({
     name: 'identifiers.replace',
     summary: 'replace a whole identifier',
-    method: 'PUT',
-    path: `${root}{identifier_id}`,
+    request: `PUT ${root}{identifier_id}`,
     body: writtenIdentifier.strict(),
     answer: wireWholeIdentifier,
     changes: true,
@@ -134,8 +129,7 @@ export const identifierOperations = {
   delete: operation({
     name: 'identifiers.delete',
     summary: 'delete an identifier, perhaps with what was found for it',
-    method: 'DELETE',
-    path: `${root}{identifier_id}`,
+    request: `DELETE ${root}{identifier_id}`,
     answer: nothing,
     changes: true,
     permission: 'to change identifiers',
@@ -143,8 +137,7 @@ export const identifierOperations = {
   groups: pagedOperation({
     name: 'groups.list',
     summary: 'list the groups of identifiers, with counts',
-    method: 'GET',
-    path: '/firework/v3/identifiers/groups',
+    request: 'GET /firework/v3/identifiers/groups',
     query: z.strictObject(page),
     item: wireGroupEntry,
     permission: 'to read groups of identifiers',

@@ -110,7 +110,6 @@ const wireLegacyItem = z.looseObject({
 })
 
 const search = {
-  path: '/firework/v2/search/',
   query: legacySearchParameters,
   answer: wireLegacyPage.transform((page) => ({ items: page.items, next: readCursor(page) })),
   item: wireLegacyItem,
@@ -124,12 +123,12 @@ export const legacySearchOperations = {
     ...search,
     name: 'events.legacy-search',
     summary: 'search all events by the deprecated operation (costs quota)',
-    method: 'POST',
+    request: 'POST /firework/v2/search/',
   }),
   get: pagedOperation({
     ...search,
     name: 'events.legacy-search-get',
     summary: 'the same by GET, which is deprecated even so',
-    method: 'GET',
+    request: 'GET /firework/v2/search/',
   }),
 } as const

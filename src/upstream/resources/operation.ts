@@ -59,26 +59,37 @@ type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}
 
 type Input<Shape> = [Shape] extends [never] ? unknown : z.input<Shape>
 
-type Given<Path extends string, Query, Body> = Record<ParameterNames<Path>, string | number> &
+type Given<Request extends string, Query, Body> = Record<ParameterNames<Request>, string | number> &
   Input<Query> &
   Input<Body>
 
-type Definition<Path extends string, Query, Body> = Row & {
-  path: Path
+type Definition<Request, Query, Body> = Omit<Row, 'method' | 'path'> & {
+  /** Method and path, whose parameters stand in braces. */
+  request: Request
   query?: Query
   body?: Body
 }
 
+type MethodAndPath = `${Method} /${string}`
+
 /** An operation whose answer is read as a whole. */
 export function operation<
-  const Path extends string,
+  const Request extends MethodAndPath,
   Answer extends z.ZodType,
   Query extends z.ZodObject = never,
   Body extends z.ZodType = never,
 >(
-  row: Definition<Path, Query, Body> & { answer: Answer },
-): Operation<Given<Path, Query, Body>, z.output<Answer>> {
-  return row
+  row: Definition<Request, Query, Body> & { answer: Answer },
+): Operation<Given<Request, Query, Body>, z.output<Answer>> {
+  return toRow(row)
+}
+
+function toRow({
+  request,
+  ...row
+}: Omit<Row, 'method' | 'path'> & { request: MethodAndPath }): Row {
+  const [method, path = ''] = request.split(' ')
+  return { ...row, method: method as Method, path }
 }
 
 export interface SearchPage {
@@ -92,13 +103,13 @@ export interface SearchPage {
 
 /** An operation that answers page by page. */
 export function pagedOperation<
-  const Path extends string,
+  const Request extends MethodAndPath,
   Query extends z.ZodObject = never,
   Body extends z.ZodType = never,
 >(
-  row: Omit<Definition<Path, Query, Body>, 'answer'> & { answer?: z.ZodType },
-): Operation<Given<Path, Query, Body>, SearchPage> {
-  return { answer: wireSearchPage, paging: 'next', ...row }
+  row: Omit<Definition<Request, Query, Body>, 'answer'> & { answer?: z.ZodType },
+): Operation<Given<Request, Query, Body>, SearchPage> {
+  return toRow({ answer: wireSearchPage, paging: 'next', ...row })
 }
 
 /** The cursor of a request as it was received; null for the first page. */

@@ -38,8 +38,7 @@ export const tenantOperations = {
   list: operation({
     name: 'tenants.list',
     summary: "list the tenants that the key's user may use",
-    method: 'GET',
-    path: '/firework/v2/me/tenants',
+    request: 'GET /firework/v2/me/tenants',
     answer: tenantsAnswer,
     item: wireTenant,
     permission: "to see its user's tenants",
@@ -48,8 +47,7 @@ export const tenantOperations = {
   create: operation({
     name: 'tenants.create',
     summary: "create a tenant in an organization that the key's user administers",
-    method: 'POST',
-    path: '/firework/v2/organizations/{organization_id}/tenants',
+    request: 'POST /firework/v2/organizations/{organization_id}/tenants',
     body: tenantCreation,
     answer: wireTenant,
     changes: true,
@@ -60,8 +58,7 @@ export const serviceOperations = {
   generateToken: operation({
     name: 'tokens.generate',
     summary: 'exchange the API key for a token',
-    method: 'POST',
-    path: '/tokens/generate',
+    request: 'POST /tokens/generate',
     body: z.strictObject({ tenant_id: z.int().optional() }),
     answer: wireTokenGrant,
     onlyBy: 'token test',
@@ -69,15 +66,13 @@ export const serviceOperations = {
   testToken: operation({
     name: 'tokens.test',
     summary: 'read whom a token belongs to',
-    method: 'GET',
-    path: '/tokens/test',
+    request: 'GET /tokens/test',
     answer: wireTokenTest,
   }),
   health: operation({
     name: 'health.check',
     summary: 'ask whether the service is well',
-    method: 'GET',
-    path: '/firework/v4/healthz/',
+    request: 'GET /firework/v4/healthz/',
     answer: z.unknown(),
     permission: 'to ask',
   }),
