@@ -81,6 +81,27 @@ test('every operation of the description and of the public documents has one row
   expect(names.filter((name) => !/^[a-z]+\.[a-z0-9-]+$/.test(name))).toEqual([])
 })
 
+/** POST operations that change something; most only ask. */
+const posts = [
+  'events.act',
+  'credentials.act',
+  'identifiers.create',
+  'assets.create',
+  'assets.toggle',
+  'policies.create',
+  'policies.assign',
+  'reports.request',
+  'tenants.create',
+]
+
+test('every operation that changes something says so, and no other', () => {
+  const writes = operations.filter(
+    ({ name, method }) => ['PUT', 'PATCH', 'DELETE'].includes(method) || posts.includes(name),
+  )
+  expect(operations.filter(({ changes }) => changes)).toEqual(writes)
+  expect(writes).toHaveLength(posts.length + 8)
+})
+
 test('what only the public documents have names the permission that it takes', () => {
   const optional = new Set([...published, ...undescribed])
   const unnamed = operations.filter(
