@@ -61,7 +61,7 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'token',
     description: 'the API keys',
-    load: async () => (await import('./api/tenants.ts')).tokenCommand,
+    load: async () => (await import('./api/token.ts')).tokenCommand,
   },
   {
     term: 'accounts',
@@ -126,39 +126,23 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'events',
-    description:
-      'list: what came in, from the ledger; all others ask the service (search costs quota)',
-    load: async () => (await import('./api/events/events.ts')).eventsCommand,
+    description: 'list the events of the ledger; search and read events at the service',
+    load: async () => (await import('./api/events.ts')).eventsCommand,
   },
   {
     term: 'credentials',
-    description: 'leaked credentials at the service, found and read by hand',
+    description: 'search leaked credentials at the service',
     load: async () => (await import('./api/credentials.ts')).credentialsCommand,
   },
   {
-    term: 'cookies',
-    description: 'stolen cookies at the service, found by hand',
-    load: async () => (await import('./api/cookies.ts')).cookiesCommand,
-  },
-  {
     term: 'assets',
-    description: 'what is watched: domains, keywords, addresses and the like (identifiers)',
-    load: async () => (await import('./api/assets.ts')).assetsCommand,
-  },
-  {
-    term: 'identifiers',
-    description: 'what is watched, as feeds and event searches name it (assets)',
-    load: async () => (await import('./api/identifiers.ts')).identifiersCommand,
+    description: 'list what is watched (assets, identifiers)',
+    load: async () => (await import('./api/lists.ts')).assetsCommand,
   },
   {
     term: 'groups',
-    description: 'groups of identifiers: what a feed of type events reads',
-    load: async () => (await import('./api/identifiers.ts')).groupsCommand,
-  },
-  {
-    term: 'policies',
-    description: 'matching policies: which events match an identifier',
-    load: async () => (await import('./api/policies.ts')).policiesCommand,
+    description: 'list the groups of identifiers that feeds of type events read',
+    load: async () => (await import('./api/lists.ts')).groupsCommand,
   },
   {
     term: 'monitoring',
@@ -166,19 +150,19 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./monitoring/monitoring.ts')).monitoringCommand,
   },
   {
-    term: 'alerts',
-    description: "the service's own alerts",
-    load: async () => (await import('./api/identifiers.ts')).alertsCommand,
-  },
-  {
     term: 'reports',
-    description: 'threat-flow reports',
+    description: 'download threat-flow reports',
     load: async () => (await import('./api/reports.ts')).reportsCommand,
   },
   {
     term: 'tenants',
-    description: 'tenants of an organization',
-    load: async () => (await import('./api/tenants.ts')).tenantsCommand,
+    description: "list the tenants that the key's user may use",
+    load: async () => (await import('./api/lists.ts')).tenantsCommand,
+  },
+  {
+    term: 'api [operation]',
+    description: 'list the operations of the service, or call one',
+    load: async () => (await import('./api/api.ts')).apiCommand,
   },
   {
     term: 'completion [options] <shell>',

@@ -56,9 +56,10 @@ function tabulate(commands: readonly Command[]): Table {
 
 function rowsOf(command: Command, path: string): string[][] {
   const [first] = command.registeredArguments
-  const words = first
-    ? (first.argChoices?.join(' ') ?? wordsFor(first.name()))
-    : command.commands.map((inner) => inner.name()).join(' ')
+  const words =
+    first && command.commands.length === 0
+      ? (first.argChoices?.join(' ') ?? wordsFor(first.name()))
+      : command.commands.map((inner) => inner.name()).join(' ')
   const options = command.options.filter(({ hidden }) => !hidden)
   return [
     ...(words === '' ? [] : [[path, words]]),

@@ -128,7 +128,7 @@ export function addPeriodOptions(command: Command, what: string): Command {
   )
 }
 
-export function addSinceOption(command: Command, what: string): Command {
+function addSinceOption(command: Command, what: string): Command {
   return command.addOption(
     new Option(
       '--since <time>',

@@ -9,7 +9,11 @@
 import type { ThreatEvent } from '../event.ts'
 import { fullMask } from '../masking/mask-secret.ts'
 import { cut, maskHighlights, maskKnown } from '../masking/masking.ts'
-import { wireCookie, type WireCookieSearchBody } from '../upstream/resources/credentials.ts'
+import {
+  credentialOperations,
+  wireCookie,
+  type WireCookieSearchBody,
+} from '../upstream/resources/credentials.ts'
 import type { CookiesFeedConfig } from './config.ts'
 import { pageSizes, readByImportTime } from './credential-search.ts'
 import { describeKind, maskFields, timeOrKind } from './credentials.ts'
@@ -55,7 +59,11 @@ export const cookiesFeed: FeedType<CookiesFeed> = {
 async function fetchCookies(feed: CookiesFeed, request: FeedRequest): Promise<FeedPage> {
   const { client, scan, slot, signal, nowMs } = request
   const body = bodyWithCursor<WireCookieSearchBody>(scan)
-  const found = await client.searchCookies({ body, slot, tier: feed.tier, signal })
+  const found = await client.call(credentialOperations.cookies, body, {
+    slot,
+    tier: feed.tier,
+    signal,
+  })
   const items = found.page.items.map((item) =>
     isJsonObject(item) && readId(item['uuid']) !== null
       ? { ...item, expired: hasExpired(item['expires_at'], nowMs) }

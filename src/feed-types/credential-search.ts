@@ -15,7 +15,10 @@ import { formatDuration } from '../lib/time-zone.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import { isOperationMissing } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
-import type { WireCredentialSearchBody } from '../upstream/resources/credentials.ts'
+import {
+  credentialOperations,
+  type WireCredentialSearchBody,
+} from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
 import type { CredentialSearchFeedConfig } from './config.ts'
@@ -79,10 +82,14 @@ async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Pr
   const free = await isFree(request)
   const isLost = !free && lastSearch(request.scan) === freeSearchCapability
   const scan = noteSearch(isLost ? restartScan(request.scan) : request.scan, free)
-  const asked = { body: bodyWithCursor<WireCredentialSearchBody>(scan), slot: slot, signal }
-  if (!free) return { ...(await client.searchCredentials({ ...asked, tier: feed.tier })), scan }
+  const body = bodyWithCursor<WireCredentialSearchBody>(scan)
+  const asked = { slot, signal }
+  if (!free) {
+    const paced = { ...asked, tier: feed.tier }
+    return { ...(await client.call(credentialOperations.search, body, paced)), scan }
+  }
   try {
-    return { ...(await client.searchAstpCredentials(asked)), scan }
+    return { ...(await client.call(credentialOperations.searchAstp, body, asked)), scan }
   } catch (error) {
     if (error instanceof UpstreamError && isOperationMissing(error)) {
       // the answer may be a gateway's: the capability is checked again in an hour
@@ -106,7 +113,7 @@ async function isFree({ client, scan, slot, signal }: FeedRequest): Promise<bool
   const body = { ...(scan.body as unknown as WireCredentialSearchBody), size: 1 }
   try {
     return await client.capabilities.find(freeSearchCapability, () =>
-      client.searchAstpCredentials({ body, slot: slot, signal }),
+      client.call(credentialOperations.searchAstp, body, { slot, signal }),
     )
   } catch (error) {
     const isFailure =

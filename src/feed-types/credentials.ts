@@ -14,7 +14,11 @@ import type { Severity, ThreatEvent } from '../event.ts'
 import { formatDuration } from '../lib/time-zone.ts'
 import { cut, maskHighlights, maskIdentity, maskKnown, maskText } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
-import { wireCredential, wireCredentialSource } from '../upstream/resources/credentials.ts'
+import {
+  credentialOperations,
+  wireCredential,
+  wireCredentialSource,
+} from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
 import type {
@@ -38,14 +42,9 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   fingerprintParts: ({ identifier }) => [identifier],
   body: (_feed, _span, size) => ({ size }),
   async fetch(feed, { client, scan, slot, signal }) {
-    return client.credentialFeed({
-      identifier: feed.identifier,
-      from: scan.cursor,
-      size: Number(scan.body['size']),
-      slot: slot,
-      tier: feed.tier,
-      signal,
-    })
+    const page = { from: scan.cursor, size: Number(scan.body['size']) }
+    const request = { identifier_id: feed.identifier, ...page }
+    return client.call(credentialOperations.feed, request, { slot, tier: feed.tier, signal })
   },
   parse: (raw, feed) => parseCredentialItem(raw, feed),
   maskMalformed: maskMalformedCredential,
@@ -75,14 +74,9 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
     what: 'the credentials of the tenant',
   }),
   async fetch(feed, { client, scan, slot, signal }) {
-    return client.tenantCredentials({
-      from: scan.cursor,
-      size: Number(scan.body['size']),
-      order: 'asc',
-      slot: slot,
-      tier: feed.tier,
-      signal,
-    })
+    const page = { from: scan.cursor, size: Number(scan.body['size']) }
+    const request = { order_type: 'asc', ...page } as const
+    return client.call(credentialOperations.tenantFeed, request, { slot, tier: feed.tier, signal })
   },
   parse: (raw, feed) => parseCredentialItem(raw, feed),
   maskMalformed: maskMalformedCredential,

@@ -1,7 +1,11 @@
 import type { z } from 'zod'
 import { noSeverity, ownUidPrefixes, type ThreatEvent } from '../event.ts'
 import { cut, isDump, maskHighlights, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
-import type { GlobalSearchBody, GroupSearchBody } from '../upstream/resources/events.ts'
+import {
+  eventOperations,
+  type GlobalSearchBody,
+  type GroupSearchBody,
+} from '../upstream/resources/events.ts'
 import type {
   EventSearchFeedConfig,
   EventsFeedConfig,
@@ -51,15 +55,23 @@ export const eventsFeed: FeedType<WatchedEvents> = {
     }
   },
   async fetch(feed, { client, scan, slot, signal }) {
-    const { tier } = feed
-    const search = { body: bodyWithCursor<GroupSearchBody>(scan), slot: slot, tier, signal }
+    const body = bodyWithCursor<GroupSearchBody>(scan)
+    const asked = { slot, tier: feed.tier, signal }
     switch (feed.type) {
       case 'events':
-        return client.searchGroupEvents({ groupId: feed.identifierGroup, ...search })
+        return client.call(
+          eventOperations.searchGroup,
+          { identifier_group_id: feed.identifierGroup, ...body },
+          asked,
+        )
       case 'tenant_events':
-        return client.searchTenantEvents(search)
+        return client.call(eventOperations.searchTenant, body, asked)
       case 'identifier_events':
-        return client.searchIdentifierEvents({ identifier: feed.identifier, ...search })
+        return client.call(
+          eventOperations.searchIdentifier,
+          { identifier_id: feed.identifier, ...body },
+          asked,
+        )
     }
   },
   parse: (raw) => parseItem(raw),
@@ -99,7 +111,7 @@ export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
   },
   async fetch(feed, { client, scan, slot, signal }) {
     const body = bodyWithCursor<GlobalSearchBody>(scan)
-    return client.searchEvents({ body, slot: slot, tier: feed.tier, signal })
+    return client.call(eventOperations.searchGlobal, body, { slot, tier: feed.tier, signal })
   },
   parse: (raw) => parseItem(raw),
   maskMalformed: maskSecrets,

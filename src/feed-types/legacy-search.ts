@@ -4,7 +4,10 @@
 import { maskSecrets } from '../masking/masking.ts'
 import type { ScanSpan } from '../store/feed-state.ts'
 import { type LegacyType, legacyTypeGroups } from '../upstream/resources/enumerations.ts'
-import type { LegacySearchRequest } from '../upstream/resources/legacy-search.ts'
+import {
+  legacySearchOperations,
+  type LegacySearchParameters,
+} from '../upstream/resources/legacy-search.ts'
 import type { LegacySearchFeedConfig } from './config.ts'
 import { type ItemFields, type ParsedItem, readItem, sortedEntries } from './events.ts'
 import type { FeedType, Polled } from './feed-type.ts'
@@ -21,7 +24,7 @@ export const legacySearchFeed: FeedType<Polled<LegacySearchFeedConfig>> = {
   fingerprintParts: ({ query, filters }) => [query, sortedEntries(filters)],
   body({ query, filters }, span, size) {
     const { types } = filters
-    const parameters: LegacySearchRequest['parameters'] = {
+    const parameters: LegacySearchParameters = {
       query,
       ...filters,
       ...(types && { types: expandTypeGroups(types) }),
@@ -33,14 +36,8 @@ export const legacySearchFeed: FeedType<Polled<LegacySearchFeedConfig>> = {
     return { ...parameters }
   },
   async fetch(feed, { client, scan, slot, signal }) {
-    const parameters = scan.body as LegacySearchRequest['parameters']
-    return client.legacySearch({
-      parameters,
-      from: scan.cursor,
-      slot: slot,
-      tier: feed.tier,
-      signal,
-    })
+    const request = { ...(scan.body as LegacySearchParameters), from: scan.cursor }
+    return client.call(legacySearchOperations.post, request, { slot, tier: feed.tier, signal })
   },
   parse: (raw) => parseLegacyItem(raw),
   maskMalformed: maskSecrets,

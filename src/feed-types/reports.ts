@@ -8,6 +8,7 @@ import { cut, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
+import { reportOperations } from '../upstream/resources/reports.ts'
 import type { ReportsFeedConfig } from './config.ts'
 import type { FeedPage, FeedRequest, FeedType, Polled } from './feed-type.ts'
 import {
@@ -116,8 +117,9 @@ async function readRequestState(
   requestId: string,
 ): Promise<RequestState> {
   try {
-    const query = { requestId, slot: slot, tier: feed.tier, signal }
-    const { status, report } = await client.getReportRequest(query)
+    const asked = { slot, tier: feed.tier, signal }
+    const request = { request_info_id: requestId }
+    const { status, report } = await client.call(reportOperations.getByRequest, request, asked)
     if (status === 'completed' && hasContent(report)) {
       return { requestId, outcome: 'completed', report }
     }

@@ -225,7 +225,7 @@ export function describeReport({ event, fields, id }: Subject): Description {
     tail: wrapPresent(', report ', reportId) ?? ofRequest,
     facts: [
       textFact('Subtitle', fields.text('subtitle')),
-      textFact('Whole report', wrapPresent('tocsin reports get ', reportId)),
+      textFact('Whole report', wrapPresent('tocsin reports download ', reportId, ' --out report')),
       ...highlights.slice(0, shownHighlights).map((text) => textFact('Highlight', text)),
       highlights.length > shownHighlights
         ? textFact('More highlights', String(highlights.length - shownHighlights))

@@ -11,7 +11,8 @@ import { type Capabilities, createCapabilities, createOrganizationLookup } from 
 import type { AccountConfig, Tier } from './config.ts'
 import type { Organizations } from './organizations.ts'
 import { createPacer, type RequestInfo, type SlotRequest, type ApiSlots } from './rate-limits.ts'
-import { createOperations, type Operations } from './resources/operations.ts'
+import { type CallOperation, createCall } from './call.ts'
+import { type Choices, createChoices } from './choices.ts'
 import { wireTokenTest } from './resources/page.ts'
 import {
   type Call,
@@ -38,8 +39,10 @@ interface TokenTest {
   scopes: string[]
 }
 
-export interface UpstreamClient extends Operations {
+export interface UpstreamClient extends Choices {
   readonly account: AccountConfig
+  /** Sends an operation of the table in `resources/operations.ts`. */
+  call: CallOperation
   /** Which optional operations this account's server and key support. */
   readonly capabilities: Capabilities
   /** Tests the key with `GET /tokens/test`, even if the account is paused. Throws UpstreamError. */
@@ -94,11 +97,14 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { account, slots, organizations } = options
   const { clock, transport, state, tokens, pacer, session, lookup, capabilities } =
     createParts(options)
+  const parts = { session, lookup, capabilities }
+  const call = createCall(parts)
 
   return {
     account,
     capabilities,
-    ...createOperations({ account, capabilities, parts: { session, lookup } }),
+    call,
+    ...createChoices(parts, call),
     async testToken({ signal } = {}) {
       const slot: SlotRequest = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
       const grant = await testToken(session, { slot, signal, ignoresPause: true })

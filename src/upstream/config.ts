@@ -8,7 +8,6 @@ import {
   share,
   textField,
   wholeNumber,
-  word,
 } from '../lib/config-fields.ts'
 import { type Outbound, outboundKeys, outboundRules, readOutbound } from '../lib/outbound-config.ts'
 import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../lib/secret.ts'
@@ -34,8 +33,6 @@ export interface AccountConfig extends Outbound {
    * every host below it.
    */
   linkHosts: readonly string[]
-  /** Spelling of the matching policy path on the server; `auto` finds it out with a GET. */
-  policyPaths: 'auto' | 'underscore' | 'hyphen'
 }
 
 const linkHostsRemedy = 'write a list of hosts, such as [app.example.com]'
@@ -81,10 +78,6 @@ export const accountConfig = section(
       'Hosts to which links of events may lead. Default: the host of base_url and, where it is called api, all hosts of the domain above it. Any other link is shown as text.',
       linkHostsRemedy,
     ).optional(),
-    policy_paths: word(
-      ['auto', 'underscore', 'hyphen'],
-      'How the server spells matching_policies in its paths; auto: found out.',
-    ).prefault('auto'),
   },
   {
     describe: 'One API key, where it is used and how fast.',
@@ -99,7 +92,6 @@ export const accountConfig = section(
   feedShare: file.limits.share,
   ...readOutbound(file),
   linkHosts: file.link_hosts ?? [],
-  policyPaths: file.policy_paths,
 }))
 
 function baseUrl(input: string): string | Refusal {

@@ -30,7 +30,7 @@ export async function optionsByCommand(): Promise<Map<string, string[]>> {
 /** One part for each noun, and one for the options that many commands have. */
 export async function commandBlocks(): Promise<[string, string][]> {
   const tops = await topCommands()
-  const leaves = tops.flatMap((command) => leavesOf(command))
+  const leaves = tops.flatMap((command) => sectionsOf(command))
   const options = leaves.flatMap(({ command }) => optionsOf(command))
   const isCommon = (option: Option): boolean =>
     options.filter((other) => isAlike(option, other)).length >= manyCommands
@@ -41,7 +41,7 @@ export async function commandBlocks(): Promise<[string, string][]> {
     ['common options', optionTable(common)],
     ...tops.map((top): [string, string] => [
       `command ${top.name()}`,
-      leavesOf(top)
+      sectionsOf(top)
         .map((leaf) => sectionOf(leaf, isCommon))
         .join('\n\n'),
     ]),
@@ -80,6 +80,11 @@ function leavesOf(command: Command, above = ''): Leaf[] {
   const below = command.createHelp().visibleCommands(command)
   const own = below.filter((inner) => inner.name() !== 'help')
   return own.length === 0 ? [{ name, command }] : own.flatMap((inner) => leavesOf(inner, name))
+}
+
+/** The operations of the API stand in docs/api-notes.md, and their options in their help. */
+function sectionsOf(top: Command): Leaf[] {
+  return top.name() === 'api' ? [{ name: 'api', command: top }] : leavesOf(top)
 }
 
 function optionsOf(command: Command): Option[] {

@@ -8,6 +8,7 @@ import { errorBlocks } from './errors.ts'
 import { withBlocks } from './markdown.ts'
 import { messageBlocks } from './messages.ts'
 import { metricBlocks } from './metrics.ts'
+import { operationBlocks } from './operations.ts'
 
 export const root = join(import.meta.dirname, '../..')
 
@@ -45,6 +46,7 @@ export async function generatedBlocks(): Promise<Map<string, string>> {
     ...alertBlocks(),
     ...errorBlocks(),
     ...messageBlocks(),
+    ...operationBlocks(),
   ])
 }
 

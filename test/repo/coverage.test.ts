@@ -1,17 +1,10 @@
-/** Each operation of the service has a function, a command and a test, and docs/api-notes.md says which. */
-import { existsSync, readFileSync } from 'node:fs'
+/** The table of operations has each operation of the API's description and of its public documents. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
-import { describe, expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
-import type { UpstreamClient } from '../../src/upstream/client.ts'
-import { createOperations } from '../../src/upstream/resources/operations.ts'
-import { createUndocumentedPolicyOperations } from '../../src/upstream/resources/policies.ts'
+import { expect, test } from 'vitest'
+import { operations } from '../../src/upstream/resources/operations.ts'
 
 const root = join(import.meta.dirname, '../..')
-const heading = '## Every operation of the service'
-const page = readFileSync(join(root, 'docs/api-notes.md'), 'utf8')
 
 /** The operations of the API's description, under the names that it gives their parameters. */
 const described = [
@@ -72,89 +65,49 @@ const published = [
   'DELETE /firework/v4/identifiers/{identifier_id}',
 ]
 
-interface Row {
-  operation: string
-  functions: string[]
-  commands: string[]
-  files: string[]
-}
-
-const rows = rowsOf(page.split(`${heading}\n`)[1]?.split('\n## ')[0] ?? '')
-
-function rowsOf(section: string): Row[] {
-  const lines = section.split('\n').filter((line) => line.startsWith('| `'))
-  return lines.map((line) => {
-    const [operation = [], functions = [], commands = [], files = []] = line
-      .split('|')
-      .slice(1)
-      .map(codesIn)
-    return { operation: operation.join(), functions, commands, files }
-  })
-}
-
-function codesIn(cell: string): string[] {
-  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
-}
-
-/** Built as the client builds them; nothing is asked of anybody before one is called. */
-function functionsOfClient(): { all: string[]; undescribed: string[] } {
-  const account = { policyPaths: 'auto' } as const
-  const none = undefined as never
-  const operations = createOperations({ account, capabilities: none, parts: none })
-  const beside: (keyof UpstreamClient)[] = ['testToken', 'checkHealth']
-  return {
-    all: [...beside, ...Object.keys(operations)],
-    undescribed: Object.keys(createUndocumentedPolicyOperations(none, none)),
-  }
-}
-
-async function helpOf(words: string[]): Promise<string> {
-  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const stop = new AbortController().signal
-  await runProgram([...words, '--help'], { input, output, errors, stop })
-  output.end()
-  return text(output)
-}
-
-const { all, undescribed } = functionsOfClient()
+/** Operations on policies that only the public documents have. */
+const undescribed = [
+  'GET /firework/v4/matching_policies',
+  'PUT /firework/v4/matching_policies/{policy_uuid}',
+  'GET /firework/v4/matching_policies/{policy_uuid}/assignments',
+  'DELETE /firework/v4/matching_policies/{policy_uuid}/assignments',
+]
 
 test('every operation of the description and of the public documents has one row', () => {
-  expect(rows.map(({ operation }) => operation)).toEqual([...described, ...published])
+  const rows = operations.map(({ method, path }) => `${method} ${path}`)
+  expect(rows.toSorted()).toEqual([...described, ...published, ...undescribed].toSorted())
+  const names = operations.map(({ name }) => name)
+  expect(new Set(names).size).toBe(names.length)
+  expect(names.filter((name) => !/^[a-z]+\.[a-z0-9-]+$/.test(name))).toEqual([])
 })
 
-test('every function of the client has a row, but those that the description does not know', () => {
-  const named = new Set(rows.flatMap(({ functions }) => functions))
-  expect(undescribed.length).toBeGreaterThan(0)
-  expect(all.filter((name) => !named.has(name)).toSorted()).toEqual(undescribed.toSorted())
+/** POST operations that change something; most only ask. */
+const posts = [
+  'events.act',
+  'credentials.act',
+  'identifiers.create',
+  'assets.create',
+  'assets.toggle',
+  'policies.create',
+  'policies.assign',
+  'reports.request',
+  'tenants.create',
+]
+
+test('every operation that changes something says so, and no other', () => {
+  const writes = operations.filter(
+    ({ name, method }) => ['PUT', 'PATCH', 'DELETE'].includes(method) || posts.includes(name),
+  )
+  expect(operations.filter(({ changes }) => changes)).toEqual(writes)
+  expect(writes).toHaveLength(posts.length + 8)
 })
 
-describe.each(rows)('$operation', ({ functions, commands, files }) => {
-  test('is a function of the client', () => {
-    expect(functions).toHaveLength(1)
-    expect(all).toEqual(expect.arrayContaining(functions))
-  })
-
-  test('is a command that there is, with the option that it needs', async () => {
-    expect(commands).not.toEqual([])
-    for (const command of commands) {
-      const words = command.split(' ').filter((word) => !word.startsWith('--'))
-      const help = await helpOf(words)
-      expect(help).toMatch(new RegExp(`^Usage: tocsin ${words.join(' ')} `))
-      expect(help).not.toMatch(/^Commands:/m)
-      const options = command.split(' ').filter((word) => word.startsWith('--'))
-      for (const option of options) expect(help).toMatch(new RegExp(`^  ${option}[ ,]`, 'm'))
-    }
-  })
-
-  test('is called in a test that there is', () => {
-    expect(files).not.toEqual([])
-    const paths = files.map((file) => join(root, 'test/integration/upstream', file))
-    expect(paths.filter((path) => !existsSync(path))).toEqual([])
-    for (const path of paths) {
-      const source = readFileSync(path, 'utf8')
-      for (const name of functions) expect(source).toContain(`.${name}(`)
-    }
-  })
+test('what only the public documents have names the permission that it takes', () => {
+  const optional = new Set([...published, ...undescribed])
+  const unnamed = operations.filter(
+    ({ method, path, permission }) => optional.has(`${method} ${path}`) && !permission,
+  )
+  expect(unnamed.map(({ name }) => name)).toEqual([])
 })
 
 test('the page stays short enough to be read', () => {

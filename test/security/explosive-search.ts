@@ -4,7 +4,6 @@
  */
 import { isMainThread, parentPort } from 'node:worker_threads'
 import { formatRevealed } from '../../src/cli/api/listing.ts'
-import { plainText } from '../../src/cli/api/report-text.ts'
 import { canonicalJson } from '../../src/feed-types/field-reader.ts'
 import {
   maskDetail,
@@ -117,7 +116,6 @@ export const readers: Record<string, (text: string) => unknown> = {
   'an error': (text) => parseErrorBody(text, ['Zanzibar']),
   'a time': parseTimestamp,
   'canonical JSON': (text) => canonicalJson({ [text]: text }),
-  'a report': (text) => plainText(text, { width: 96, strong: (words) => words }),
   'a revealed secret': formatRevealed,
 }
 

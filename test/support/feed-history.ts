@@ -18,7 +18,6 @@ import {
   createScriptedService,
   type Habits,
   type ScriptedItem,
-  scriptedOperations,
   type ScriptedService,
 } from './scripted-service.ts'
 
@@ -182,15 +181,12 @@ export function createHistory({
 
 /** The same client, whose every answer something may happen to. */
 function struckBy(happen: () => void, client: UpstreamClient): UpstreamClient {
-  const struck = scriptedOperations.map((name) => [
-    name,
-    async (request: never) => {
-      const answer: unknown = await client[name](request)
-      happen()
-      return answer
-    },
-  ])
-  return { ...client, ...(Object.fromEntries(struck) as Partial<UpstreamClient>) }
+  const call: UpstreamClient['call'] = async (operation, request, asked) => {
+    const answer = await client.call(operation, request, asked)
+    happen()
+    return answer
+  }
+  return { ...client, call }
 }
 
 function aPoller({

@@ -2,6 +2,7 @@
  * A lane in simulated time: the shipped rule chooses what is read, the shipped poller reads scripted services
  * page by page into a real ledger whose scripts go by the same clock. Answers take no time.
  */
+import type { CallOptions } from '../../src/upstream/call.ts'
 import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
 import {
   chooseNext,
@@ -99,13 +100,12 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
   const client = {
     ...services[0]!.client,
     clockSkewMs: () => skewMs,
-    searchGroupEvents: (request: Parameters<UpstreamClient['searchGroupEvents']>[0]) => {
-      const { body, slot } = request
-      const failure =
-        slot.kind === 'feed' ? scene.failure?.(body.from ?? null, nowMs - beginMs) : undefined
-      if (failure) return Promise.reject(failure)
-      return services[request.groupId]!.client.searchGroupEvents(request)
-    },
+    call: ((operation: never, request: { identifier_group_id: number }, asked: CallOptions) =>
+      services[request.identifier_group_id]!.client.call(
+        operation,
+        request as never,
+        asked,
+      )) as UpstreamClient['call'],
   }
   const poller = createPoller({
     client: () => client,

@@ -33,7 +33,6 @@ export function anAccount(given: Partial<AccountConfig> = {}): AccountConfig {
     proxy: undefined,
     caFile: undefined,
     linkHosts: [],
-    policyPaths: 'auto',
     ...given,
   }
 }

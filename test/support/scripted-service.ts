@@ -3,23 +3,9 @@
  * so that a failing history can be told again. It stands where a UpstreamClient stands.
  */
 import type { UpstreamClient } from '../../src/upstream/client.ts'
-import type { SlotRequest } from '../../src/upstream/rate-limits.ts'
 import { UpstreamError } from '../../src/upstream/error.ts'
-import type { GroupSearchBody } from '../../src/upstream/resources/events.ts'
 import type { WireSearchPage } from '../../src/upstream/resources/page.ts'
-
-/** What of the client is scripted. */
-export const scriptedOperations = [
-  'searchGroupEvents',
-  'searchTenantEvents',
-  'searchIdentifierEvents',
-  'searchEvents',
-  'legacySearch',
-  'credentialFeed',
-  'tenantCredentials',
-  'searchCredentials',
-  'searchCookies',
-] as const
+import { callBy } from './call.ts'
 
 export interface ScriptedItem {
   id: number
@@ -65,6 +51,16 @@ export interface ScriptedService {
   /** Every cursor given out so far is refused from now on. */
   expireCursors(): void
   requests: { kind: string; from: string | null; size: number }[]
+}
+
+interface ScriptedRequest {
+  from?: string | null
+  size: number
+  filters?: Record<'estimated_created_at' | 'imported_at', { gte?: string; lte?: string }>
+  /** Of the legacy search. */
+  time?: string
+  /** Of the cookies. */
+  imported_after?: string
 }
 
 interface Asked {
@@ -134,23 +130,32 @@ export function createScriptedService(
     return Promise.resolve({ page: { ...page, items: shown }, requestedAtMs: nowMs() })
   }
 
-  const searchEvents = ({ body, slot: turn }: { body: GroupSearchBody; slot: SlotRequest }) =>
-    answer(askedBy(turn.kind, body, body.filters?.estimated_created_at ?? {}), eventOf)
+  const call = callBy((name, request: ScriptedRequest, { slot: { kind } }) => {
+    const { from = null, size, filters, time, imported_after } = request
+    switch (name) {
+      case 'events.search-group':
+      case 'events.search-tenant':
+      case 'events.search-identifier':
+      case 'events.search':
+        return answer(askedBy(kind, request, filters?.estimated_created_at ?? {}), eventOf)
+      case 'events.legacy-search': {
+        const [gte, lte] = time?.split('@') ?? []
+        return answer(askedBy(kind, request, { gte, lte }), legacyEventOf)
+      }
+      case 'credentials.feed':
+      case 'credentials.tenant-feed':
+        return answer({ kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf)
+      case 'credentials.search':
+        return answer(askedBy(kind, request, filters?.imported_at), credentialOf)
+      case 'cookies.search':
+        return answer(askedBy(kind, request, { gte: imported_after }), cookieOf)
+      default:
+        throw new Error(`${name} is not scripted`)
+    }
+  })
 
-  const readCredentials = ({
-    from,
-    size,
-    slot: turn,
-  }: {
-    from: string | null
-    size: number
-    slot: SlotRequest
-  }) => answer({ kind: turn.kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf)
-
-  const client: Pick<
-    UpstreamClient,
-    (typeof scriptedOperations)[number] | 'capabilities' | 'clockSkewMs'
-  > = {
+  const client: Pick<UpstreamClient, 'call' | 'capabilities' | 'clockSkewMs'> = {
+    call,
     clockSkewMs: () => undefined,
     // a server that has what the feeds ask for, and no search without a quota
     capabilities: {
@@ -159,23 +164,6 @@ export function createScriptedService(
       note: () => Promise.resolve(),
       demote: () => Promise.resolve(),
     },
-    searchGroupEvents: searchEvents,
-    searchTenantEvents: searchEvents,
-    searchIdentifierEvents: searchEvents,
-    searchEvents,
-    async legacySearch({ parameters, from, slot: turn }) {
-      const [gte, lte] = parameters.time?.split('@') ?? []
-      const asked = askedBy(turn.kind, { from, size: parameters.size ?? 10 }, { gte, lte })
-      return { ...(await answer(asked, legacyEventOf)), hits: undefined }
-    },
-    credentialFeed: readCredentials,
-    tenantCredentials: readCredentials,
-    async searchCredentials({ body, slot: turn }) {
-      const page = await answer(askedBy(turn.kind, body, body.filters?.imported_at), credentialOf)
-      return { ...page, searchesRemaining: undefined }
-    },
-    searchCookies: ({ body, slot: turn }) =>
-      answer(askedBy(turn.kind, body, { gte: body.imported_after }), cookieOf),
   }
   return {
     client: client as UpstreamClient,

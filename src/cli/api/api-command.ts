@@ -7,15 +7,20 @@ import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { secretLimits } from '../../lib/private-files.ts'
-import { isOperationMissing, isUnknownPath } from '../../upstream/capabilities.ts'
+import type { CallOptions } from '../../upstream/call.ts'
+import { isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
-import type { CallOptions } from '../../upstream/resources/operation.ts'
+import {
+  type Fields,
+  fillPath,
+  type Operation,
+  parameterNames,
+} from '../../upstream/resources/operation.ts'
 import { type Context, inputName, loadConfigFile, readText } from '../context.ts'
 import { type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
-import { parseList } from '../options.ts'
-import { CommandError, findNamed, formatDuration } from '../terminal.ts'
+import { CommandError, findNamed, formatDuration, sanitize } from '../terminal.ts'
 
 export interface ServiceOptions {
   config?: string
@@ -97,86 +102,57 @@ export async function nameFailure<Result>(
 }
 
 /**
- * Like `nameFailure`, for an operation that not every server has: where a server lacks it, `remedy`
- * is said. A 403 may be about the key or about the thing, so it is said as the service says it.
+ * Sends an operation for a command. Of one that not every server has, it remembers whether it is
+ * there; a refusal names the permission or the server that it takes.
  */
-export async function nameFailureOrMissing<Result>(
-  thing: string,
-  request: Promise<Result>,
-  remedy: string,
+export async function callRow<Request, Result>(
+  { client, callOptions }: Pick<ApiContext, 'client' | 'callOptions'>,
+  row: Operation<Request, Result>,
+  request: Request,
 ): Promise<Result> {
-  try {
-    return await nameFailure(thing, request)
-  } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error
-    const isMissing = isUnknownPath(error) || error.status === 405
-    throw isMissing ? new CommandError('refused', remedy) : error
-  }
+  const things = thingsIn(row, request as Fields)
+  const result = client.call(row, request, callOptions())
+  const named = things.length === 0 ? result : nameFailure(sanitize(things.join(', ')), result)
+  return explainRefusal(client, row, request as Fields, named)
 }
 
-export interface OptionalOperation {
-  /** Name under which its availability is remembered. */
-  capability: string
-  operation: string
-  /** Permission that the key's user needs. */
-  permission: string
-  /** What to do where the operation is not available. */
-  instead: string
-  /** Its request names nothing that may be missing: every 404 is about the operation. */
-  namesNothing?: boolean
+/** What a request names that may be missing or another's: `identifier_id 77`. */
+function thingsIn(row: Pick<Operation, 'path'>, request: Fields): string[] {
+  return [...parameterNames(row), 'uid', 'group_id', 'parent_group_id'].flatMap((name) =>
+    request[name] === undefined ? [] : [`${name} ${request[name] as string | number}`],
+  )
 }
 
 /**
- * Calls an operation that not every server has and not every key may use, whatever is remembered
- * about it, and remembers the outcome. A refusal names the permission or server needed and the
- * alternative.
+ * Throws what says which permission or server an operation takes, where that is missing. A refusal
+ * of a request that names something may be about that.
  */
-export async function callOptional<Result>(
+export async function explainRefusal<Result>(
   { capabilities }: Pick<UpstreamClient, 'capabilities'>,
-  { capability, operation, permission, instead, namesNothing }: OptionalOperation,
-  request: Promise<Result>,
+  row: Pick<Operation, 'name' | 'method' | 'path' | 'permission' | 'capability'>,
+  request: Fields,
+  result: Promise<Result>,
 ): Promise<Result> {
+  const { name, method, path, permission } = row
+  const capability = fillPath(row.capability ?? name, request)
+  if (permission === undefined) return result
   try {
-    const result = await request
+    const done = await result
     await capabilities.note(capability, true)
-    return result
+    return done
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
-    const isMissing = namesNothing ? error.status === 404 : isUnknownPath(error)
+    const namesNothing = thingsIn(row, request).length === 0 && !request['from']
+    const isMissing =
+      isUnknownPath(error) || (error.status === 404 && namesNothing && method === 'GET')
     const isUnknown = isMissing || error.status === 405
-    if (!isUnknown && error.status !== 403) throw error
+    if (!isUnknown && !(error.status === 403 && namesNothing)) throw error
     await capabilities.note(capability, false)
     const why = isUnknown
-      ? `this server does not have ${operation}, which servers of 2026 have`
-      : `${operation} takes the permission ${permission}, which the key's user lacks; ask an administrator`
-    throw new UpstreamError(error.reason, `${why}; ${instead}`, error)
+      ? `this server does not have ${method} ${path}, which servers of 2026 have`
+      : `${name} takes the permission ${permission}, which the key's user lacks; ask an administrator`
+    throw new UpstreamError(error.reason, why, error)
   }
-}
-
-/**
- * Calls the newer of two operations for the same thing, and the older one where the newer is known
- * to be missing, or turns out to be. Both name the same: a refusal of a request that names
- * something may be about that. Throws what the last one failed with.
- */
-export async function callNewest<Result>(
-  client: Pick<UpstreamClient, 'capabilities'>,
-  newer: { capability: string; request: () => Promise<Result> },
-  older: OptionalOperation & { request: () => Promise<Result> },
-): Promise<Result> {
-  const { capability, request } = newer
-  if ((await client.capabilities.read(capability))?.has !== false) {
-    try {
-      const result = await request()
-      await client.capabilities.note(capability, true)
-      return result
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
-      const isUnknown = isUnknownPath(error) || error.status === 405
-      if (older.namesNothing ? !isOperationMissing(error) : !isUnknown) throw error
-      await client.capabilities.note(capability, false)
-    }
-  }
-  return callOptional(client, older, older.request())
 }
 
 /** Failures that a later attempt may not meet. */
@@ -187,7 +163,7 @@ const transientReasons: ReadonlySet<UpstreamReason> = new Set([
   'rate_limited',
 ])
 
-export function isTransient(error: unknown): error is UpstreamError {
+function isTransient(error: unknown): error is UpstreamError {
   return error instanceof UpstreamError && transientReasons.has(error.reason)
 }
 
@@ -227,32 +203,9 @@ export function parseId(text: string): number {
   throw new InvalidArgumentError('Write the id, a whole number of at least 1.')
 }
 
-/** Collects a repeatable argument. */
-export function appendId(text: string, before: readonly number[] = []): number[] {
-  return [...before, parseId(text)]
-}
-
-/** Parses `77,78`. */
-export function parseIdList(text: string): number[] {
-  return parseList(text).map(parseId)
-}
-
 export function parseUuid(text: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase()
   throw new InvalidArgumentError('Write a UUID, such as 7e5f1c70-0000-4000-8000-000000000001.')
-}
-
-/**
- * Parses the id of a report request. Its format is not documented; today's servers return UUIDs.
- */
-export function parseRequestId(text: string): string {
-  if (/^[\w.-]{1,100}$/.test(text)) return text
-  throw new InvalidArgumentError('Write the id of the request as the service gave it.')
-}
-
-/** Collects a repeatable argument. */
-export function appendUuid(text: string, before: readonly string[] = []): string[] {
-  return [...before, parseUuid(text)]
 }
 
 export type JsonObject = Record<string, unknown>
@@ -262,8 +215,11 @@ export type JsonObject = Record<string, unknown>
  * file and the position of the mistake; the text is not quoted, since it may hold a secret.
  */
 export async function readJsonObject(context: Context, file: string): Promise<JsonObject> {
-  const place = inputName(file)
-  const text = await readText(context, file)
+  return parseJsonObject(await readText(context, file), inputName(file))
+}
+
+/** `place`: where the text is from. Throws CommandError. */
+export function parseJsonObject(text: string, place: string): JsonObject {
   const value = parseJson(text, place)
   if (isObject(value)) return value
   throw new CommandError('mistake', `${place}: not a JSON object; write {"…": …}`)

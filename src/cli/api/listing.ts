@@ -7,14 +7,21 @@ import type { z } from 'zod'
 import { severityRank } from '../../event.ts'
 import { itemProblem } from '../../feed-types/events.ts'
 import { escapeCharacters } from '../../lib/logger.ts'
-import { maskKnown, maskSecrets } from '../../masking/masking.ts'
 import { csvLine, byteOrderMark, isChangedInCsv } from '../../messages/csv.ts'
+import { cutWithCount } from '../../messages/sanitize.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import type { WideOption } from '../options.ts'
 import { cutToWidth, measureWidth } from '../../lib/text-width.ts'
-import { jsonText, pluralize, sanitize, shrinkColumns, type Style } from '../terminal.ts'
-import type { OutputForm, ServiceOptions } from './api-command.ts'
+import {
+  formatTable,
+  jsonText,
+  pluralize,
+  sanitize,
+  shrinkColumns,
+  type Style,
+} from '../terminal.ts'
+import type { OutputForm } from './api-command.ts'
 
 export interface Column<Row> {
   title: string
@@ -179,7 +186,7 @@ function csvPrinter<Row>(
   }
 }
 
-function valueAt(fields: unknown, path: string): unknown {
+export function valueAt(fields: unknown, path: string): unknown {
   return path
     .split('.')
     .reduce(
@@ -191,7 +198,7 @@ function valueAt(fields: unknown, path: string): unknown {
     )
 }
 
-function cellText(value: unknown): string {
+export function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
   return typeof value === 'string' ? value : jsonText(value)
 }
@@ -241,21 +248,6 @@ export function addRevealOption(command: Command, help = 'show leaked secrets in
   return command.option('--reveal', help)
 }
 
-/** Masks the secret that was searched for wherever it occurs, and every other secret. */
-export function maskAllSecrets<Value>(value: Value, secrets: readonly string[] = []): Value {
-  return maskSecrets(mapTexts(value, maskKnown(secrets))) as Value
-}
-
-/** Changes every text in a value except keys. */
-export function mapTexts(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === 'string') return change(value)
-  if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, change))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, mapTexts(inner, change)]),
-  )
-}
-
 /** Characters that are invisible, unusual spaces, or the fourth and later marks on one letter. */
 const deceptiveCharacters =
   /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<=\p{M}{4})\p{M}/gu
@@ -270,56 +262,51 @@ export function formatRevealed(secret: string): string {
   return isPlain ? secret : escapeCharacters(jsonText(secret), deceptiveCharacters)
 }
 
-interface EachChange<Id, Row> {
-  listing: Listing<Row>
-  /** Past participle of the change, such as `disabled`. */
-  done: string
-  change: (id: Id) => Promise<Row>
-}
+const maxValueLength = 500
+const maxPathLength = 60
+const maxFields = 200
 
 /**
- * Changes one thing after another and prints each result. Stops at the first failure or
- * interruption, reports what was done and what was not, and throws what `change` threw.
+ * Formats a thing for people, a line for each field that has a value. A value that masking changes
+ * is a secret, so it is not cut when revealed.
  */
-export async function changeEach<Id extends string | number, Row>(
-  context: Context,
-  options: Pick<ServiceOptions, 'output'>,
-  ids: readonly Id[],
-  { listing, done, change }: EachChange<Id, Row>,
-): Promise<void> {
-  const printer = createPrinter(context, options.output, listing)
-  const wanted = [...new Set(ids)]
-  let count = 0
-  const stopEarly = (): void => {
-    if (count > 0) printer.stopEarly(null)
-    if (wanted.length > 1) context.terminal.printError(describeProgress(wanted, count, done))
-  }
-  context.stop.addEventListener('abort', stopEarly, { once: true })
-  try {
-    for (const id of wanted) {
-      const changed = await change(id)
-      if (context.stop.aborted) return
-      printer.add([changed])
-      count += 1
-    }
-    printer.end(null)
-  } catch (error) {
-    if (!context.stop.aborted) stopEarly()
-    throw error
-  } finally {
-    context.stop.removeEventListener('abort', stopEarly)
-  }
+export function fieldLines(shown: unknown, masked: unknown): string[] {
+  const fields = flattenFields(shown)
+  const maskedFields = new Map(flattenFields(masked))
+  const more = fields.length - maxFields
+  return [
+    ...formatTable(
+      fields
+        .slice(0, maxFields)
+        .map(([path, value]) => [
+          sanitize(path, maxPathLength),
+          maskedFields.get(path) === value
+            ? cutWithCount(sanitize(value, Infinity), maxValueLength)
+            : formatRevealed(value),
+        ]),
+    ),
+    ...(more > 0 ? [`… and ${more} more fields; --output json has them all`] : []),
+  ]
 }
 
-/** `disabled: 77, 78; stopped at: 79; not tried: 80`. */
-function describeProgress(ids: readonly (string | number)[], count: number, done: string): string {
-  const parts: [string, readonly (string | number)[]][] = [
-    [done, ids.slice(0, count)],
-    ['stopped at', ids.slice(count, count + 1)],
-    ['not tried', ids.slice(count + 1)],
-  ]
-  return parts
-    .filter(([, members]) => members.length > 0)
-    .map(([words, members]) => `${words}: ${members.join(', ')}`)
-    .join('; ')
+/** The fields that masking changes, in full, each on a line of its own. */
+export function revealedLines(shown: unknown, masked: unknown): string[] {
+  const maskedFields = new Map(flattenFields(masked))
+  return flattenFields(shown).flatMap(([path, value]) =>
+    maskedFields.get(path) === value
+      ? []
+      : [`${sanitize(path, maxPathLength)}: ${formatRevealed(value)}`],
+  )
+}
+
+/** Flattens to dotted paths; a list of plain values is one field. */
+function flattenFields(value: unknown, path = ''): [string, string][] {
+  if (value === null || value === undefined || value === '') return []
+  if (typeof value !== 'object') return [[path, `${value as string | number | boolean}`]]
+  if (Array.isArray(value) && value.every((entry) => typeof entry !== 'object' || entry === null)) {
+    return value.length === 0 ? [] : [[path, value.map(String).join(', ')]]
+  }
+  return Object.entries(value).flatMap(([key, inner]) =>
+    flattenFields(inner, path === '' ? key : `${path}.${key}`),
+  )
 }

@@ -7,7 +7,7 @@ import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
 import type { Context } from '../context.ts'
 import { addWideOption, sizeParser, type WideOption } from '../options.ts'
-import { CommandError, pluralize, jsonText } from '../terminal.ts'
+import { CommandError, pluralize } from '../terminal.ts'
 import {
   addServiceOptions,
   withRetries,
@@ -19,13 +19,13 @@ import { addRevealOption, createPrinter, type Listing, type RevealOption } from 
 
 /** A command that prints a list of the API. */
 interface ListCommand<Options extends ListOptions, Asked, Row> {
-  /** `credentials feed`; its scans are tagged with it. */
+  /** `credentials search`; its scans are tagged with it. */
   name: string
   description: string
   /** Adds the arguments and options that the command has of its own. */
   options?: (command: Command) => Command
   /** Left out where the API answers with the whole list, so that there are no pages. */
-  pageSize?: { usual: number; most: number; mostInWords?: string }
+  pageSize?: { usual: number; most: number }
   /** Whether it takes `--reveal`, and the help of it. */
   reveal?: true | string
   /**
@@ -117,7 +117,7 @@ export interface FetchedRows<Row> {
 
 const defaultLimit = 20
 
-export function addPagingOptions(command: Command): Command {
+function addPagingOptions(command: Command): Command {
   return addWideOption(command)
     .addOption(
       new Option('--limit <n>', 'how many at most').argParser(parseLimit).default(defaultLimit),
@@ -138,7 +138,7 @@ interface PagedRequest<Row> {
  * Prints page after page. After a failure or interruption it prints how to continue, then throws
  * what `fetch` threw; when standard output is closed it ends without a message.
  */
-export async function printPages<Row>(
+async function printPages<Row>(
   context: Context,
   options: ServiceOptions & PagingOptions,
   { listing, tag, fetch }: PagedRequest<Row>,
@@ -280,9 +280,9 @@ export interface SizeOption {
 
 function addSizeOption(
   command: Command,
-  { usual, most, mostInWords }: { usual: number; most: number; mostInWords?: string },
+  { usual, most }: { usual: number; most: number },
 ): Command {
-  const range = mostInWords ?? `1 to ${most}`
+  const range = `1 to ${most}`
   const says = `how many are asked for at once, ${range} (default: ${usual}, or --limit if that is less)`
   return command.addOption(new Option('--size <n>', says).argParser(sizeParser(most)))
 }
@@ -330,23 +330,4 @@ function unescapeCursor(cursor: string): string {
   } catch {
     throw new CommandError('mistake', '--from is cut or changed; copy it again')
   }
-}
-
-/**
- * Prints one thing of the API: as JSON the response itself, in every other form a listing of one
- * row.
- */
-export function printOne<Row>(
-  context: Context,
-  { output }: Pick<ServiceOptions, 'output'>,
-  listing: Listing<Row>,
-  row: Row,
-): void {
-  if (output === 'json') {
-    context.terminal.print(jsonText(listing.json(row), 2))
-    return
-  }
-  const printer = createPrinter(context, output, listing)
-  printer.add([row])
-  printer.end(null)
 }

@@ -7,7 +7,8 @@ import type { FeedConfig } from '../../feed-types/feed-config.ts'
 import { findNearest } from '../../lib/errors.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
-import type { CallOptions } from '../../upstream/resources/operation.ts'
+import type { CallOptions } from '../../upstream/call.ts'
+import { eventOperations } from '../../upstream/resources/events.ts'
 
 export interface LiveFindings {
   /** One line for each filter that the API would refuse. */
@@ -113,9 +114,8 @@ async function readKnownWords(
   callOptions: () => CallOptions,
 ): Promise<readonly string[] | UpstreamError> {
   try {
-    return kind === 'type'
-      ? await client.eventTypeFilters(callOptions())
-      : await client.eventSeverityFilters(callOptions())
+    const list = kind === 'type' ? eventOperations.types : eventOperations.severities
+    return await client.call(list, {}, callOptions())
   } catch (error) {
     if (error instanceof UpstreamError) return error
     throw error

@@ -8,7 +8,7 @@ import { systemClock } from '../../lib/clock.ts'
 import type { RouteConfig } from '../../routing/config.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import { describeTemplates, listTemplates } from '../../sinks/template-config.ts'
-import type { CallOptions } from '../../upstream/resources/operation.ts'
+import type { CallOptions } from '../../upstream/call.ts'
 import type { LiveFindings } from './check-live.ts'
 import {
   addCommonOptions,

@@ -24,7 +24,7 @@ import {
   readRecord,
   type Sighting,
 } from '../../store/records.ts'
-import { type KnownTriage, readTriage } from '../../store/triage.ts'
+import { type KnownWrite, readWrites } from '../../store/service-writes.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -77,7 +77,7 @@ interface KnownEvent {
   /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
   shownBy: string[]
   /** What commands did to it at the service, and who asked for it. */
-  triage: KnownTriage[]
+  writes: KnownWrite[]
 }
 
 async function explain(context: Context, given: string, options: ExplainOptions): Promise<void> {
@@ -101,7 +101,7 @@ async function explain(context: Context, given: string, options: ExplainOptions)
 }
 
 function knownJson(
-  { account, record, message, quarantined, shownBy, triage }: KnownEvent,
+  { account, record, message, quarantined, shownBy, writes }: KnownEvent,
   uid: string,
   labels: DestinationLabels,
 ): Record<string, unknown> {
@@ -114,14 +114,14 @@ function knownJson(
       ? { ...quarantined, atMs: undefined, at: formatIsoTime(quarantined.atMs) }
       : null,
     ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
-    ...(triage.length > 0 && {
-      triage: triage.map(({ atMs, ...note }) => ({ at: formatIsoTime(atMs), ...note })),
+    ...(writes.length > 0 && {
+      writes: writes.map(({ atMs, ...note }) => ({ at: formatIsoTime(atMs), ...note })),
     }),
   }
 }
 
 function knownLines(
-  { account, record, message, quarantined, shownBy, triage }: KnownEvent,
+  { account, record, message, quarantined, shownBy, writes }: KnownEvent,
   uid: string,
   labels: DestinationLabels,
 ): string[] {
@@ -130,19 +130,19 @@ function knownLines(
     ...(record ? [head, ...(message ? titleLines(message) : []), ...history] : []),
     ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
     ...(shownBy.length > 0 ? droppedLines(uid, account, shownBy) : []),
-    ...triageLines(uid, { account, record, triage }),
+    ...writeLines(uid, { account, record, writes }),
   ]
 }
 
-function triageLines(
+function writeLines(
   uid: string,
-  { account, record, triage }: Pick<KnownEvent, 'account' | 'record' | 'triage'>,
+  { account, record, writes }: Pick<KnownEvent, 'account' | 'record' | 'writes'>,
 ): string[] {
-  const head = record || triage.length === 0 ? [] : [`${sanitize(uid, 600)}, account ${account}`]
-  return [...head, ...triage.map(formatTriage)]
+  const head = record || writes.length === 0 ? [] : [`${sanitize(uid, 600)}, account ${account}`]
+  return [...head, ...writes.map(formatWrite)]
 }
 
-function formatTriage({ atMs, action, by, outcome }: KnownTriage): string {
+function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
   const outcomes = {
     asked: 'its outcome is not known',
     done: 'done',
@@ -206,7 +206,7 @@ function toKnownEvent(record: LedgerRecord, message: Message | undefined): Known
     message,
     quarantined: undefined,
     shownBy: [],
-    triage: [],
+    writes: [],
   }
 }
 
@@ -247,16 +247,16 @@ async function readKnownEvent(
   uid: string,
 ): Promise<KnownEvent> {
   const id = ledger.fingerprints.recordId(uid)
-  const [stored, payload, quarantined, triage] = await Promise.all([
+  const [stored, payload, quarantined, writes] = await Promise.all([
     readRecord(ledger, id),
     readPayload(ledger, id),
     findQuarantined(ledger, uid),
-    readTriage(ledger, uid),
+    readWrites(ledger, uid),
   ])
   const record = stored && (await withAttempts(store, stored))
   const message = record && payload && renderRecordMessage(config, record, payload)
   const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
-  return { account: ledger.account, record, message, quarantined, shownBy, triage }
+  return { account: ledger.account, record, message, quarantined, shownBy, writes }
 }
 
 async function withAttempts({ ledgers }: OpenStore, record: LedgerRecord): Promise<LedgerRecord> {
@@ -282,8 +282,8 @@ async function findFeedsThatShowed(
   return (await Promise.all(names)).flat()
 }
 
-function isKnown({ record, quarantined, shownBy, triage }: KnownEvent): boolean {
-  return [record, quarantined, ...shownBy, ...triage].some((one) => one !== undefined)
+function isKnown({ record, quarantined, shownBy, writes }: KnownEvent): boolean {
+  return [record, quarantined, ...shownBy, ...writes].some((one) => one !== undefined)
 }
 
 function droppedLines(uid: string, account: string, feeds: string[]): string[] {

@@ -8,7 +8,12 @@ import {
   eventSeverities,
   identifierTypes,
 } from '../../upstream/resources/enumerations.ts'
-import type { WirePolicy } from '../../upstream/resources/policies.ts'
+import { identifierOperations } from '../../upstream/resources/identifiers.ts'
+import {
+  policyOperations,
+  wirePolicy,
+  type WirePolicy,
+} from '../../upstream/resources/policies.ts'
 import { type ApiContext, nameFailure } from '../api/api-command.ts'
 import { CommandError } from '../terminal.ts'
 import type { DesiredState } from './monitoring-file.ts'
@@ -30,15 +35,16 @@ export async function readActual(api: Api, desired: DesiredState): Promise<Actua
   const assigned = new Map<number, string[]>()
   const named = new Set(desired.assets.map(({ body }) => identityOf(body)))
   for (const { id } of assets.filter((asset) => named.has(identityOf(asset)))) {
-    const request = client.listIdentifierPolicies({ identifier: id, ...callOptions() })
+    const request = client.call(policyOperations.ofIdentifier, { identifier_id: id }, callOptions())
     const found = (await nameFailure(`asset ${id}`, request)).map((one) => one.matching_policy)
     for (const policy of found) policies.set(policy.uuid, toPolicy(policy))
     const uuids = found.map(({ uuid }) => uuid)
     assigned.set(id, uuids)
   }
   const [uuid] = policies.keys()
-  const probe = { uuid: uuid ?? '', from: null, ...callOptions() }
-  const canUnassign = uuid !== undefined && (await client.listAssignments(probe)) !== undefined
+  const probe = (policy_uuid: string) =>
+    ifThere(client.call(policyOperations.assignments, { policy_uuid }, callOptions()))
+  const canUnassign = uuid !== undefined && (await probe(uuid)) !== undefined
   const canUpdate = listed !== undefined
   return { assets, policies: [...policies.values()], assigned, canUpdate, canUnassign }
 }
@@ -49,17 +55,18 @@ async function readAssets(
   desired: DesiredState,
 ): Promise<ActualAsset[]> {
   const newer = await ifThere(
-    readAll((from) => {
-      const filters = { orderBy: 'id' } as const
-      return client.listIdentifiers({ filters, from, size: pageSize, ...callOptions() })
+    readAll(async (from) => {
+      const request = { order_by: 'id', from, size: pageSize } as const
+      return (await client.call(identifierOperations.list, request, callOptions())).page
     }),
   )
   const types = assetTypes.filter((type) => !newer || !identifierTypes.includes(type))
   const readOlder = async (isDisabled: boolean): Promise<ActualAsset[]> => {
-    const filters = { orderBy: 'id', types, isDisabled } as const
-    const rows = readAll((from) =>
-      client.listOlderIdentifiers({ filters, from, size: pageSize, ...callOptions() }),
-    )
+    const filters = { order_by: 'id', types, is_disabled: isDisabled } as const
+    const rows = readAll(async (from) => {
+      const request = { ...filters, from, size: pageSize }
+      return (await client.call(identifierOperations.listOlder, request, callOptions())).page
+    })
     return (await rows).map((row) => toAsset(row, isDisabled))
   }
   const enabled = await ifThere(readOlder(false))
@@ -74,7 +81,7 @@ async function readAssets(
 const pageSize = 100
 
 const noListRemedy =
-  'this server or key does not list all assets of these types, and what is there must be known; "tocsin assets" creates and changes single assets'
+  'this server or key does not list all assets of these types, and what is there must be known; "tocsin api identifiers.create" creates single assets'
 
 /** Throws CommandError for pages without an end: what is left out would be created again. */
 async function readAll<Item>(
@@ -138,11 +145,13 @@ function toPolicy({ uuid, name, policy_type: type, value }: WirePolicy): ActualP
 
 /** All policies of the tenant; undefined if the server does not list them. */
 async function readPolicies({ client, callOptions }: Api): Promise<WirePolicy[] | undefined> {
-  if ((await client.listPolicies({ from: null, size: 1, ...callOptions() })) === undefined)
-    return undefined
-  return readAll(async (from) => {
-    return (await client.listPolicies({ from, ...callOptions() })) ?? { items: [] }
-  })
+  const listed = await ifThere(
+    readAll(async (from) => {
+      const request = from === null ? {} : { from }
+      return (await client.call(policyOperations.list, request, callOptions())).page
+    }),
+  )
+  return listed?.map((item) => wirePolicy.parse(item))
 }
 
 async function ifThere<Result>(request: Promise<Result>): Promise<Result | undefined> {
@@ -185,27 +194,28 @@ async function send(step: Step, known: KnownIds, { client, callOptions }: Api): 
       return client.toggleAsset({ id, isDisabled: step.do === 'disable asset', ...callOptions() })
     }
     case 'create policy': {
-      const { uuid } = await client.createPolicy({ policy: step.body, ...callOptions() })
+      const { uuid } = await client.call(policyOperations.create, step.body, callOptions())
       return known.policies.set(step.key, uuid)
     }
     case 'update policy': {
       const { name, value } = step.body
-      return client.updatePolicy({ uuid: step.uuid, name, value, ...callOptions() })
+      const request = { policy_uuid: step.uuid, name, value }
+      return client.call(policyOperations.update, request, callOptions())
     }
     case 'assign policy': {
-      const uuid = known.policies.get(step.key) ?? ''
-      const assignment = {
+      const request = {
+        policy_uuid: known.policies.get(step.key) ?? '',
         ...identifiersOf(step, known),
         clean_past_events: step.clean_past_events,
       }
-      return client.assignPolicy({ uuid, assignment, ...callOptions() })
+      return client.call(policyOperations.assign, request, callOptions())
     }
     case 'unassign policy': {
-      const assignment = identifiersOf(step, known)
-      return client.unassignPolicy({ uuid: step.uuid, assignment, ...callOptions() })
+      const request = { policy_uuid: step.uuid, ...identifiersOf(step, known) }
+      return client.call(policyOperations.unassign, request, callOptions())
     }
     case 'delete policy':
-      return client.deletePolicy({ uuid: step.uuid, ...callOptions() })
+      return client.call(policyOperations.delete, { policy_uuid: step.uuid }, callOptions())
     case 'delete asset':
       return client.deleteAsset({ id: step.id, ...callOptions() })
   }

@@ -5,7 +5,12 @@ import { systemClock } from '../../lib/clock.ts'
 import { isOperationMissing } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
-import { type WireTenantAlert, wireTenantAlert } from '../../upstream/resources/identifiers.ts'
+import {
+  assetOperations,
+  type WireTenantAlert,
+  wireTenantAlert,
+} from '../../upstream/resources/assets.ts'
+import type { SearchPage } from '../../upstream/resources/operation.ts'
 import { about, type CheckLimits, type DoctorFinding, makeCheck } from './doctor-finding.ts'
 
 /** Twice ten seconds: for a slot of the rate limit, then for the answer. */
@@ -83,7 +88,9 @@ async function readAlerts(client: UpstreamClient, signal: AbortSignal): Promise<
   let from: string | null = null
   for (let pages = 0; pages < maxPages; pages += 1) {
     const slot = { kind: 'command', name: 'doctor', dueSinceMs: systemClock.now() } as const
-    const { items, next = null } = await client.listAlerts({ from, size: 10, slot, signal })
+    const request = { from, size: 10 }
+    const found: SearchPage = await client.call(assetOperations.alerts, request, { slot, signal })
+    const { items, next = null } = found.page
     alerts.push(...items.flatMap((item) => wireTenantAlert.safeParse(item).data ?? []))
     if (!next || next === from) break
     from = next

@@ -1,155 +1,11 @@
 /**
- * Assets (identifiers): create, read, replace, toggle, delete; and the alerts of their groups. All but
- * the alerts go by v4, where a server has it for the type of the asset, else by v2, whose writes are
- * deprecated (docs/api-notes.md, Assets). v2 is asked only after v4 has answered 404 or 405, so
- * nothing is done twice.
+ * Assets by v2, whose writes are deprecated in favour of the identifiers of v4 (docs/api-notes.md,
+ * Assets), and the alerts of their groups and of the tenant.
  */
 import { z } from 'zod'
-import { type Capabilities, isUnknownPath } from '../capabilities.ts'
-import { UpstreamError } from '../error.ts'
-import {
-  assetTypes,
-  createSearchTypes,
-  eventSeverities,
-  identifierTypes,
-  replaceSearchTypes,
-} from './enumerations.ts'
-import {
-  createSingleIdentifiers,
-  secretTexts,
-  type WholeIdentifier,
-  type WrittenIdentifier,
-} from './identifiers.ts'
-import {
-  type CallOptions,
-  checkRequest,
-  type OptionalOperationParts,
-  pathPart,
-  read,
-  readWritten,
-  type Request,
-  write,
-} from './operation.ts'
-
-/** All operations use the basic tier. `…` stands for `/firework/v4/identifiers/`. */
-export interface AssetOperations {
-  /** `POST …`, or `POST /firework/v2/assets/`. */
-  createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
-  /** `GET …{id}`, or `GET /firework/v2/assets/{id}`. Not every server has either. */
-  getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
-  /**
-   * Replaces the whole asset by `asset`; its group stays, and whether it is disabled, at v4 all that
-   * is left out. `GET …{id}` and `PUT …{id}`, or both of `/firework/v2/assets/{id}`, which alone
-   * takes unknown fields.
-   */
-  replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
-  /** `GET …{id}` and `PUT …{id}`, or `POST /firework/v2/assets/{id}/toggle`. */
-  toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
-  /** `DELETE …{id}`, or `DELETE /firework/v2/assets/{id}`. Not every server has either. */
-  deleteAsset(request: { id: number } & CallOptions): Promise<void>
-  /** Returns how a group of assets is alerted on. `GET /firework/v2/assets/groups/{id}/alerts`. */
-  groupAlerts(request: { groupId: number } & CallOptions): Promise<WireAlert[]>
-}
-
-export function createAssetOperations(parts: OptionalOperationParts): AssetOperations {
-  const identifiers = createSingleIdentifiers(parts)
-  const callNewest = createChoice(parts.capabilities)
-  const change = (request: Request, asked: CallOptions) => changeOlder(parts, request, asked)
-
-  const changeIdentifier = async (...how: Parameters<typeof identifiers.change>) => {
-    const changed = await identifiers.change(...how)
-    return changed && toAsset(changed)
-  }
-
-  return {
-    async createAsset({ asset, ...asked }) {
-      const body = checkRequest(assetCreation, asset)
-      const secrets = secretTexts(body.data)
-      const older = () => change({ method: 'POST', path: root, body, secrets }, asked)
-      if (!identifierTypes.includes(body.type)) return older()
-      const given = toIdentifier(body, { ...newIdentifier, group_id: body.assets_group_id })
-      return callNewest(async () => toAsset(await identifiers.create(given, asked)), older, true)
-    },
-    getAsset: ({ id, ...asked }) =>
-      callNewest(
-        async () => toAsset(await identifiers.get(id, asked)),
-        () => getOlder(parts, id, asked),
-      ),
-    async replaceAsset({ id, asset, ...asked }) {
-      const body = checkRequest(assetReplacement, asset)
-      const secrets = secretTexts(body.data)
-      const older = () => change({ method: 'PUT', path: pathOf(id), body, secrets }, asked)
-      if (!identifierTypes.includes(body.type)) return older()
-      const replace = (now: WrittenIdentifier) => {
-        const { is_disabled } = body
-        return toIdentifier(body, typeof is_disabled === 'boolean' ? { ...now, is_disabled } : now)
-      }
-      return callNewest(() => changeIdentifier(id, replace, asked), older)
-    },
-    toggleAsset({ id, isDisabled: is_disabled, ...asked }) {
-      const toggle = (now: WrittenIdentifier) => ({ ...now, is_disabled })
-      const request = { path: `${pathOf(id)}/toggle`, body: { is_disabled } }
-      return callNewest(
-        () => changeIdentifier(id, toggle, asked),
-        () => change({ method: 'POST', ...request }, asked),
-      )
-    },
-    async deleteAsset({ id, ...asked }) {
-      const older = () => write(parts, { method: 'DELETE', path: pathOf(id) }, asked)
-      await callNewest<unknown>(() => identifiers.remove(id, asked), older)
-    },
-    async groupAlerts({ groupId, ...asked }) {
-      const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`
-      return (await read(parts, wireAlertsAnswer, { method: 'GET', path }, asked)).alerts ?? []
-    },
-  }
-}
-
-const root = '/firework/v2/assets/'
-const pathOf = (id: number): string => `${root}${pathPart(id)}`
-
-async function changeOlder(
-  parts: OptionalOperationParts,
-  request: Request,
-  asked: CallOptions,
-): Promise<WireAsset> {
-  return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
-}
-
-async function getOlder(
-  parts: OptionalOperationParts,
-  id: number,
-  asked: CallOptions,
-): Promise<WireAsset> {
-  return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
-}
-
-const capability = 'assets/v4'
-
-/**
- * Returns a function that calls the operation of v4, and that of v2 where v4 has answered 404 or 405, or
- * has done nothing (undefined).
- * Only where the request names nothing is a 404 about the path, and remembered as a 405 is.
- */
-function createChoice(capabilities: Capabilities) {
-  return async function callNewest<Result>(
-    newer: () => Promise<Result | undefined>,
-    older: () => Promise<Result>,
-    isCreation = false,
-  ): Promise<Result> {
-    if ((await capabilities.read(capability))?.has === false) return older()
-    try {
-      const done = await newer()
-      if (done !== undefined) return done
-    } catch (error) {
-      const { status } = error instanceof UpstreamError ? error : {}
-      const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
-      if (!isUnknown && (isCreation || status !== 404)) throw error
-      if (isUnknown) await capabilities.note(capability, false, 'day')
-    }
-    return older()
-  }
-}
+import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
+import { cursor, nothing, operation, pagedOperation } from './operation.ts'
+import { wireItems } from './page.ts'
 
 const text = z.string()
 
@@ -175,54 +31,6 @@ export const wireAsset = z.looseObject({
 export type WireAsset = z.infer<typeof wireAsset>
 
 export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
-
-const newIdentifier = { emerging_categories: [], severities: [] }
-
-/** The body of v4 that means the same. What it leaves out stays, and severities without a number. */
-function toIdentifier(
-  {
-    name,
-    type,
-    data,
-    search_types: categories,
-    experimental_search_types: emerging,
-    risks: given,
-  }: z.infer<typeof assetCreation> | z.infer<typeof assetReplacement>,
-  now: Omit<WrittenIdentifier, 'name' | 'data' | 'categories'>,
-): WrittenIdentifier {
-  const known = given?.flatMap((risk) => eventSeverities[risk - 1] ?? [])
-  return {
-    ...now,
-    name,
-    data: { ...data, type },
-    categories,
-    emerging_categories: emerging ?? now.emerging_categories,
-    severities: known
-      ? [...known, ...now.severities.filter((word) => rankOf(word) === 0)]
-      : now.severities,
-  }
-}
-
-function rankOf(severity: string): number {
-  return eventSeverities.findIndex((known) => known === severity) + 1
-}
-
-/** An identifier of v4 as the asset that it is; what only v4 has stays under its name. */
-function toAsset(identifier: WholeIdentifier): WireAsset {
-  const { data, categories, emerging_categories, severities, ...same } = identifier
-  const { type, ...content } = data
-  return {
-    ...same,
-    name: same.name ?? '',
-    type,
-    data: content,
-    search_types: categories,
-    experimental_search_types: emerging_categories,
-    risks: severities.map(rankOf).filter((rank) => rank > 0),
-    count: same.enrichments?.event_count,
-    data_updated_at: same.updated_at,
-  }
-}
 
 /** Severities as numbers, from 1 (info) to 5 (critical) (docs/api-notes.md, Severities). */
 const risks = z.array(z.int().min(1).max(5))
@@ -278,3 +86,93 @@ export type WireAlert = z.infer<typeof wireAlert>
 export const wireAlertsAnswer = z.looseObject({
   alerts: z.union([z.array(wireAlert), wireAlert.transform((alert) => [alert])]).nullish(),
 })
+
+/** An alert of the tenant; how its channel is configured is not shown. */
+export const wireTenantAlert = z.looseObject({
+  id: z.int(),
+  type: nullableText.catch(null),
+  name: nullableText.catch(null),
+  /** What it watches: `tenant`, or a `group` or `identifier` by its id. */
+  feed_definition: z
+    .looseObject({ type: nullableText.catch(null), id: z.number().nullish().catch(null) })
+    .nullish()
+    .catch(null),
+  search_types: z.array(text).nullish().catch(null),
+  experimental_search_types: z.array(text).nullish().catch(null),
+  risks: z.array(z.number()).nullish().catch(null),
+  frequency: z.number().nullish().catch(null),
+  alert_channel_id: z.number().nullish().catch(null),
+})
+export type WireTenantAlert = z.infer<typeof wireTenantAlert>
+
+const root = '/firework/v2/assets/'
+const oneAsset = wireAssetAnswer.transform(({ asset }) => asset)
+
+export const assetOperations = {
+  create: operation({
+    name: 'assets.create',
+    summary: 'create an asset (v2; identifiers.create is its successor)',
+    request: `POST ${root}`,
+    body: assetCreation,
+    answer: oneAsset,
+    changes: true,
+  }),
+  get: operation({
+    name: 'assets.get',
+    summary: 'read an asset (v2)',
+    request: `GET ${root}{asset_id}`,
+    answer: oneAsset,
+    permission: 'to read assets',
+  }),
+  replace: operation({
+    name: 'assets.replace',
+    summary: 'replace a whole asset (v2); what is left out is gone',
+    request: `PUT ${root}{asset_id}`,
+    body: assetReplacement,
+    answer: oneAsset,
+    changes: true,
+  }),
+  toggle: operation({
+    name: 'assets.toggle',
+    summary: 'enable or disable an asset (v2)',
+    request: `POST ${root}{asset_id}/toggle`,
+    body: z.strictObject({ is_disabled: z.boolean() }),
+    answer: oneAsset,
+    changes: true,
+  }),
+  delete: operation({
+    name: 'assets.delete',
+    summary: 'delete an asset, perhaps with what was found for it (v2)',
+    request: `DELETE ${root}{asset_id}`,
+    answer: nothing,
+    changes: true,
+    permission: 'to delete assets',
+  }),
+  groups: operation({
+    name: 'groups.list-v2',
+    summary: 'list the groups of identifiers, without counts',
+    request: `GET ${root}groups/`,
+    // The description has an object where servers may send a list, as with alerts.
+    answer: z
+      .looseObject({ assets_groups: wireItems.nullish() })
+      .transform(({ assets_groups: groups }) => groups ?? []),
+    permission: 'to read groups of identifiers',
+    capability: 'groups/v2',
+  }),
+  groupAlerts: operation({
+    name: 'alerts.of-group',
+    summary: "list the service's own alerts of a group",
+    request: `GET ${root}groups/{assets_group_id}/alerts`,
+    answer: wireAlertsAnswer.transform(({ alerts }) => alerts ?? []),
+    item: wireAlert,
+  }),
+  alerts: pagedOperation({
+    name: 'alerts.list',
+    summary: "list the service's own alerts of the tenant",
+    request: 'GET /firework/v4/alerts/',
+    query: z.strictObject({ size: z.int().min(1).max(10).optional(), from: cursor }),
+    item: wireTenantAlert,
+    permission: 'alert_channels',
+    capability: 'alerts/v4',
+  }),
+} as const

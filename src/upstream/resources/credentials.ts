@@ -1,123 +1,11 @@
 /**
- * Leaked credentials: the feed of an identifier, the feed of the tenant, the searches, and stolen
- * cookies.
+ * Leaked credentials: the feeds of an identifier and of the tenant, the searches, where they were
+ * used, triage; and stolen cookies.
  */
 import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
-import {
-  ask,
-  type CallOptions,
-  type TierCallOptions,
-  checkRequest,
-  type OperationParts,
-  pathPart,
-  read,
-  type Request,
-  type SearchPage,
-  readSearchPage,
-} from './operation.ts'
-import { wireSearchPage, type WireSearchPage } from './page.ts'
-
-interface CredentialFeedRequest extends TierCallOptions {
-  identifier: number
-  /** The cursor as it was received; null for the first page. */
-  from: string | null
-  /** The API's default is 20; no maximum is published (docs/api-notes.md, Page sizes). */
-  size: number
-}
-
-interface TenantCredentialsRequest extends Omit<CredentialFeedRequest, 'identifier'> {
-  /** The API's default is desc; only asc can be resumed. */
-  order: (typeof orders)[number]
-  /** Default GET. Both methods carry their parameters in the query string. */
-  method?: 'GET' | 'POST'
-}
-
-export interface CredentialOperations {
-  /**
-   * Returns one page of an identifier's credentials, in the API's own order. `GET
-   * /firework/v3/identifiers/{id}/feed/credentials`; basic tier (docs/api-notes.md, Rate limits).
-   */
-  credentialFeed(request: CredentialFeedRequest): Promise<SearchPage>
-  /**
-   * Returns one page of a global search, which costs quota. `POST
-   * /firework/v4/credentials/global/_search`; search tier.
-   */
-  searchCredentials(
-    request: { body: WireCredentialSearchBody } & TierCallOptions,
-  ): Promise<SearchPage>
-  /**
-   * Returns one page of the credentials of all identifiers of the tenant. `GET|POST
-   * /firework/v2/me/feed/credentials`; basic tier. Not every server has it.
-   */
-  tenantCredentials(request: TenantCredentialsRequest): Promise<SearchPage>
-  /**
-   * The same search without quota, for keys with the permission `astp_credentials_access`. `POST
-   * /astp/v2/credentials/_search`; basic tier.
-   */
-  searchAstpCredentials(
-    request: { body: WireCredentialSearchBody } & TierCallOptions,
-  ): Promise<SearchPage>
-  /**
-   * Returns one page of the addresses at which a credential was used; 1 to 5,000. `POST
-   * /astp/urls/by_credential_hash`; basic tier.
-   */
-  credentialUrls(
-    request: { hash: string; from: string | null; size: number } & CallOptions,
-  ): Promise<WireSearchPage>
-  /**
-   * Returns one page of stolen cookies, for keys with the permission `astp_cookies_access`. `POST
-   * /astp/v2/cookies/_search`; basic tier.
-   */
-  searchCookies(request: { body: WireCookieSearchBody } & TierCallOptions): Promise<SearchPage>
-}
-
-export function createCredentialOperations(parts: OperationParts): CredentialOperations {
-  async function search(
-    where: Required<Pick<Request, 'path' | 'tier'>>,
-    { body, ...asked }: { body: WireCredentialSearchBody } & TierCallOptions,
-  ): Promise<SearchPage> {
-    const checked = checkRequest(credentialSearchBody, body)
-    const secrets = checked.query.type === 'secret' ? [checked.query.secret] : []
-    const pageSize = checked.size
-    const request = { method: 'POST', body: checked, secrets, pageSize, ...where } as const
-    return readSearchPage(await ask(parts, request, asked))
-  }
-
-  return {
-    async credentialFeed({ identifier, from, size, ...asked }) {
-      const query = new URLSearchParams({ size: String(size), ...(from !== null && { from }) })
-      const identity = pathPart(identifier)
-      const path = `/firework/v3/identifiers/${identity}/feed/credentials?${query.toString()}`
-      return readSearchPage(await ask(parts, { method: 'GET', path, pageSize: size }, asked))
-    },
-    searchCredentials: (asked) =>
-      search({ path: '/firework/v4/credentials/global/_search', tier: 'search' }, asked),
-    async tenantCredentials({ from, size, order, method = 'GET', ...asked }) {
-      const query = new URLSearchParams({
-        size: String(size),
-        order_type: order,
-        ...(from !== null && { from }),
-      })
-      const path = `/firework/v2/me/feed/credentials?${query.toString()}`
-      return readSearchPage(await ask(parts, { method, path, pageSize: size }, asked))
-    },
-    searchAstpCredentials: (asked) =>
-      search({ path: '/astp/v2/credentials/_search', tier: 'basic' }, asked),
-    async searchCookies({ body: given, ...asked }) {
-      const body = checkRequest(cookieSearchBody, given)
-      const path = '/astp/v2/cookies/_search'
-      const request = { method: 'POST', path, body, pageSize: body.size } as const
-      const secrets = body.values ?? []
-      return readSearchPage(await ask(parts, { ...request, secrets }, asked))
-    },
-    credentialUrls({ hash, from, size, ...asked }) {
-      const body = { credential_hash: hash, size, ...(from !== null && { from }) }
-      const path = '/astp/urls/by_credential_hash'
-      return read(parts, wireSearchPage, { method: 'POST', path, body, pageSize: size }, asked)
-    },
-  }
-}
+import { triageAction } from './events.ts'
+import { cursor, nothing, operation, pagedOperation } from './operation.ts'
 
 const text = z.string()
 /** A malformed field reads as null, so that the record survives. Feeds read the raw record. */
@@ -160,12 +48,11 @@ export const wireCredential = z.looseObject({
 export type WireCredential = z.infer<typeof wireCredential>
 
 /** An address at which a credential was used. */
-export const wireCredentialUrl = z.looseObject({
+const wireCredentialUrl = z.looseObject({
   url: text,
   domain: optionalText,
   credential_hash: optionalText,
 })
-export type WireCredentialUrl = z.infer<typeof wireCredentialUrl>
 
 const word = z.string().min(1)
 
@@ -182,9 +69,9 @@ export type WireCredentialQuery = z.input<typeof wireCredentialQuery>
 export const credentialSearchBody = z.strictObject({
   query: wireCredentialQuery,
   /** 1 to 10,000; a large page may end in a 504 (docs/api-notes.md, Page sizes). */
-  size: z.int().min(1).max(10_000),
-  order: z.enum(orders),
-  from: z.string().optional(),
+  size: z.int().min(1).max(10_000).optional(),
+  order: z.enum(orders).optional(),
+  from: cursor,
   include: z.array(z.enum(credentialIncludes)).optional(),
   /** Servers before 2026-05-28 heed it only for `auth_domain` (docs/api-notes.md, Versions). */
   filters: z
@@ -204,9 +91,9 @@ export const cookieSearchBody = z.strictObject({
   imported_after: word.optional(),
   expires_after: word.optional(),
   /** 1 to 2,000 (docs/api-notes.md, Page sizes). */
-  size: z.int().min(1).max(2_000),
-  order: z.enum(orders),
-  from: z.string().optional(),
+  size: z.int().min(1).max(2_000).optional(),
+  order: z.enum(orders).optional(),
+  from: cursor,
 })
 export type WireCookieSearchBody = z.input<typeof cookieSearchBody>
 
@@ -222,3 +109,95 @@ export const wireCookie = z.looseObject({
   event_uid: optionalText,
 })
 export type WireCookie = z.infer<typeof wireCookie>
+
+/** At most 100 targets in one request. */
+export const credentialAction = z.strictObject({
+  targets: z
+    .array(z.strictObject({ credential_hash: word }))
+    .min(1)
+    .max(100),
+  action: triageAction,
+})
+
+/** The API's default is 20; no maximum is published (docs/api-notes.md, Page sizes). */
+const feedQuery = z.strictObject({ size: z.int().min(1).optional(), from: cursor })
+/** The API's default is desc; only asc can be resumed. */
+const tenantFeedQuery = feedQuery.extend({ order_type: z.enum(orders).optional() })
+
+const tenantFeed = {
+  query: tenantFeedQuery,
+  item: wireCredential,
+  permission: 'to read its credentials',
+  capability: 'tenant_credentials',
+} as const
+
+export const credentialOperations = {
+  search: pagedOperation({
+    name: 'credentials.search',
+    summary: 'search all leaked credentials (costs quota)',
+    request: 'POST /firework/v4/credentials/global/_search',
+    body: credentialSearchBody,
+    item: wireCredential,
+    tier: 'search',
+  }),
+  searchAstp: pagedOperation({
+    name: 'credentials.search-astp',
+    summary: 'search all leaked credentials without quota',
+    request: 'POST /astp/v2/credentials/_search',
+    body: credentialSearchBody,
+    item: wireCredential,
+    permission: 'astp_credentials_access',
+    capability: 'astp_credentials',
+  }),
+  feed: pagedOperation({
+    name: 'credentials.feed',
+    summary: 'list the leaked credentials of an identifier',
+    request: 'GET /firework/v3/identifiers/{identifier_id}/feed/credentials',
+    query: feedQuery,
+    item: wireCredential,
+  }),
+  tenantFeed: pagedOperation({
+    ...tenantFeed,
+    name: 'credentials.tenant-feed',
+    summary: 'list the leaked credentials of all identifiers of the tenant',
+    request: 'GET /firework/v2/me/feed/credentials',
+  }),
+  tenantFeedByPost: pagedOperation({
+    ...tenantFeed,
+    name: 'credentials.tenant-feed-post',
+    summary: 'the same by POST, parameters in the query string',
+    request: 'POST /firework/v2/me/feed/credentials',
+  }),
+  urls: pagedOperation({
+    name: 'credentials.urls',
+    summary: 'list the addresses at which a credential was used',
+    request: 'POST /astp/urls/by_credential_hash',
+    body: z.strictObject({
+      credential_hash: word,
+      size: z.int().min(1).max(5_000).optional(),
+      from: cursor,
+    }),
+    item: wireCredentialUrl,
+    permission: 'astp_credentials_access',
+    capability: 'astp_urls',
+  }),
+  act: operation({
+    name: 'credentials.act',
+    summary: 'ignore or remediate credentials, or undo that',
+    request: 'POST /firework/v4/credentials/actions',
+    body: credentialAction,
+    answer: nothing,
+    changes: true,
+    permission: 'to change credentials',
+  }),
+  cookies: pagedOperation({
+    name: 'cookies.search',
+    summary: 'search stolen cookies',
+    request: 'POST /astp/v2/cookies/_search',
+    body: cookieSearchBody,
+    item: wireCookie,
+    secretFields: ['values'],
+    permission: 'astp_cookies_access',
+    capability: 'astp_cookies',
+  }),
+} as const

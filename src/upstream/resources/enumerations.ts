@@ -107,7 +107,6 @@ export const industries = [
 export const orders = ['asc', 'desc'] as const
 
 export const expandFields = ['credentials', 'cookies'] as const
-export type ExpandField = (typeof expandFields)[number]
 
 /** `urls`: publicly documented, refused by older servers (docs/api-notes.md, Credentials). */
 export const credentialIncludes = ['known_password_id', 'auth_domains', 'urls'] as const

@@ -3,106 +3,9 @@
  * POST both carry their parameters in the query string (docs/api-notes.md, Cursors and order).
  */
 import { z } from 'zod'
-import { readSearchesRemaining } from '../failures.ts'
-import { readAnswer } from '../session.ts'
 import { legacyEventActions, legacySortKeys, legacyTypes, orders } from './enumerations.ts'
-import {
-  ask,
-  type TierCallOptions,
-  checkRequest,
-  type OperationParts,
-  type SearchPage,
-} from './operation.ts'
+import { pagedOperation } from './operation.ts'
 import { wireCursor, wireItems } from './page.ts'
-
-export interface LegacySearchRequest extends TierCallOptions {
-  /** All parameters except the cursor. */
-  parameters: Omit<LegacySearchParameters, 'from' | 'search_after'>
-  /** `next` of the previous page; null for the first page. */
-  from: string | null
-  /** Default POST: the GET is deprecated even within this API. */
-  method?: 'GET' | 'POST'
-}
-
-interface LegacySearchPage extends SearchPage {
-  /** Total number of hits; undefined if the answer does not state it. */
-  hits: number | undefined
-}
-
-export interface LegacySearchOperations {
-  /**
-   * Returns one page of a legacy search, which costs quota. `GET|POST /firework/v2/search/`; search
-   * tier.
-   */
-  legacySearch(request: LegacySearchRequest): Promise<LegacySearchPage>
-}
-
-export function createLegacySearchOperations(parts: OperationParts): LegacySearchOperations {
-  return {
-    async legacySearch({ parameters, from, method = 'POST', ...asked }) {
-      const checked = checkRequest(legacySearchParameters, {
-        ...parameters,
-        ...(from !== null && parseCursor(from)),
-      })
-      const path = `/firework/v2/search/?${toQueryString(checked)}`
-      const request = { method, path, pageSize: checked.size, tier: 'search' } as const
-      const answer = await ask(parts, request, asked)
-      const legacy = readAnswer(answer, wireLegacyPage)
-      return {
-        page: { items: legacy.items, next: readCursor(legacy) },
-        hits: legacy.nb_hits ?? undefined,
-        requestedAtMs: answer.sentAtMs,
-        searchesRemaining: readSearchesRemaining(answer),
-      }
-    },
-  }
-}
-
-/** Writes lists as repeated keys. */
-function toQueryString(parameters: LegacySearchParameters): string {
-  const query = new URLSearchParams()
-  for (const [key, value] of Object.entries(parameters)) {
-    for (const one of [value].flat()) query.append(key, String(one))
-  }
-  return query.toString()
-}
-
-/**
- * Returns one cursor for the two that an answer may hold: `search_after`, or the cursor in
- * `links.next`, which is bare or within a URL. It is prefixed with the parameter that it is sent
- * back as.
- */
-export function readCursor({ search_after, links }: WireLegacyPage): string | null {
-  if (search_after) return formatCursor('search_after', search_after)
-  const next = links?.next
-  if (!next) return null
-  const query = parseLink(next)?.searchParams
-  if (query === undefined) return formatCursor('from', next)
-  const after = query.get('search_after')
-  const from = query.get('from')
-  if (after !== null) return formatCursor('search_after', after)
-  return from === null ? null : formatCursor('from', from)
-}
-
-type CursorParameter = 'search_after' | 'from'
-
-function formatCursor(parameter: CursorParameter, value: string): string {
-  return `${parameter}=${value}`
-}
-
-function parseCursor(cursor: string): Partial<Record<CursorParameter, string>> {
-  if (cursor.startsWith('from=')) return { from: cursor.slice('from='.length) }
-  return { search_after: cursor.replace(/^search_after=/, '') }
-}
-
-/**
- * Returns the URL, or undefined if `next` is a bare cursor. A bare cursor may begin with a slash,
- * as base64 does, but a URL with a cursor has a query.
- */
-function parseLink(next: string): URL | undefined {
-  if (!/^(https?:\/\/|\/[^?]*\?|\?)/.test(next)) return undefined
-  return URL.parse(next, 'https://any.example') ?? undefined
-}
 
 const text = z.string()
 
@@ -113,7 +16,7 @@ export const legacySearchParameters = z.strictObject({
   time: text.regex(/^[^@]+@[^@]+$/).optional(),
   size: z.int().min(1).optional(),
   search_after: text.optional(),
-  from: text.optional(),
+  from: text.nullish(),
   tags: z.array(text).optional(),
   tags_query_operator: text.optional(),
   types: z.array(z.enum(legacyTypes)).optional(),
@@ -155,3 +58,77 @@ export const wireLegacyPage = z.looseObject({
     .nullish(),
 })
 export type WireLegacyPage = z.infer<typeof wireLegacyPage>
+
+/**
+ * Returns one cursor for the two that an answer may hold: `search_after`, or the cursor in
+ * `links.next`, which is bare or within a URL. It is prefixed with the parameter that it is sent
+ * back as.
+ */
+export function readCursor({ search_after, links }: WireLegacyPage): string | null {
+  if (search_after) return formatCursor('search_after', search_after)
+  const next = links?.next
+  if (!next) return null
+  const query = parseLink(next)?.searchParams
+  if (query === undefined) return formatCursor('from', next)
+  const after = query.get('search_after')
+  const from = query.get('from')
+  if (after !== null) return formatCursor('search_after', after)
+  return from === null ? null : formatCursor('from', from)
+}
+
+type CursorParameter = 'search_after' | 'from'
+
+function formatCursor(parameter: CursorParameter, value: string): string {
+  return `${parameter}=${value}`
+}
+
+/** The parameter that sends a cursor of `readCursor` back. */
+function parseCursor(cursor: string): Partial<Record<CursorParameter, string>> {
+  if (cursor.startsWith('from=')) return { from: cursor.slice('from='.length) }
+  return { search_after: cursor.replace(/^search_after=/, '') }
+}
+
+/**
+ * Returns the URL, or undefined if `next` is a bare cursor. A bare cursor may begin with a slash,
+ * as base64 does, but a URL with a cursor has a query.
+ */
+function parseLink(next: string): URL | undefined {
+  if (!/^(https?:\/\/|\/[^?]*\?|\?)/.test(next)) return undefined
+  return URL.parse(next, 'https://any.example') ?? undefined
+}
+
+/** One event in the older shape, as commands show it. */
+const wireLegacyItem = z.looseObject({
+  header: z.looseObject({
+    uid: text.nullish().catch(null),
+    type: text.nullish().catch(null),
+    title: text.nullish().catch(null),
+    timestamp: text.nullish().catch(null),
+    source: text.nullish().catch(null),
+  }),
+  data: z.record(text, z.unknown()).nullish().catch(null),
+})
+
+const search = {
+  query: legacySearchParameters,
+  answer: wireLegacyPage.transform((page) => ({ items: page.items, next: readCursor(page) })),
+  item: wireLegacyItem,
+  paging: 'search_after',
+  cursorFields: parseCursor,
+  tier: 'search',
+} as const
+
+export const legacySearchOperations = {
+  post: pagedOperation({
+    ...search,
+    name: 'events.legacy-search',
+    summary: 'search all events by the deprecated operation (costs quota)',
+    request: 'POST /firework/v2/search/',
+  }),
+  get: pagedOperation({
+    ...search,
+    name: 'events.legacy-search-get',
+    summary: 'the same by GET, which is deprecated even so',
+    request: 'GET /firework/v2/search/',
+  }),
+} as const

@@ -1,226 +1,95 @@
-/** What all operations share: checking a request, sending it, and reading its answer. */
-import type { z } from 'zod'
-import { findNearest } from '../../lib/errors.ts'
-import type { Capabilities, OrganizationLookup } from '../capabilities.ts'
+/**
+ * What describes an operation of the API: one row, from which the client sends it, `tocsin api`
+ * makes a command, the sandbox checks it, and docs/api-notes.md lists it.
+ */
+import { z } from 'zod'
 import type { Tier } from '../config.ts'
-import { type ErrorDetail, UpstreamError } from '../error.ts'
-import { type Answer, readSearchesRemaining } from '../failures.ts'
-import type { TakeOptions, SlotRequest } from '../rate-limits.ts'
-import { type Call, readAnswer, type Session } from '../session.ts'
+import { checkPart, requestError } from './check-request.ts'
 import { wireSearchPage, type WireSearchPage } from './page.ts'
 
-/** Who a request's slot is for, and how long it may wait for the slot. */
-export interface CallOptions extends TakeOptions {
-  slot: SlotRequest
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+interface Row {
+  /** `resource.verb`, as `tocsin api` takes it. */
+  readonly name: string
+  readonly summary: string
+  readonly method: Method
+  /** Its parameters stand in braces. */
+  readonly path: string
+  readonly query?: z.ZodObject | undefined
+  readonly body?: z.ZodType | undefined
+  /** Shape of the answer; `nothing` where its content has no meaning. */
+  readonly answer: z.ZodType
+  /** Shape of one item of the answer's list. Items stay unparsed, so that a bad one costs only itself. */
+  readonly item?: z.ZodType
+  /** How an answer names the next page. Requests name it as `from`. */
+  readonly paging?: 'next' | 'search_after'
+  /** The parameters that a cursor is sent back as, where it is not `from` as it came. */
+  readonly cursorFields?: (cursor: string) => Fields
+  /** Default basic. Where none is published the caller may choose (docs/api-notes.md, Rate limits). */
+  readonly tier?: Tier
+  /** Whether it changes something: it is asked for, recorded, and not repeated. */
+  readonly changes?: true
+  /** Fields that hold secrets, besides those that `secretTexts` recognizes by name. */
+  readonly secretFields?: readonly string[]
   /**
-   * Called right before a write is written: from now on it may reach the API. If this throws, the
-   * write is not sent.
+   * Only in the public documents, so that a server may be without; the permission that the key's
+   * user needs.
    */
-  onSend?: () => void
+  readonly permission?: string
+  /** Name under which it is remembered whether the server has it; by default its own. It may hold parameters. */
+  readonly capability?: string
+  /** The command that sends it, where `tocsin api` cannot. */
+  readonly onlyBy?: string
 }
 
-/** `CallOptions` for operations whose tier the caller may choose. */
-export interface TierCallOptions extends CallOptions {
-  tier?: Tier
+/** `Request` and `Answer` are types alone: what a caller gives and gets. */
+export interface Operation<Request = never, Answer = unknown> extends Row {
+  readonly '~types'?: (request: Request) => Answer
 }
 
-export interface OperationParts {
-  session: Session
-  lookup: OrganizationLookup
+/** A request: the parameters of path and query and the fields of the body, side by side. */
+export type Fields = Readonly<Record<string, unknown>>
+
+export type RequestOf<Of> = Of extends Operation<infer Request> ? Request : never
+
+type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParameterNames<Rest>
+  : never
+
+type Input<Shape> = [Shape] extends [never] ? unknown : z.input<Shape>
+
+type Given<Request extends string, Query, Body> = Record<ParameterNames<Request>, string | number> &
+  Input<Query> &
+  Input<Body>
+
+type Definition<Request, Query, Body> = Omit<Row, 'method' | 'path'> & {
+  /** Method and path, whose parameters stand in braces. */
+  request: Request
+  query?: Query
+  body?: Body
 }
 
-/** For operations that not every server has. */
-export interface OptionalOperationParts extends OperationParts {
-  capabilities: Capabilities
+type MethodAndPath = `${Method} /${string}`
+
+/** An operation whose answer is read as a whole. */
+export function operation<
+  const Request extends MethodAndPath,
+  Answer extends z.ZodType,
+  Query extends z.ZodObject = never,
+  Body extends z.ZodType = never,
+>(
+  row: Definition<Request, Query, Body> & { answer: Answer },
+): Operation<Given<Request, Query, Body>, z.output<Answer>> {
+  return toRow(row)
 }
 
-/** One request; its tier defaults to basic. */
-export type Request = Omit<Call, 'tier' | 'slot' | keyof TakeOptions> & { tier?: Tier }
-
-/**
- * Sends a request once the organization whose limit it counts under is known. Returns an answer
- * below 300; throws UpstreamError otherwise.
- */
-export async function ask(
-  { session, lookup }: OperationParts,
-  request: Request,
-  { onSend: _ofWrites, ...asked }: TierCallOptions,
-): Promise<Answer> {
-  await lookup.ensure(asked.signal)
-  return session.call({ tier: 'basic', ...request, ...asked })
-}
-
-/** Sends a request that changes nothing; returns its answer by `shape`. Throws UpstreamError. */
-export async function read<T>(
-  parts: OperationParts,
-  shape: z.ZodType<T>,
-  request: Request,
-  asked: TierCallOptions,
-): Promise<T> {
-  return readAnswer(await ask(parts, request, asked), shape)
-}
-
-/**
- * Sends a request that changes something. Throws UpstreamError, with `mayBeDone` set if the request
- * may have arrived although its answer did not: it must not be repeated blindly.
- */
-export async function write(
-  parts: OperationParts,
-  request: Request,
-  asked: TierCallOptions,
-): Promise<Answer> {
-  let isSent = false
-  const onSend = (): void => {
-    asked.onSend?.()
-    isSent = true
-  }
-  const onRefused = (): void => void (isSent = false)
-  try {
-    return await ask(parts, { ...request, onSend, onRefused }, asked)
-  } catch (error) {
-    const isOpen = isSent && error instanceof UpstreamError && mayHaveArrived(error)
-    throw isOpen ? markMayBeDone(error) : error
-  }
-}
-
-/**
- * Parses an answer to `write`. An answer of another shape throws UpstreamError with `mayBeDone`,
- * since the API accepted the request.
- */
-export function readWritten<T>(answer: Answer, shape: z.ZodType<T>): T {
-  try {
-    return readAnswer(answer, shape)
-  } catch (error) {
-    throw error instanceof UpstreamError ? markMayBeDone(error) : error
-  }
-}
-
-/**
- * Whether a failed write may have been carried out. A failure before the API rules that out; a
- * gateway's own error page does not.
- */
-function mayHaveArrived({ reason, status, fault }: UpstreamError): boolean {
-  if (reason === 'timeout') return status === undefined
-  if (reason === 'contract') return fault === 'too_large'
-  if (reason !== 'unavailable') return false
-  return fault === undefined || fault === 'cut' || fault === 'html'
-}
-
-function markMayBeDone(error: UpstreamError): UpstreamError {
-  const doubt = 'it may have been done all the same: look before you repeat it'
-  const { status, serviceCode, fault, details } = error
-  const options = { status, serviceCode, fault, details, mayBeDone: true }
-  return new UpstreamError(error.reason, `${error.message}; ${doubt}`, options)
-}
-
-/** Encodes a number or word as one segment of a path. */
-export function pathPart(value: string | number): string {
-  return encodeURIComponent(String(value))
-}
-
-/**
- * Checks a request against the limits of the API before it is sent; returns it parsed. Throws
- * UpstreamError `invalid` with every mistake, field by field, in the shape of the API's own 422.
- */
-export function checkRequest<T>(shape: z.ZodType<T>, request: unknown): T {
-  const parsed = shape.safeParse(request, { reportInput: true })
-  if (parsed.success) return parsed.data
-  const details = parsed.error.issues.flatMap((issue) => toErrorDetails(issue))
-  const summary = details.map(({ loc, msg }) => (loc === '' ? msg : `${loc}: ${msg}`)).join('; ')
-  throw new UpstreamError('invalid', `not sent, the service would refuse it: ${summary}`, {
-    details,
-  })
-}
-
-const wrongForm = 'not in a form that the service takes'
-
-/**
- * Details never quote a value, which may be a secret, except for closed lists: there they name the
- * nearest word, or the choices.
- */
-function toErrorDetails(
-  issue: z.core.$ZodIssue,
-  above: readonly PropertyKey[] = [],
-): ErrorDetail[] {
-  const path = [...above, ...issue.path]
-  const meant = issue.code === 'invalid_union' ? issue.errors.find(takesInputType) : undefined
-  if (meant) return meant.flatMap((inner) => toErrorDetails(inner, path))
-  return [{ loc: path.map(String).join('.'), msg: describeIssue(issue) }]
-}
-
-/** Whether this branch of a union accepts the type of the input. */
-function takesInputType([first]: readonly z.core.$ZodIssue[]): boolean {
-  if (first === undefined || first.path.length > 0) return first !== undefined
-  return first.code === 'invalid_value'
-    ? typeof first.input === 'string'
-    : first.code !== 'invalid_type'
-}
-
-function describeIssue(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case 'too_small':
-      return issue.origin === 'number' || issue.origin === 'int'
-        ? `too small; write ${issue.minimum} or more`
-        : `empty; write at least ${issue.minimum} ${formatUnit(issue.origin, issue.minimum)}`
-    case 'too_big':
-      return issue.origin === 'number' || issue.origin === 'int'
-        ? `too large; write ${issue.maximum} or less`
-        : `too long; at most ${issue.maximum} ${formatUnit(issue.origin, issue.maximum)}`
-    case 'invalid_value':
-      return isCreationOnly(issue)
-        ? `"${String(issue.input)}" may be given when an asset is created, not when it is replaced`
-        : describeChoice(issue.input, issue.values.map(String))
-    case 'invalid_type':
-      return issue.input === undefined ? 'missing' : `not ${withArticle(issue.expected)}`
-    case 'unrecognized_keys':
-      return `unknown: ${issue.keys.map((key) => key.slice(0, 60)).join(', ')}`
-    case 'custom':
-      return issue.message
-    case 'invalid_union':
-      return 'options' in issue
-        ? describeChoice(readType(issue.input), issue.options.map(String))
-        : wrongForm
-    case 'invalid_format':
-    case 'invalid_element':
-    case 'invalid_key':
-    case 'not_multiple_of':
-      return wrongForm
-  }
-}
-
-/** Whether the word is one of the two search types that only a new asset may have. */
-function isCreationOnly({ input, path }: z.core.$ZodIssue): boolean {
-  return path[0] === 'search_types' && (input === 'ad' || input === 'ads')
-}
-
-function describeChoice(input: unknown, known: readonly string[]): string {
-  if (input === undefined) return `missing; write one of ${known.join(', ')}`
-  const meant = typeof input === 'string' ? findNearest(input, known) : undefined
-  if (meant !== undefined) return `not known to the service; did you mean "${meant}"?`
-  return `not known to the service; write one of ${known.join(', ')}`
-}
-
-function readType(input: unknown): unknown {
-  return typeof input === 'object' && input !== null && 'type' in input ? input.type : undefined
-}
-
-function formatUnit(origin: string, count: number | bigint): string {
-  const unit = origin === 'string' ? 'character' : 'entry'
-  if (Number(count) === 1) return unit
-  return unit === 'entry' ? 'entries' : 'characters'
-}
-
-function withArticle(expected: string): string {
-  const words: Record<string, string> = {
-    string: 'a text',
-    number: 'a number',
-    int: 'a whole number',
-    boolean: 'true or false',
-    array: 'a list',
-    object: 'an object',
-    record: 'an object',
-  }
-  return words[expected] ?? `a ${expected}`
+function toRow({
+  request,
+  ...row
+}: Omit<Row, 'method' | 'path'> & { request: MethodAndPath }): Row {
+  const [method, path = ''] = request.split(' ')
+  return { ...row, method: method as Method, path }
 }
 
 export interface SearchPage {
@@ -232,10 +101,134 @@ export interface SearchPage {
   searchesRemaining?: number | undefined
 }
 
-export function readSearchPage(answer: Answer): SearchPage {
+/** An operation that answers page by page. */
+export function pagedOperation<
+  const Request extends MethodAndPath,
+  Query extends z.ZodObject = never,
+  Body extends z.ZodType = never,
+>(
+  row: Omit<Definition<Request, Query, Body>, 'answer'> & { answer?: z.ZodType },
+): Operation<Given<Request, Query, Body>, SearchPage> {
+  return toRow({ answer: wireSearchPage, paging: 'next', ...row })
+}
+
+/** The cursor of a request as it was received; null for the first page. */
+export const cursor = z.string().nullish()
+
+/** An answer whose content has no meaning: null, nothing or any words. */
+export const nothing = z.undefined()
+
+/** Parameters of paths that are no numbers. */
+const wordParameters: Readonly<Record<string, z.ZodType>> = {
+  policy_uuid: z.uuid(),
+  // no format is published; today's servers return UUIDs
+  request_info_id: z.string().regex(/^[\w.-]{1,100}$/),
+}
+const idParameter = z.int().min(1)
+
+export function parameterNames({ path }: Pick<Row, 'path'>): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+}
+
+export function parameterShape(name: string): z.ZodType {
+  return wordParameters[name] ?? idParameter
+}
+
+/** What is sent: a path with its query string, and perhaps a body. */
+export interface BuiltRequest {
+  method: Method
+  tier: Tier
+  path: string
+  /** Another spelling of the path, which some servers have instead. */
+  otherPath: string | undefined
+  body?: unknown
+  /** Number of items asked for, if the answer is a page. */
+  pageSize: number | undefined
+  secrets: readonly string[]
+}
+
+/**
+ * Checks a request against the limits of the API and puts each of its fields where it belongs.
+ * Throws UpstreamError `invalid` with every mistake, field by field, in the shape of the API's 422.
+ */
+export function buildRequest(row: Operation, request: Fields): BuiltRequest {
+  const { path, query, body } = checkFields(row, request)
+  const checked: Fields = { ...query, ...(body as object | undefined) }
+  const marked = (row.secretFields ?? []).map((name) => checked[name])
+  const size = row.paging && checked['size']
+  const target = fillPath(row.path, path) + toQueryString(query)
+  const respelled = target.replace('/matching_policies', '/matching-policies')
   return {
-    page: readAnswer(answer, wireSearchPage),
-    requestedAtMs: answer.sentAtMs,
-    searchesRemaining: readSearchesRemaining(answer),
+    method: row.method,
+    tier: row.tier ?? 'basic',
+    path: target,
+    otherPath: respelled === target ? undefined : respelled,
+    ...(body !== undefined && { body }),
+    pageSize: typeof size === 'number' ? size : undefined,
+    secrets: [...secretTexts(body), ...secretTexts(marked, true)],
   }
+}
+
+function checkFields(
+  row: Operation,
+  request: Fields,
+): { path: Fields; query: Fields; body: unknown } {
+  const names = parameterNames(row)
+  const { from } = request
+  const isCursor = row.cursorFields !== undefined && typeof from === 'string'
+  const whole = isCursor ? { ...request, from: null, ...row.cursorFields?.(from) } : request
+  const given = Object.entries(whole).filter(
+    ([name, value]) => value !== undefined && !(name === 'from' && value === null),
+  )
+  const isQuery = (name: string): boolean => row.query?.shape[name] !== undefined
+  const pick = (isMeant: (name: string) => boolean): Fields =>
+    Object.fromEntries(given.filter(([name]) => isMeant(name)))
+  const rest = pick((name) => !names.includes(name) && !isQuery(name))
+  const parts = {
+    path: checkPart(
+      z.object(Object.fromEntries(names.map((name) => [name, parameterShape(name)]))),
+      pick((name) => names.includes(name)),
+    ),
+    query: checkPart<Fields>(row.query ?? z.object({}), pick(isQuery)),
+    body: checkPart<unknown>(row.body ?? z.strictObject({}), rest),
+  }
+  const details = Object.values(parts).flatMap((part) => ('details' in part ? part.details : []))
+  if ('details' in parts.path || 'details' in parts.query || 'details' in parts.body) {
+    throw requestError(details)
+  }
+  const { path, query, body } = parts
+  return { path: path.data, query: query.data, body: row.body && body.data }
+}
+
+export function fillPath(template: string, values: Fields): string {
+  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(values[name])),
+  )
+}
+
+/** Writes lists as repeated keys. */
+function toQueryString(fields: Fields): string {
+  const query = new URLSearchParams()
+  for (const [key, value] of Object.entries(fields)) {
+    for (const one of [value].flat() as (string | number | boolean)[]) query.append(key, `${one}`)
+  }
+  // a plus sign is a space to some readers only
+  return query.size === 0 ? '' : `?${query.toString().replaceAll('+', '%20')}`
+}
+
+/** Matches field names whose value is a secret. */
+const secretNames =
+  /passw(?:or)?d|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|hash/i
+
+/** Returns the values of a body that no message may show, recognized by their field names. */
+export function secretTexts(value: unknown, isSecret = false): string[] {
+  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    secretTexts(inner, isSecret || isSecretName(name)),
+  )
+}
+
+function isSecretName(name: string): boolean {
+  return secretNames.test(name.replaceAll(/[^a-z]/gi, ''))
 }

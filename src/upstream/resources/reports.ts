@@ -1,101 +1,9 @@
 /** Threat-flow reports: requested, listed, and read by their id or by that of their request. */
 import { z } from 'zod'
-import { UpstreamError } from '../error.ts'
-import { looksLikeHtml } from '../failures.ts'
-import type { orders, reportFileFormats, reportTypes } from './enumerations.ts'
-import { reportTimeRanges } from './enumerations.ts'
-import {
-  ask,
-  type CallOptions,
-  checkRequest,
-  type OperationParts,
-  pathPart,
-  read,
-  readWritten,
-  write,
-} from './operation.ts'
-import { wireSearchPage, type WireSearchPage } from './page.ts'
+import { orders, reportFileFormats, reportTimeRanges, reportTypes } from './enumerations.ts'
+import { cursor, operation, pagedOperation } from './operation.ts'
 
 const root = '/firework/v4/threat_flow/reports'
-
-/** All operations use the basic tier. */
-export interface ReportOperations {
-  /** `GET /firework/v4/threat_flow/reports/{id}`. */
-  getReport(request: { id: number } & CallOptions): Promise<WireReport>
-  /** Returns a request's status, and its report once completed. `GET …/reports/requests/{id}`. */
-  getReportRequest(request: { requestId: string } & CallOptions): Promise<WireReportRequest>
-  /** Has a report made; returns the id of the request. `POST …/reports/requests`. */
-  requestReport(request: { report: ReportCreation } & CallOptions): Promise<string>
-  /** Returns one page of the reports. `GET …/reports/`. Not every server has it. */
-  listReports(request: ReportListRequest & CallOptions): Promise<WireSearchPage>
-  /**
-   * Returns the report as a file. `GET …/reports/{id}/download`. Not every server has it. Throws
-   * UpstreamError `contract` for what is no file of the format.
-   */
-  downloadReport(
-    request: { id: number; format: ReportFileFormat } & CallOptions,
-  ): Promise<Uint8Array>
-}
-
-export type ReportFileFormat = (typeof reportFileFormats)[number]
-
-/** A report is a few pages; the largest that is taken in. */
-const maxReportBytes = 32 * 1024 * 1024
-
-/** The first bytes of a file: docx is a ZIP archive. What the answer calls itself is not documented. */
-const signatures: Record<ReportFileFormat, Buffer> = {
-  docx: Buffer.from('PK\u0003\u0004'),
-  pdf: Buffer.from('%PDF-'),
-}
-
-interface ReportListRequest {
-  /** The cursor as it was received; null for the first page. */
-  from: string | null
-  /** The default is 10; no maximum is published (docs/api-notes.md, Page sizes). */
-  size: number
-  order: (typeof orders)[number]
-  types?: readonly (typeof reportTypes)[number][] | undefined
-}
-
-export function createReportOperations(parts: OperationParts): ReportOperations {
-  return {
-    async getReport({ id, ...asked }) {
-      const path = `${root}/${pathPart(id)}`
-      return (await read(parts, wireReportAnswer, { method: 'GET', path }, asked)).report
-    },
-    getReportRequest: ({ requestId, ...asked }) =>
-      read(
-        parts,
-        wireReportRequest,
-        { method: 'GET', path: `${root}/requests/${pathPart(requestId)}` },
-        asked,
-      ),
-    async requestReport({ report, ...asked }) {
-      const body = checkRequest(reportCreation, report)
-      const answer = await write(parts, { method: 'POST', path: `${root}/requests`, body }, asked)
-      return readWritten(answer, wireRequestedReport).request_id
-    },
-    listReports({ from, size, order, types = [], ...asked }) {
-      const query = new URLSearchParams({ size: String(size), order })
-      if (from !== null) query.set('from', from)
-      for (const type of types) query.append('report_types', type)
-      const path = `${root}/?${query.toString()}`
-      return read(parts, wireSearchPage, { method: 'GET', path, pageSize: size }, asked)
-    },
-    async downloadReport({ id, format, ...asked }) {
-      const path = `${root}/${pathPart(id)}/download?format=${format}`
-      const request = { method: 'GET', path, maxFileBytes: maxReportBytes } as const
-      const { status, file = Buffer.alloc(0) } = await ask(parts, request, asked)
-      if (signatures[format].equals(file.subarray(0, signatures[format].length))) return file
-      const isHtml = looksLikeHtml(new TextDecoder().decode(file.subarray(0, 500)))
-      throw new UpstreamError(
-        'contract',
-        `the answer is ${isHtml ? 'a web page' : `no file of the format ${format}`}`,
-        { status, fault: isHtml ? 'html' : undefined },
-      )
-    },
-  }
-}
 
 const text = z.string()
 const nullableText = text.nullish().catch(null)
@@ -138,7 +46,6 @@ export const wireReportRequest = z.looseObject({
   /** Parsed by each reader, so that a malformed field does not cost the whole report. */
   report: z.unknown().optional(),
 })
-export type WireReportRequest = z.infer<typeof wireReportRequest>
 
 const wireRequestedReport = z.looseObject({ request_id: text.min(1) })
 
@@ -152,4 +59,52 @@ const reportCreation = z.strictObject({
   included_keywords: z.array(text.min(1)).optional(),
   excluded_keywords: z.array(text.min(1)).optional(),
 })
-export type ReportCreation = z.input<typeof reportCreation>
+
+/** The default size is 10; no maximum is published (docs/api-notes.md, Page sizes). */
+const listQuery = z.strictObject({
+  order: z.enum(orders).optional(),
+  report_types: z.array(z.enum(reportTypes)).optional(),
+  size: z.int().min(1).optional(),
+  from: cursor,
+})
+
+export const reportOperations = {
+  get: operation({
+    name: 'reports.get',
+    summary: 'read a report by its id',
+    request: `GET ${root}/{report_id}`,
+    answer: wireReportAnswer.transform(({ report }) => report),
+  }),
+  getByRequest: operation({
+    name: 'reports.get-by-request',
+    summary: 'read the state of a request, and its report once it is completed',
+    request: `GET ${root}/requests/{request_info_id}`,
+    answer: wireReportRequest,
+  }),
+  request: operation({
+    name: 'reports.request',
+    summary: 'have a report made',
+    request: `POST ${root}/requests`,
+    body: reportCreation,
+    answer: wireRequestedReport,
+    changes: true,
+    permission: 'to have reports made',
+  }),
+  list: pagedOperation({
+    name: 'reports.list',
+    summary: 'list reports',
+    request: `GET ${root}/`,
+    query: listQuery,
+    item: wireReport,
+    permission: 'to read reports',
+  }),
+  download: operation({
+    name: 'reports.download',
+    summary: 'read a report as a file',
+    request: `GET ${root}/{report_id}/download`,
+    query: z.strictObject({ format: z.enum(reportFileFormats) }),
+    answer: z.unknown(),
+    permission: 'to read reports',
+    onlyBy: 'reports download',
+  }),
+} as const

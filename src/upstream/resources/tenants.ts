@@ -1,45 +1,8 @@
-/** Tenants: those of the key's user, and creating one in an organization. */
+/** Tenants; and what is asked of the service itself: tokens, and whether it is well. */
 import { z } from 'zod'
 import { industries } from './enumerations.ts'
-import {
-  type CallOptions,
-  checkRequest,
-  type OperationParts,
-  pathPart,
-  read,
-  readWritten,
-  write,
-} from './operation.ts'
-import { wireItems } from './page.ts'
-
-export interface TenantOperations {
-  /**
-   * Creates a tenant in an organization that the key's user administers. `POST
-   * /firework/v2/organizations/{id}/tenants`; basic tier.
-   */
-  createTenant(
-    request: { organizationId: number; tenant: TenantCreation } & CallOptions,
-  ): Promise<WireTenant>
-  /**
-   * Returns the tenants that the key's user may use; each is parsed alone. `GET
-   * /firework/v2/me/tenants`; basic tier. Not every server has it.
-   */
-  listTenants(asked: CallOptions): Promise<unknown[]>
-}
-
-export function createTenantOperations(parts: OperationParts): TenantOperations {
-  return {
-    async createTenant({ organizationId, tenant, ...asked }) {
-      const path = `/firework/v2/organizations/${pathPart(organizationId)}/tenants`
-      const body = checkRequest(tenantCreation, tenant)
-      return readWritten(await write(parts, { method: 'POST', path, body }, asked), wireTenant)
-    },
-    async listTenants(asked) {
-      const request = { method: 'GET', path: '/firework/v2/me/tenants' } as const
-      return (await read(parts, wireTenantsAnswer, request, asked)).tenants ?? []
-    },
-  }
-}
+import { operation } from './operation.ts'
+import { wireItems, wireTokenGrant, wireTokenTest } from './page.ts'
 
 const text = z.string()
 
@@ -60,7 +23,9 @@ export const wireTenant = z.looseObject({
 })
 export type WireTenant = z.infer<typeof wireTenant>
 
-const wireTenantsAnswer = z.looseObject({ tenants: wireItems.nullish() })
+const tenantsAnswer = z
+  .looseObject({ tenants: wireItems.nullish() })
+  .transform(({ tenants }) => tenants ?? [])
 
 /** The API requires no field (docs/api-notes.md, Tenants); Tocsin finds the tenant by its name. */
 export const tenantCreation = z.strictObject({
@@ -68,4 +33,47 @@ export const tenantCreation = z.strictObject({
   description: text.optional(),
   industry: z.enum(industries).optional(),
 })
-type TenantCreation = z.input<typeof tenantCreation>
+
+export const tenantOperations = {
+  list: operation({
+    name: 'tenants.list',
+    summary: "list the tenants that the key's user may use",
+    request: 'GET /firework/v2/me/tenants',
+    answer: tenantsAnswer,
+    item: wireTenant,
+    permission: "to see its user's tenants",
+    capability: 'tenants',
+  }),
+  create: operation({
+    name: 'tenants.create',
+    summary: "create a tenant in an organization that the key's user administers",
+    request: 'POST /firework/v2/organizations/{organization_id}/tenants',
+    body: tenantCreation,
+    answer: wireTenant,
+    changes: true,
+  }),
+} as const
+
+export const serviceOperations = {
+  generateToken: operation({
+    name: 'tokens.generate',
+    summary: 'exchange the API key for a token',
+    request: 'POST /tokens/generate',
+    body: z.strictObject({ tenant_id: z.int().optional() }),
+    answer: wireTokenGrant,
+    onlyBy: 'token test',
+  }),
+  testToken: operation({
+    name: 'tokens.test',
+    summary: 'read whom a token belongs to',
+    request: 'GET /tokens/test',
+    answer: wireTokenTest,
+  }),
+  health: operation({
+    name: 'health.check',
+    summary: 'ask whether the service is well',
+    request: 'GET /firework/v4/healthz/',
+    answer: z.unknown(),
+    permission: 'to ask',
+  }),
+} as const

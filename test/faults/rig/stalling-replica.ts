@@ -1,4 +1,5 @@
 /** A replica in a thread of its own that searches as fast as it may, and stands still now and then. */
+import { eventOperations } from '../../../src/upstream/resources/events.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import { createRandom } from '../../../src/sandbox/options.ts'
@@ -23,9 +24,9 @@ const replica = startReplica({ redisUrl, prefix: 'strict', account, transportLim
 async function ask(): Promise<void> {
   while (!stop.aborted) {
     const slot = { kind: 'feed', name: 'brand', dueSinceMs: Date.now() } as const
-    const body = { size: 10, order: 'asc' } as const
-    const asked = { groupId: 5, body, slot, tier: 'search', signal: stop } as const
-    await replica.client.searchGroupEvents(asked).catch(() => sleep(5))
+    const request = { identifier_group_id: 5, size: 10, order: 'asc' } as const
+    const asked = { slot, tier: 'search', signal: stop } as const
+    await replica.client.call(eventOperations.searchGroup, request, asked).catch(() => sleep(5))
   }
 }
 

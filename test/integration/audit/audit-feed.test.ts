@@ -1,4 +1,5 @@
 /** What an audit names, by feed type, over HTTP against the sandbox and a real ledger. */
+import { callBy } from '../../support/call.ts'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { auditFeed, type AuditOptions } from '../../../src/audit/audit-feed.ts'
 import { type AuditResult, auditWindow, type AuditWindow } from '../../../src/audit/pages.ts'
@@ -484,8 +485,9 @@ test('pages that come round again end the audit with an error that names the fee
   let asked = 0
   const round: UpstreamClient = {
     ...given.replica.client,
-    searchGroupEvents: () =>
+    call: callBy(() =>
       Promise.resolve({ page: { items: [], next: `c${(asked += 1) % 7}` }, requestedAtMs: 1 }),
+    ),
   }
   const parts = { ...partsOf(given), client: round }
   const steps = auditFeed(parts, feed, window, { kind: 'command', signal: stopping })

@@ -56,12 +56,6 @@ describe('a walk that is broken off', () => {
     expect(out).toBe('')
     expect(err).not.toContain('--from')
   })
-
-  test('several changes are JSON too when one of them fails', async () => {
-    const { run } = await aScene()
-    const { out } = await run('assets', 'disable', '77', '78', '4040', '--output=json')
-    expect(pageIn(out)).toMatchObject({ items: [{ id: 77 }, { id: 78 }], next: null })
-  })
 })
 
 describe('a page that fails half way', () => {
@@ -129,12 +123,10 @@ describe('--from', () => {
     [[...group, '--domain=example.com']],
     [['events', 'search', '--group=1042', '--since=29d']],
     [['events', 'search', '--domain=example.com', '--since=30d']],
-    [['events', 'legacy-search', '--since=30d']],
-    [['events', 'expand', 'stealer_log/x/1', '--field=cookies']],
-    [['credentials', 'feed', '77']],
+    [['api', 'events.search-group', '--identifier-group-id=1042']],
+    [['api', 'credentials.feed', '--identifier-id=77']],
     [['credentials', 'search', '--domain=example.com']],
-    [['policies', 'list']],
-    [['policies', 'list', '--identifier=77']],
+    [['api', 'policies.list']],
   ])('is refused by %j, and nothing is asked', async (another) => {
     const { run, sent } = await aScene()
     const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)
@@ -159,11 +151,11 @@ describe('--from', () => {
 })
 
 test.each([
-  ['a question', ['policies', 'assign', '7e5f1c70-0000-4000-8000-000000000001', '--to=77']],
+  ['a question', ['api', 'assets.toggle', '--asset-id=77']],
   ['a secret', ['events', 'search', '--secret']],
 ])('Ctrl-C at %s ends it as an interruption, and nothing is asked', async (what, args) => {
   const { runAt, sent } = await aServiceScene(tests)
-  const more = what === 'a question' ? ['--clean-past-events'] : []
+  const more = what === 'a question' ? ['--is-disabled=true'] : []
   const { code, out, err } = await runAt('\u0003', ...args, ...more)
   expect({ code, out }).toEqual({ code: 130, out: '' })
   expect(err).not.toMatch(/defect|AbortError| {4}at /)

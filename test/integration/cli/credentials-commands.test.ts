@@ -1,4 +1,4 @@
-/** `credentials search` and `credentials feed` against the pretend service. */
+/** `credentials search` against the pretend service. */
 import { describe, expect, test } from 'vitest'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
@@ -157,8 +157,8 @@ describe('credentials search', () => {
 
   test.each([
     [[], 'give exactly one of --domain, --auth-domain, --email, --keyword and --secret'],
-    [['--domain=a.example', '--email=a@b.example'], 'give exactly one of'],
-    [['--domain=a.example', '--secret'], 'give exactly one of'],
+    [['--domain=a.example', '--email=a@b.example'], 'choose one of: --domain, --email'],
+    [['--domain=a.example', '--secret'], 'choose one of: --domain, --secret'],
     [['--domain='], 'It is empty; write a value.'],
     [['--domain=a.example', '--size=10001'], 'Write a whole number from 1 to 10000.'],
     [['--domain=a.example', '--size=0'], 'Write a whole number from 1 to 10000.'],
@@ -172,59 +172,4 @@ describe('credentials search', () => {
     expect(err).toContain(said)
     expect(sent()).toEqual([])
   })
-})
-
-describe('credentials feed', () => {
-  test('masks a secret that stands in the login', async () => {
-    const { run, sandbox } = await aScene()
-    const identityName = 'cleo Another-Secret-1'
-    sandbox.addCredentials([{ hash: null, identityName, identifierIds: [78] }])
-    const { out } = await run('credentials', 'feed', '78', '--output=json')
-    expect(namesIn(out)).toEqual(['cleo A••••1'])
-  })
-
-  test('shows the credentials of an identifier, in every form without a secret', async () => {
-    const { run, sent } = await aScene()
-    for (const form of ['text', 'json', 'ndjson', 'csv']) {
-      const { code, out } = await run('credentials', 'feed', '77', '--output', form)
-      expect(code).toBe(0)
-      expect(out).toContain('anna@example.com')
-      expect(out).not.toContain(secret)
-    }
-    expect((await run('credentials', 'feed', '77', '--reveal')).out).toContain(secret)
-    expect((await run('credentials', 'feed', '77')).out).toMatch(/^ {4}ignored \d{4}-/m)
-    expect(sent()[0]?.path).toBe('/firework/v3/identifiers/77/feed/credentials')
-  })
-
-  test('goes on where it ended', async () => {
-    const { run, sandbox } = await aScene()
-    sandbox.addCredentials(30, { identifierIds: [77] })
-    const ask = ['credentials', 'feed', '77', '--output=json']
-    const first = JSON.parse((await run(...ask)).out) as Page
-    const rest = JSON.parse((await run(...ask, '--from', first.next ?? '')).out) as Page
-    const ids = [...first.items, ...rest.items].map(({ id }) => id)
-    expect(new Set(ids).size).toBe(33)
-    expect(first.items).toHaveLength(20)
-    expect(rest.next).toBeNull()
-  })
-
-  test('names the identifier that is not there', async () => {
-    const { run } = await aScene()
-    expect(await run('credentials', 'feed', '99')).toMatchObject({
-      code: 1,
-      out: '',
-      err: expect.stringMatching(/^identifier 99: the service refuses the request \(404\)/),
-    })
-  })
-
-  test.each(['0', 'brand', '1.5', '9007199254740993'])(
-    'the id "%s" is refused, and nothing is asked',
-    async (id) => {
-      const { run, sent } = await aServiceScene(tests)
-      const { code, err } = await run('credentials', 'feed', id)
-      expect(code).toBe(2)
-      expect(err).toContain('Write the id, a whole number of at least 1.')
-      expect(sent()).toEqual([])
-    },
-  )
 })

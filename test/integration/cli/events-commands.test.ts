@@ -285,13 +285,15 @@ describe('events search', () => {
     const { run, sandbox } = await aScene()
     expect(await run('events', 'search', '--group', '99')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^identifier group 99: the service refuses the request \(404\)/),
+      err: expect.stringMatching(
+        /^identifier_group_id 99: the service refuses the request \(404\)/,
+      ),
     })
     const path = '/firework/v4/events/identifier_groups/1042/*'
     sandbox.faults.add({ on: path, effect: 'status', status: 403 })
     expect(await run('events', 'search', '--group', '1042')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^identifier group 1042: access is forbidden \(403\)/),
+      err: expect.stringMatching(/^identifier_group_id 1042: access is forbidden \(403\)/),
     })
   })
 
@@ -389,70 +391,6 @@ describe('events get', () => {
   })
 })
 
-describe('events expand', () => {
-  test('shows credentials with their passwords masked, wherever these stand', async () => {
-    const { run } = await aScene()
-    for (const form of ['text', 'json', 'ndjson', 'csv']) {
-      const ask = ['events', 'expand', logUid, '--field=credentials', '--output', form]
-      const { code, out } = await run(...ask)
-      expect(code).toBe(0)
-      expect(out).toContain('anna@example.com')
-      expect(out).toContain('H••••1')
-      expect(out).not.toContain(secret)
-    }
-    const revealed = await run('events', 'expand', logUid, '--field=credentials', '--reveal')
-    expect(revealed.out).toContain(secret)
-  })
-
-  test('shows cookies without their values', async () => {
-    const { run } = await aScene()
-    for (const form of ['text', 'json', 'ndjson', 'csv']) {
-      const ask = ['events', 'expand', logUid, '--field=cookies', '--output', form]
-      const { out } = await run(...ask)
-      expect(out).toContain('SSO_AUTH')
-      expect(out).not.toContain(cookieValue)
-    }
-    const revealed = await run('events', 'expand', logUid, '--field=cookies', '--reveal')
-    expect(revealed.out).toContain(cookieValue)
-    const { out } = await run('events', 'expand', logUid, '--field=cookies')
-    expect(out).toContain('vpn.example.com                   /             SSO_AUTH')
-  })
-
-  test('goes on where it ended', async () => {
-    const { run, sent } = await aScene()
-    const ask = ['events', 'expand', logUid, '--field=credentials', '--output=json']
-    const first = JSON.parse((await run(...ask, '--limit=2')).out) as {
-      items: object[]
-      next: string
-    }
-    expect(first.items).toHaveLength(2)
-    const rest = JSON.parse((await run(...ask, '--from', first.next)).out) as { items: object[] }
-    expect(rest).toMatchObject({ items: [{ username: 'cleo@example.com' }], next: null })
-    expect(sent().map(({ path }) => path)).toEqual(Array(2).fill('/firework/v4/events/_expand'))
-  })
-
-  test.each([
-    ['forum_post/exploit/1', 1, /^forum_post\/exploit\/1: the service refuses the request \(400\)/],
-    ['nope/x/1', 1, /^nope\/x\/1: the service refuses the request \(404\)/],
-  ])('%s is refused by name', async (uid, code, said) => {
-    const { run } = await aScene()
-    const ended = await run('events', 'expand', uid, '--field=cookies')
-    expect(ended).toEqual({ code, out: '', err: expect.stringMatching(said) })
-  })
-
-  test.each([
-    [['--field=passwords'], 'there are: credentials, cookies'],
-    [[], "required option '--field <name>' not specified"],
-    [['--field=cookies', '--size=21'], 'Write a whole number from 1 to 20.'],
-  ])('%j is refused, and nothing is asked', async (args, said) => {
-    const { run, sent } = await aServiceScene(tests)
-    const { code, err } = await run('events', 'expand', logUid, ...args)
-    expect(code).toBe(2)
-    expect(err).toContain(said)
-    expect(sent()).toEqual([])
-  })
-})
-
 describe('what the tenant watches for', () => {
   test('is found by the tenant, by an identifier, and by when it was matched', async () => {
     const { sandbox, run, sent } = await aServiceScene(tests)
@@ -504,16 +442,13 @@ describe('what the tenant watches for', () => {
     }
     const commands = [
       ['events', 'search', '--tenant'],
-      ['credentials', 'feed', '--tenant'],
+      ['api', 'credentials.tenant-feed'],
       ['credentials', 'search', '--domain=a.example', '--without-quota'],
     ]
     for (const command of commands) {
       const { code, err } = await run(...command)
       expect(code).toBe(1)
       expect(err).toContain(said)
-      expect(err).toMatch(
-        /; (search in its groups by --group|read the feed of each identifier|leave out --without-quota)/,
-      )
     }
   })
 })

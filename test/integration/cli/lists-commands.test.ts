@@ -1,4 +1,4 @@
-/** `tenants list`, `groups list` and `identifiers list`: the ids that a configuration names. */
+/** `tenants list`, `groups list` and `assets list`: the ids that a configuration names. */
 import { describe, expect, test } from 'vitest'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
@@ -49,11 +49,11 @@ test('groups list shows each group with what it watches, page after page', async
   expect([...idsIn(begun), ...idsIn(rest)]).toEqual(groups.map(({ id }) => id))
 })
 
-describe('identifiers list', () => {
+describe('assets list', () => {
   test('shows what is watched, and whether it is', async () => {
     const { run } = await aServiceScene(tests)
-    await run('assets', 'disable', '78')
-    const { code, out } = await run('identifiers', 'list', '--order-by', 'name')
+    await run('api', 'assets.toggle', '--asset-id=78', '--is-disabled=true', '--yes')
+    const { code, out } = await run('assets', 'list', '--order-by', 'name')
     expect(code).toBe(0)
     expect(out).toMatch(/^77 +domain +enabled +1042 +0 +example\.com$/m)
     expect(out).toMatch(/^78 +keyword +disabled +1042 +0 +Example Bank\n {4}data: /m)
@@ -70,18 +70,20 @@ describe('identifiers list', () => {
     ],
   ])('%j narrows it', async (options, ids) => {
     const { run } = await aServiceScene(tests)
-    await run('assets', 'disable', '78')
-    const { out } = await run('identifiers', 'list', '--output=csv', ...options)
+    await run('api', 'assets.toggle', '--asset-id=78', '--is-disabled=true', '--yes')
+    const { out } = await run('assets', 'list', '--output=csv', ...options)
     const shown = [...out.matchAll(/^"?(\d+)/gm)].map(([, id]) => Number(id))
     expect(shown).toEqual(ids)
   })
 
   test('masks a watched secret in data and name, unless it is revealed', async () => {
     const { runGiven, run } = await aServiceScene(tests)
-    const given = ['assets', 'create', '--type=secret', '--search-types=leak', '--name=Zebra77!x']
-    expect((await runGiven('Zebra77!x', ...given)).code).toBe(0)
+    const name = 'Zebra77!x'
+    const asset = { name, type: 'secret', search_types: ['leak'], data: { secret: name } }
+    const create = ['api', 'assets.create', '--body=-', '--yes']
+    expect((await runGiven(JSON.stringify(asset), ...create)).code).toBe(0)
     for (const form of ['text', 'json', 'ndjson', 'csv']) {
-      const list = ['identifiers', 'list', '--type=secret', `--output=${form}`]
+      const list = ['assets', 'list', '--type=secret', `--output=${form}`]
       const masked = await run(...list)
       expect([masked.code, masked.out.includes('Zebra77')]).toEqual([0, false])
       expect((await run(...list, '--reveal')).out).toContain('Zebra77!x')
@@ -92,13 +94,13 @@ describe('identifiers list', () => {
     const scene = await aServiceScene(tests)
     const missing = { effect: 'status', status: 404, body: 'message' } as const
     scene.sandbox.faults.add({ on: '/firework/v4/identifiers/', ...missing })
-    const { code, out, err } = await scene.run('identifiers', 'list')
+    const { code, out, err } = await scene.run('assets', 'list')
     expect({ code, err }).toEqual({
       code: 0,
       err: expect.stringContaining('the enabled identifiers alone'),
     })
     expect(out).toMatch(/^77 +domain +enabled +0 +example\.com$/m)
-    await scene.run('identifiers', 'list', '--enabled')
+    await scene.run('assets', 'list', '--enabled')
     expect(pathsOf(scene)).toEqual([
       '/firework/v4/identifiers/',
       '/firework/v3/identifiers/',
@@ -109,16 +111,16 @@ describe('identifiers list', () => {
   test('says nothing of what a list shows where the older operation fails too', async () => {
     const scene = await aServiceScene(tests)
     scene.sandbox.faults.add({ on: '/firework/v*/identifiers/', effect: 'status', status: 403 })
-    const { code, err } = await scene.run('identifiers', 'list')
+    const { code, err } = await scene.run('assets', 'list')
     expect({ code, err }).toEqual({
       code: 1,
-      err: expect.stringMatching(/^a list of identifiers takes the permission to read identifiers/),
+      err: expect.stringMatching(/identifiers.list-v3 takes the permission to read identifiers/),
     })
   })
 
   test('asks the older operation for types that the newer one does not know', async () => {
     const scene = await aServiceScene(tests)
-    const { code, err } = await scene.run('identifiers', 'list', '--type=role,domain')
+    const { code, err } = await scene.run('assets', 'list', '--type=role,domain')
     expect({ code, err }).toEqual({
       code: 0,
       err: expect.stringContaining('the enabled identifiers alone'),
@@ -133,10 +135,10 @@ describe('identifiers list', () => {
       const missing = { effect: 'status', status, body: 'message', times: 1 } as const
       for (const named of ['--group=99', '--from=stale']) {
         scene.sandbox.faults.add({ on: '/firework/v4/identifiers/', ...missing })
-        const { code, err } = await scene.run('identifiers', 'list', named)
+        const { code, err } = await scene.run('assets', 'list', named)
         expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`(${status})`) })
       }
-      expect((await scene.run('identifiers', 'list')).code).toBe(0)
+      expect((await scene.run('assets', 'list')).code).toBe(0)
       expect(new Set(pathsOf(scene))).toEqual(new Set(['/firework/v4/identifiers/']))
     },
   )
@@ -144,17 +146,17 @@ describe('identifiers list', () => {
   test('refuses what no identifier has before anything is sent', async () => {
     const { run, sandbox } = await aServiceScene(tests)
     for (const mistake of ['--type=domian', '--group=1042/../7', '--size=101', '--order-by=age']) {
-      expect([mistake, (await run('identifiers', 'list', mistake)).code]).toEqual([mistake, 2])
+      expect([mistake, (await run('assets', 'list', mistake)).code]).toEqual([mistake, 2])
     }
-    expect((await run('identifiers', 'list', '--enabled', '--disabled')).code).toBe(2)
+    expect((await run('assets', 'list', '--enabled', '--disabled')).code).toBe(2)
     expect(sandbox.requests).toEqual([])
   })
 })
 
 test.each([
-  ['tenants', "to see its user's tenants", 'the list of tenants'],
-  ['groups', 'to read groups of identifiers', 'a list of groups'],
-  ['identifiers', 'to read identifiers', 'a list of identifiers'],
+  ['tenants', "to see its user's tenants", 'GET /firework/v2/me/tenants'],
+  ['groups', 'to read groups of identifiers', 'GET /firework/v3/identifiers/groups'],
+  ['assets', 'to read identifiers', 'GET /firework/v3/identifiers/'],
 ])('%s list says which permission or server it takes', async (noun, permission, operation) => {
   const { run, sandbox } = await aServiceScene(tests)
   const refuse = sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 403 })

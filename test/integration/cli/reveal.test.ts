@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
-import { aFile } from './tocsin.ts'
 
 const tests = redisForTests()
 
@@ -32,9 +31,6 @@ async function aScene(): Promise<ServiceScene> {
   return scene
 }
 
-const file = (): string => aFile('data.json', JSON.stringify({ secret }))
-const create = ['assets', 'create', '--type=secret', '--search-types=leak', '--name=s']
-
 const commands: [string, () => string[], string][] = [
   [
     'events search',
@@ -43,17 +39,25 @@ const commands: [string, () => string[], string][] = [
   ],
   ['events get', () => ['events', 'get', uid], `password  ${onItsLine}`],
   [
-    'events expand',
-    () => ['events', 'expand', uid, '--field=credentials'],
+    'api events.expand',
+    () => ['api', 'events.expand', '--uid', uid, '--field=credentials'],
     `    password: ${onItsLine}`,
   ],
   [
-    'events expand of cookies',
-    () => ['events', 'expand', uid, '--field=cookies'],
+    'api events.expand of cookies',
+    () => ['api', 'events.expand', '--uid', uid, '--field=cookies'],
     `    value: ${onItsLine}`,
   ],
-  ['credentials feed', () => ['credentials', 'feed', '77'], `    secret: ${onItsLine}`],
-  ['assets create', () => [...create, '--data-file', file()], `    data: {"secret":${onItsLine}}`],
+  [
+    'credentials search',
+    () => ['credentials', 'search', '--email=anna@example.com'],
+    `    secret: ${onItsLine}`,
+  ],
+  [
+    'api credentials.feed',
+    () => ['api', 'credentials.feed', '--identifier-id=77'],
+    `    hash: ${onItsLine}`,
+  ],
 ]
 
 function textsIn(value: unknown): unknown[] {
@@ -92,7 +96,14 @@ test('credentials search --reveal as CSV is a list for forced resets: exact, or 
   const identifierIds = [77]
   const plain = { hash: 'Summer "26", hush', hashType: null, identifierIds }
   sandbox.addCredentials([{ ...plain, identityName: 'anna@example.com' }])
-  const args = ['credentials', 'feed', '77', '--reveal', '--output=csv']
+  const args = [
+    'credentials',
+    'search',
+    '--domain=example.com',
+    '--order=asc',
+    '--reveal',
+    '--output=csv',
+  ]
   const exact = await run(...args)
   expect(exact).toMatchObject({ code: 0, err: '' })
   expect(exact.out).toContain('"anna@example.com","Summer ""26"", hush"')

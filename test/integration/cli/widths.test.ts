@@ -60,15 +60,13 @@ function rowsOf(lines: readonly string[]): string[] {
 test.each([
   'tenants list',
   'groups list',
-  'identifiers list',
   'assets list',
   'events search --keyword a',
-  'events legacy-search --query paste',
   'credentials search --domain example.com',
-  'credentials feed 77',
-  'reports list',
-  'policies list',
-  'alerts get 1042',
+  'api credentials.feed --identifier-id 77',
+  'api reports.list',
+  'api policies.list',
+  'api alerts.list',
 ])('the table of %s fits under titles in capitals, and is whole with --wide', async (command) => {
   const scene = await aServiceScene(tests, {
     groups,
@@ -77,7 +75,7 @@ test.each([
     undescribed: true,
     policyPaths: 'hyphen',
   })
-  if (command === 'policies list') await scene.run(...policy)
+  if (command === 'api policies.list') await scene.run(...policy)
   const args = [...command.split(' '), '--config', scene.config]
   const rows = rowsOf(await linesOf(...args))
   expect(rows[0]).toMatch(/^[A-Z]+(?: [A-Z()]+)*(?: {2,}|$)/)
@@ -106,7 +104,9 @@ test.each(['events list', 'deliveries list'])(
   },
 )
 
-const policy = ['policies', 'create', '--name', long, '--included-keywords', 'x']
+const value = { keywords: ['x'] }
+const creation = { name: long, type: 'INCLUDED_KEYWORDS', value }
+const policy = ['api', 'policies.create', '--body', JSON.stringify(creation), '--yes']
 
 test.each([
   [80, { wide: true as const }],

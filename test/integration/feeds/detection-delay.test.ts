@@ -1,4 +1,5 @@
 /** Between what the waiting of new events lies, as the metrics say it. */
+import { callInstead } from '../../support/call.ts'
 import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { rewindFeed } from '../../../src/store/feed-state.ts'
@@ -30,12 +31,11 @@ test('each new event of a tail has waited between its own request and the one th
   const clock = { ...systemClock, now: () => systemClock.now() + aheadMs }
   rig = await startFeedRig({ tests, clock })
   const { client } = rig.replica
-  const search = client.searchGroupEvents.bind(client)
-  client.searchGroupEvents = async (request) => {
-    const answer = await search(request)
+  client.call = callInstead(client.call, 'events.search-group', async (_request, _asked, ask) => {
+    const answer: unknown = await ask()
     aheadMs += 7_000 // until it is taken in
     return answer
-  }
+  })
   rig.sandbox.addEvents(3)
   await rig.turn(aFeed())
   expect(await observed('lower')).toEqual([0]) // nobody knows how long they had been there

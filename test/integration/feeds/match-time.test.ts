@@ -1,3 +1,4 @@
+import { callInstead } from '../../support/call.ts'
 import { afterEach, expect, test } from 'vitest'
 import { createCapabilities } from '../../../src/upstream/capabilities.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
@@ -161,26 +162,23 @@ test('of many that come into the feed at once few are asked for again', async ()
 /** From now on every request that filters by match time fails so. */
 function failMatched(reason: UpstreamReason, status?: number): void {
   const { client } = rig.replica
-  const search = client.searchGroupEvents.bind(client)
-  client.searchGroupEvents = (request) => {
-    if (!JSON.stringify(request.body).includes('materialized_at')) return search(request)
+  client.call = callInstead(client.call, 'events.search-group', (request, _asked, ask) => {
+    if (!JSON.stringify(request).includes('materialized_at')) return ask()
     return Promise.reject(new UpstreamError(reason, 'no', { status }))
-  }
+  })
 }
 
 /** From now on a request for what is to be matched some time is refused. */
 function refuseFuture(): void {
   const { client } = rig.replica
-  const search = client.searchGroupEvents.bind(client)
-  client.searchGroupEvents = (request) => {
-    const { materialized_at: asked } = { ...request.body.filters } as Record<
-      string,
-      { gte?: string }
-    >
-    return Date.parse(asked?.gte ?? '') > Date.now()
-      ? Promise.reject(new UpstreamError('rejected', 'no', { status: 422 }))
-      : search(request)
-  }
+  client.call = callInstead(
+    client.call,
+    'events.search-group',
+    ({ filters }: { filters?: Record<string, { gte?: string }> }, _asked, ask) =>
+      Date.parse(filters?.['materialized_at']?.gte ?? '') > Date.now()
+        ? Promise.reject(new UpstreamError('rejected', 'no', { status: 422 }))
+        : ask(),
+  )
 }
 
 /** The shortest window of the ladder is due; resolves with an event that only a rescan shows. */

@@ -1,3 +1,5 @@
+import { callInstead } from '../../support/call.ts'
+import type { SearchPage } from '../../../src/upstream/resources/operation.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { PollRequest } from '../../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
@@ -70,12 +72,12 @@ function aPoller(
   return createPoller({
     client: () => ({
       ...client,
-      async searchGroupEvents(request) {
-        const answer = await client.searchGroupEvents(request)
-        await beforePage?.(request)
+      call: callInstead(client.call, 'events.search-group', async (_request, asked, ask) => {
+        const answer = (await ask()) as SearchPage
+        await beforePage?.(asked)
         const skewMs = clock.now() - systemClock.now()
         return { ...answer, requestedAtMs: answer.requestedAtMs + skewMs }
-      },
+      }),
     }),
     ledger: () => given.ledger ?? ledger,
     plan: () => ({

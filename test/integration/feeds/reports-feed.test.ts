@@ -1,4 +1,5 @@
 /** Reports that are being made, whatever the service says of them and whenever a replica dies. */
+import { callBy, callInstead } from '../../support/call.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
@@ -38,9 +39,9 @@ function script(requests: Request[]): Scripted {
   const asked: string[] = []
   const incidents: Scripted['incidents'] = new Map()
   const looks = new Map<string, number>()
-  const client: Pick<UpstreamClient, 'getReportRequest' | 'clockSkewMs'> = {
+  const client: Pick<UpstreamClient, 'call' | 'clockSkewMs'> = {
     clockSkewMs: () => undefined,
-    getReportRequest({ requestId }) {
+    call: callBy((_name, { request_info_id: requestId }: { request_info_id: string }) => {
       asked.push(requestId)
       const incident = incidents.get(asked.length)
       if (incident === 'die') return Promise.reject(new Killed())
@@ -60,7 +61,7 @@ function script(requests: Request[]): Scripted {
       const report: WireReport = { id: request.reportId, title: `Report ${request.reportId}` }
       const isDone = request.end === 'completed'
       return Promise.resolve({ status: request.end, report: isDone ? report : null })
-    },
+    }),
   }
   return { client: client as UpstreamClient, asked, incidents }
 }
@@ -173,10 +174,11 @@ test('a request that is unknown for a moment is asked about again', async () => 
   let looks = 0
   const forgetful: UpstreamClient = {
     ...client,
-    getReportRequest: (asked) =>
+    call: callInstead(client.call, 'reports.get-by-request', (_request, _asked, ask) =>
       (looks += 1) % 3 === 0
         ? Promise.reject(new UpstreamError('rejected', 'no such request', { status: 404 }))
-        : client.getReportRequest(asked),
+        : ask(),
+    ),
   }
   const ledger = await tests.ledger()
   let nowMs = Date.now()
@@ -227,12 +229,12 @@ test('an overdue report is looked at until 24 timeouts are over, and no longer',
 test('one that is forbidden for ever is told as overdue, and given up', async () => {
   await tests.redis.flushdb()
   const asked: string[] = []
-  const client: Pick<UpstreamClient, 'getReportRequest' | 'clockSkewMs'> = {
+  const client: Pick<UpstreamClient, 'call' | 'clockSkewMs'> = {
     clockSkewMs: () => undefined,
-    getReportRequest({ requestId }) {
+    call: callBy((_name, { request_info_id: requestId }: { request_info_id: string }) => {
       asked.push(requestId)
       return Promise.reject(new UpstreamError('auth', 'not yours', { status: 403 }))
-    },
+    }),
   }
   const ledger = await tests.ledger()
   const feed = aReportsFeed({ timeoutMs: 10 * minuteMs })
@@ -257,10 +259,14 @@ test('what one request answers badly costs the others nothing', async () => {
   ])
   const refusing: UpstreamClient = {
     ...client,
-    getReportRequest: (asked) =>
-      asked.requestId === 'bad'
-        ? Promise.reject(new UpstreamError('contract', 'not a report'))
-        : client.getReportRequest(asked),
+    call: callInstead(
+      client.call,
+      'reports.get-by-request',
+      (request: { request_info_id: string }, _asked, ask) =>
+        request.request_info_id === 'bad'
+          ? Promise.reject(new UpstreamError('contract', 'not a report'))
+          : ask(),
+    ),
   }
   const ledger = await tests.ledger()
   const feed = aReportsFeed({ requests: ['good', 'bad', 'also-good'] })

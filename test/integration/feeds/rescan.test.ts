@@ -1,3 +1,4 @@
+import { callBy } from '../../support/call.ts'
 import { afterEach, expect, test } from 'vitest'
 import { buildSuppressionRules } from '../../../src/daemon/grouping.ts'
 import { parseConfig } from '../../../src/config/load.ts'
@@ -381,13 +382,13 @@ test.each(['feed', 'sweep'] as const)(
     if (kind === 'sweep') await rig.toEnd(feed)
     const nextOf: Record<string, string> = { '': 'a', a: 'b', b: 'a' }
     const asked: string[] = []
-    rig.replica.client.searchGroupEvents = ({ body: { from } }) => {
+    rig.replica.client.call = callBy((_name, { from }: { from?: string }) => {
       asked.push(from ?? '')
       const estimated_created_at = new Date(Date.now() - hourMs).toISOString()
       const metadata = { uid: `paste/x/${from ?? 'first'}`, type: 'paste', estimated_created_at }
       const page = { items: [{ metadata }], next: nextOf[from ?? ''] ?? null }
       return Promise.resolve({ page, requestedAtMs: Date.now() })
-    }
+    })
     expect(await rig.turn(feed, kind)).toMatchObject({ status: 'failed', reason: 'invalid' })
     expect(asked.length).toBeLessThan(40)
     expect(await known()).toEqual(['paste/x/a', 'paste/x/b', 'paste/x/first'])

@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import {
-  wirePolicy,
-  wirePolicyAssignment,
-  wirePolicyPage,
-} from '../../../src/upstream/resources/policies.ts'
+import { wirePolicy, wirePolicyAssignment } from '../../../src/upstream/resources/policies.ts'
 import type { Answer } from './client.ts'
 import {
   clientOf,
@@ -240,7 +236,9 @@ describe('operations that are not described', () => {
       const read: string[] = []
       for (let from = ''; ;) {
         const { json } = await client.call('GET', `${policiesPath}?size=2&order=asc${from}`)
-        const page = wirePolicyPage.parse(json)
+        const page = z
+          .object({ items: z.array(wirePolicy), next: z.string().nullish() })
+          .parse(json)
         read.push(...page.items.map(({ uuid }) => uuid))
         if (!page.next) break
         from = `&from=${encodeURIComponent(page.next)}`

@@ -1,3 +1,4 @@
+import { eventOperations } from '../../../src/upstream/resources/events.ts'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { inspect } from 'node:util'
 import {
@@ -592,13 +593,11 @@ function search(
   signal = AbortSignal.timeout(20_000),
   tier: Tier = 'search',
 ): Promise<{ page: WireSearchPage; requestedAtMs: number }> {
-  return client.searchGroupEvents({
-    groupId: 5,
-    body: { size: 10, order: 'asc', from: 'a', filters: {} },
-    slot: { kind: 'feed', name, dueSinceMs: Date.now() },
-    tier,
-    signal,
-  })
+  return client.call(
+    eventOperations.searchGroup,
+    { identifier_group_id: 5, size: 10, order: 'asc', from: 'a', filters: {} },
+    { slot: { kind: 'feed', name, dueSinceMs: Date.now() }, tier, signal },
+  )
 }
 
 function detail(

@@ -13,18 +13,13 @@ import { parseLegacyItem } from '../../../src/feed-types/legacy-search.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
-import {
-  credentialIncludes,
-  eventFilterTypes,
-} from '../../../src/upstream/resources/enumerations.ts'
-import type { EventQuery, GroupSearchBody } from '../../../src/upstream/resources/events.ts'
-import { wireCookie, wireCredentialUrl } from '../../../src/upstream/resources/credentials.ts'
-import {
-  wireGroupEntry,
-  wireIdentifier,
-  wireTenantAlert,
-} from '../../../src/upstream/resources/identifiers.ts'
-import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
+import { eventFilterTypes } from '../../../src/upstream/resources/enumerations.ts'
+import type {
+  Fields,
+  Operation as Row,
+  SearchPage,
+} from '../../../src/upstream/resources/operation.ts'
+import { operations as tocsinOperations } from '../../../src/upstream/resources/operations.ts'
 import {
   operations,
   vocabularies,
@@ -33,6 +28,7 @@ import {
 } from '../../fixtures/published-api.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 import { redisForTests } from '../../support/ledger.ts'
+import { requestsOf } from '../../support/operation-requests.ts'
 import {
   answersOf,
   fieldsOf,
@@ -115,354 +111,143 @@ function operationWithItems(operation: Operation, query: URLSearchParams): Opera
   return { ...operation, answer: answer.oneOf[query.get('field') === 'cookies' ? 1 : 0] as Shape }
 }
 
-/** All items of a walk, page after page until `next` is empty. */
-async function walk(
-  ask: (from: string | null) => Promise<WireSearchPage>,
-): Promise<readonly unknown[]> {
+/** Operations that the fixture leaves out: what they answer is told in a word, or nowhere. */
+const undocumented = new Set([
+  'events.act',
+  'events.note',
+  'credentials.act',
+  'assets.get',
+  'assets.delete',
+  'reports.request',
+  'reports.list',
+  'tenants.list',
+  'tokens.test',
+])
+
+const requests = requestsOf({
+  uid,
+  policy: uuid,
+  reportRequest: uuid,
+  report: 5,
+  credentialHash: '43804850e72d054f3648660557330630',
+  asset: 77,
+  doomed: 77,
+})
+const rows = tocsinOperations.filter(
+  ({ name, onlyBy }) => onlyBy === undefined && !undocumented.has(name),
+)
+
+/** All items of a request, page after page until `next` is empty. */
+async function askAll(client: UpstreamClient, row: Row, request: Fields): Promise<unknown[]> {
   const items: unknown[] = []
   for (let from: string | null = null; ;) {
-    const page: WireSearchPage = await ask(from)
+    const answer = await client.call(row as Row<Fields>, { ...request, from }, asked())
+    if (!row.paging) return Array.isArray(answer) ? (answer as unknown[]) : []
+    const { page } = answer as SearchPage
     items.push(...page.items)
     if (!page.next) return items
     from = page.next
   }
 }
 
-const from = (cursor: string | null): { from?: string } => (cursor === null ? {} : { from: cursor })
-
-const eventQueries: EventQuery[] = [
-  { type: 'domain', fqdn: 'example.com' },
-  { type: 'email', email: 'ann@example.com' },
-  { type: 'keyword', keyword: 'acme' },
-  { type: 'query_string', query_string: 'acme' },
-  { type: 'username', username: 'ann' },
-  { type: 'github_repository', repo_owner: 'acme', repo_name: 'site' },
-  { type: 'brand', name: 'Acme' },
-  { type: 'name', first_name: 'Ann', last_name: 'Lee', is_strict: false },
-  { type: 'bin', bin: '424242' },
-  { type: 'ip', ip: '192.0.2.1' },
-  { type: 'credentials', username: 'ann', password: 'pa55' },
-  { type: 'secret', secret: 'pa55' },
-  { type: 'azure_tenant', tenant_id: 'acme' },
-]
-
-const moment = '2026-07-01T00:00:00Z'
-const searches: GroupSearchBody[] = [
-  { size: 10, order: 'asc' },
-  ...eventQueries.map((query) => ({ query, size: 10, order: 'asc' as const })),
-  {
-    size: 1,
-    order: 'desc',
-    filters: {
-      severity: 'high',
-      type: [...eventFilterTypes],
-      estimated_created_at: { gt: moment, gte: moment, lt: moment, lte: moment },
-      materialized_at: { gt: moment, gte: moment, lt: moment, lte: moment },
-      tags: ['vip'],
-      is_ignored: true,
-      is_remediated: false,
-    },
-  },
-  { size: 10, order: 'asc', filters: { severity: ['low', 'critical'] } },
-]
-
-type Items = readonly unknown[]
-interface ClientCheck {
-  name: string
-  ask: (client: UpstreamClient) => Promise<Items | void>
-  /** What is wrong with an item as the daemon reads it; null: nothing. */
-  wrongWith?: (item: unknown) => unknown
+/** What is wrong with an item as the daemon reads it; null: nothing. */
+function wrongWith(row: Row, item: unknown): unknown {
+  const readers: [RegExp, (item: unknown) => { ok: boolean }][] = [
+    [/^events\.legacy/, parseLegacyItem],
+    [/^events\.search/, parseItem],
+    [/^credentials\.(search|feed|tenant)/, (one) => parseCredential(one, 'high')],
+  ]
+  const read = readers.find(([names]) => names.test(row.name))?.[1]
+  const parsed = read?.(item)
+  if (parsed && !parsed.ok) return parsed
+  return row.item?.safeParse(item).error ?? null
 }
-
-const readEvent = (item: unknown): unknown => {
-  const parsed = parseItem(item)
-  return parsed.ok ? null : parsed
-}
-const readLegacy = (item: unknown): unknown => {
-  const parsed = parseLegacyItem(item)
-  return parsed.ok ? null : parsed
-}
-const readCredential = (item: unknown): unknown => {
-  const parsed = parseCredential(item, 'high')
-  return parsed.ok ? null : parsed
-}
-
-const credentialBody = {
-  query: { type: 'domain', fqdn: 'a.example' },
-  size: 100,
-  order: 'asc',
-} as const
-const wanted = {
-  ...credentialBody,
-  include: [...credentialIncludes],
-  filters: { imported_at: { gte: moment, lte: moment } },
-}
-const tier = 'search' as const
-const assetGiven = {
-  name: 'a.example',
-  type: 'domain' as const,
-  search_types: ['leak', 'valid_credential'] as ('leak' | 'valid_credential')[],
-  data: { fqdn: 'a.example' },
-  risks: [4, 5],
-}
-
-const checks: ClientCheck[] = [
-  ...searches.flatMap((body, index): ClientCheck[] => [
-    {
-      name: `group search ${index}`,
-      ask: (client) =>
-        walk(async (cursor) => {
-          const request = { groupId: 1042, body: { ...body, ...from(cursor) }, tier, ...asked() }
-          return (await client.searchGroupEvents(request)).page
-        }),
-      wrongWith: readEvent,
-    },
-  ]),
-  {
-    name: 'tenant search',
-    ask: (client) =>
-      walk(async (cursor) => {
-        const body = { ...searches.at(-2)!, ...from(cursor) }
-        return (await client.searchTenantEvents({ body, tier, ...asked() })).page
-      }),
-    wrongWith: readEvent,
-  },
-  {
-    name: 'identifier search',
-    ask: (client) =>
-      walk(async (cursor) => {
-        const request = { identifier: 77, body: { ...searches.at(-1)!, ...from(cursor) } }
-        return (await client.searchIdentifierEvents({ ...request, tier, ...asked() })).page
-      }),
-    wrongWith: readEvent,
-  },
-  ...eventQueries.map((query): ClientCheck => ({
-    name: `global search for ${query.type}`,
-    ask: (client) =>
-      walk(async (cursor) => {
-        const body = { ...searches.at(-2)!, query, ...from(cursor) }
-        return (await client.searchEvents({ body, ...asked() })).page
-      }),
-    wrongWith: readEvent,
-  })),
-  {
-    name: 'full event',
-    ask: async (client) => {
-      const answer = await client.getEvent({ uid, ...asked() })
-      if (answer.kind === 'none') throw new Error(`no full event: ${answer.why}`)
-    },
-  },
-  {
-    name: 'older full event',
-    ask: async (client) => {
-      const answer = await client.getActivity({ uid, ...asked() })
-      if (answer.kind === 'none') throw new Error(`no older full event: ${answer.why}`)
-    },
-  },
-  ...(['credentials', 'cookies'] as const).map((field): ClientCheck => ({
-    name: `expansion of ${field}`,
-    ask: (client) =>
-      walk((cursor) =>
-        client.expandEvent({ expansion: { uid, field, size: 20, ...from(cursor) }, ...asked() }),
-      ),
-  })),
-  {
-    name: 'filter words',
-    ask: async (client) => [
-      ...(await client.eventTypeFilters(asked())),
-      ...(await client.eventSeverityFilters(asked())),
-    ],
-  },
-  ...(['searchCredentials', 'searchAstpCredentials'] as const).map((search): ClientCheck => ({
-    name: search,
-    ask: (client) =>
-      walk(async (cursor) => {
-        const body = { ...wanted, ...from(cursor) }
-        return (await client[search]({ body, ...asked() })).page
-      }),
-    wrongWith: readCredential,
-  })),
-  {
-    name: 'credential feed',
-    ask: (client) =>
-      walk(async (cursor) => {
-        const request = { identifier: 77, from: cursor, size: 20 }
-        return (await client.credentialFeed({ ...request, ...asked() })).page
-      }),
-    wrongWith: readCredential,
-  },
-  ...(['GET', 'POST'] as const).flatMap((method): ClientCheck[] => [
-    {
-      name: `tenant credentials by ${method}`,
-      ask: (client) =>
-        walk(async (cursor) => {
-          const request = { from: cursor, size: 20, order: 'asc', method } as const
-          return (await client.tenantCredentials({ ...request, ...asked() })).page
-        }),
-      wrongWith: readCredential,
-    },
-    {
-      name: `legacy search by ${method}`,
-      ask: (client) =>
-        walk(async (cursor) => {
-          const parameters = {
-            time: '2026-01-01T00:00:00Z@2026-02-01T00:00:00Z',
-            size: 10,
-            tags: ['vip'],
-            types: ['leak', 'valid_credential'] as ('leak' | 'valid_credential')[],
-            event_action: 'default' as const,
-            risks: [4, 5],
-            order: 'asc' as const,
-            sort_by: 'created' as const,
-            query: 'acme',
-          }
-          return (await client.legacySearch({ parameters, from: cursor, method, ...asked() })).page
-        }),
-      wrongWith: readLegacy,
-    },
-  ]),
-  ...(['listIdentifiers', 'listOlderIdentifiers'] as const).map((list): ClientCheck => ({
-    name: list,
-    ask: (client) =>
-      walk((cursor) => {
-        const filters = { group: 5, types: ['domain' as const], isDisabled: false }
-        const request = { filters: { ...filters, orderBy: 'name' as const }, size: 100 }
-        return client[list]({ ...request, from: cursor, ...asked() })
-      }),
-    wrongWith: (item) => wireIdentifier.safeParse(item).error ?? null,
-  })),
-  {
-    name: 'groups',
-    ask: async (client) =>
-      walk((cursor) => client.listGroups({ from: cursor, size: 20, ...asked() })),
-    wrongWith: (item) => wireGroupEntry.safeParse(item).error ?? null,
-  },
-  {
-    name: 'older groups',
-    ask: (client) => client.listOlderGroups(asked()).then((groups) => void groups),
-  },
-  {
-    name: 'health',
-    ask: (client) => client.checkHealth(AbortSignal.timeout(20_000)),
-  },
-  {
-    name: 'alerts',
-    ask: (client) => walk((cursor) => client.listAlerts({ from: cursor, size: 10, ...asked() })),
-    wrongWith: (item) => wireTenantAlert.safeParse(item).error ?? null,
-  },
-  {
-    name: 'cookies',
-    ask: (client) =>
-      walk(async (cursor) => {
-        const times = { imported_after: moment, expires_after: moment }
-        const words = { names: ['sid'], paths: ['/'], values: ['v'] }
-        const body = { domain: 'a.example', ...times, ...words, size: 100, order: 'asc' } as const
-        return (await client.searchCookies({ body: { ...body, ...from(cursor) }, ...asked() })).page
-      }),
-    wrongWith: (item) => wireCookie.safeParse(item).error ?? null,
-  },
-  {
-    name: 'addresses of a credential',
-    ask: (client) =>
-      walk((cursor) => client.credentialUrls({ hash: 'x', from: cursor, size: 5_000, ...asked() })),
-    wrongWith: (item) => wireCredentialUrl.safeParse(item).error ?? null,
-  },
-  {
-    name: 'assets',
-    ask: async (client) => {
-      await client.createAsset({ asset: { ...assetGiven, assets_group_id: 5 }, ...asked() })
-      await client.replaceAsset({ id: 77, asset: assetGiven, ...asked() })
-      await client.toggleAsset({ id: 77, isDisabled: true, ...asked() })
-      await client.deleteAsset({ id: 77, ...asked() })
-      const email = { type: 'email' as const, data: { email: 'a@a.example' } }
-      await client.createAsset({ asset: { ...assetGiven, ...email }, ...asked() })
-      await client.replaceAsset({ id: 77, asset: { ...assetGiven, ...email }, ...asked() })
-      await client.groupAlerts({ groupId: 1042, ...asked() })
-    },
-  },
-  {
-    name: 'policies',
-    ask: async (client) => {
-      const value = { keywords: ['acme'] }
-      const policy = { name: 'x', type: 'INCLUDED_KEYWORDS', value } as const
-      const assignment = { identifier_ids: [77], clean_past_events: false }
-      await client.createPolicy({ policy, ...asked() })
-      await client.getPolicy({ uuid, ...asked() })
-      await client.listPolicies({ from: null, ...asked() })
-      await client.updatePolicy({ uuid, name: 'x', value, ...asked() })
-      await client.assignPolicy({ uuid, assignment, ...asked() })
-      await client.listAssignments({ uuid, from: null, ...asked() })
-      await client.unassignPolicy({ uuid, assignment, ...asked() })
-      await client.listIdentifierPolicies({ identifier: 77, ...asked() })
-      await client.deletePolicy({ uuid, ...asked() })
-    },
-  },
-  {
-    name: 'reports and tenants',
-    ask: async (client) => {
-      await client.getReport({ id: 5, ...asked() })
-      await client.getReportRequest({ requestId: uuid, ...asked() })
-      const tenant = { name: 'Acme', description: 'Rockets', industry: 'energy' } as const
-      await client.createTenant({ organizationId: 7, tenant, ...asked() })
-    },
-  },
-]
 
 describe.each(manners)('answers with %s', (manner) => {
-  test.each(checks)('are read by the client whole: $name', async ({ ask, wrongWith }) => {
-    const { client, problems } = await aPublishedService(manner)
-    const items = (await ask(client)) ?? []
-    expect(problems()).toEqual([])
-    expect(items.map((item) => wrongWith?.(item) ?? null)).toEqual(
-      wrongWith ? [null, null, null] : items.map(() => null),
-    )
+  test.each(rows)('are read by the client whole: $name', async (row) => {
+    for (const request of requests[row.name] ?? []) {
+      const { client, problems } = await aPublishedService(manner)
+      const items = await askAll(client, row, request)
+      expect(problems()).toEqual([])
+      expect(items.map((item) => wrongWith(row, item))).toEqual(items.map(() => null))
+      expect(items.length >= (row.paging ? 3 : 0)).toBe(true)
+    }
   })
 
-  const commands: string[][] = [
+  test('are read by what takes more than one request', async () => {
+    const { client, problems } = await aPublishedService(manner)
+    const given = { name: 'a', search_types: ['leak'], risks: [4] } as const
+    const domain = { ...given, type: 'domain', data: { fqdn: 'a.example' } } as const
+    const email = { ...given, type: 'email', data: { email: 'a@a.example' } } as const
+    for (const one of [domain, email]) {
+      const asset = { ...one, search_types: [...one.search_types], risks: [...one.risks] }
+      await client.createAsset({ asset: { ...asset, assets_group_id: 5 }, ...asked() })
+      await client.replaceAsset({ id: 77, asset, ...asked() })
+    }
+    await client.toggleAsset({ id: 77, isDisabled: true, ...asked() })
+    await client.deleteAsset({ id: 77, ...asked() })
+    await client.listGroups({}, asked())
+    await client.listIdentifiers({ types: ['domain'] }, asked())
+    await client.checkHealth(AbortSignal.timeout(20_000))
+    expect(await client.getEvent({ uid, ...asked() })).toMatchObject({ kind: 'detail' })
+    expect(problems()).toEqual([])
+  })
+
+  const byHand: string[][] = [
     ['events', 'search', '--domain=example.com', '--all'],
     ['events', 'search', '--name=Ann Lee'],
     ['events', 'search', '--group=1042', '--severity=high', '--type=leak', '--since=7d', '--all'],
     ['events', 'search', '--tenant', '--matched-since=1h', '--all'],
     ['events', 'search', '--identifier=77', '--all'],
     ['events', 'get', uid],
-    ['events', 'expand', uid, '--field=credentials', '--all'],
-    ['events', 'expand', uid, '--field=cookies', '--all'],
-    ['events', 'legacy-search', '--query=acme', '--all'],
     ['credentials', 'search', '--domain=a.example', '--include=urls', '--all'],
     ['credentials', 'search', '--domain=a.example', '--without-quota', '--all'],
-    ['credentials', 'feed', '77', '--all'],
-    ['credentials', 'feed', '--tenant', '--order=asc', '--all'],
-    ['assets', 'create', 'a.example', '--type=domain', '--search-types=all'],
-    ['assets', 'disable', '77'],
-    ['alerts', 'get', '1042'],
-    ['alerts', 'list', '--all'],
-    ['cookies', 'search', '--domain=a.example', '--since=7d', '--live', '--all'],
-    ['credentials', 'urls', '43804850e72d054f3648660557330630', '--all'],
-    ['identifiers', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
+    ['assets', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
     ['groups', 'list', '--all'],
-    ['policies', 'create', '--name=x', '--included-keywords=acme'],
-    ['policies', 'get', uuid],
-    ['policies', 'list'],
-    ['policies', 'list', '--identifier=77'],
-    ['policies', 'assign', uuid, '--to=77'],
-    ['policies', 'delete', uuid, '--yes'],
-    ['reports', 'get', '5'],
-    ['reports', 'get', '--request', uuid],
-    ['tenants', 'create', '--name=Acme', '--industry=energy'],
+  ]
+  const commands = [
+    ...byHand,
+    ...rows.flatMap(({ name, paging, changes }) =>
+      (requests[name] ?? []).slice(0, 1).map((request) => {
+        const file = JSON.stringify(request)
+        return [
+          'api',
+          name,
+          'REQUEST',
+          file,
+          ...(paging ? ['--all'] : []),
+          ...(changes ? ['--yes'] : []),
+        ]
+      }),
+    ),
   ]
 
   test('are understood by every command, whose requests the service takes', async () => {
     const { url, problems } = await aPublishedService(manner)
     const config = aFile('tocsin.yaml', configText(url))
-    const hasReport = manner === 'everything' || manner === 'odd'
     for (const command of commands) {
-      const { code, said } = await run([...command, '--config', config])
-      if (said.includes('completed, and yet there is no report') && !hasReport) continue
+      const { code, said } = await run([...command.flatMap(asOptions), '--config', config])
       expect([command, code, code === 0 ? '' : said]).toEqual([command, 0, ''])
       expect(problems()).toEqual([])
     }
   })
 })
+
+/** Path and query as options, all else in a file. */
+function asOptions(word: string, at: number, words: string[]): string[] {
+  if (word === 'REQUEST') return []
+  if (words[at - 1] !== 'REQUEST') return [word]
+  const row = rows.find(({ name }) => name === words[1])!
+  const request = JSON.parse(word) as Fields
+  const { inOptions = [], inBody = [] } = Object.groupBy(Object.entries(request), ([name]) =>
+    row.path.includes(`{${name}}`) || row.query?.shape[name] ? 'inOptions' : 'inBody',
+  )
+  const options = inOptions.map(
+    ([name, value]) => `--${name.replaceAll('_', '-')}=${[value].flat().map(String).join(',')}`,
+  )
+  if (!row.body) return options
+  return [...options, '--body', aFile('body.json', JSON.stringify(Object.fromEntries(inBody)))]
+}
 
 function configText(url: string): string {
   return `redis: { url: "${tests.server.url}", prefix: published-${counts.requests} }

@@ -62,7 +62,7 @@ describe('a cookie', () => {
     ['digits', '1577836800000'],
   ])('whose end is in the past has expired, written as %s', async (_form, ends) => {
     const page = { items: [{ ...cookie, expires_at: ends }] }
-    const client = { searchCookies: () => Promise.resolve({ page }) }
+    const client = { call: () => Promise.resolve({ page }) }
     const request = { client, scan: { body: {}, cursor: null }, nowMs: Date.UTC(2026, 0) }
     const fetched = await cookiesFeed.fetch(feed, request as unknown as FeedRequest)
     const told = parseCookie(fetched.page.items[0], feed)

@@ -1,4 +1,5 @@
 /** What is asked for after a request that failed, and against which limit each request counts. */
+import { callBy } from '../../support/call.ts'
 import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { findFeedType } from '../../../src/feed-types/feed-types.ts'
@@ -63,7 +64,7 @@ async function fetchWith(
   const asked: Asked[] = []
   const left = [...errors]
   const aborting = new AbortController()
-  const search = ({ body }: { body: Asked }): Promise<unknown> => {
+  const search = (_name: string, body: Asked): Promise<unknown> => {
     asked.push({ from: body.from, size: body.size })
     if (given.isAborted) aborting.abort()
     if (left.length > 0) return Promise.reject(left.shift() as Error)
@@ -73,8 +74,7 @@ async function fetchWith(
   const write = (line: string): void => void lines.push(line)
   const metrics = createMetrics({ clock: systemClock })
   const options = {
-    client: () =>
-      ({ searchGroupEvents: search, clockSkewMs: () => 0 }) as unknown as UpstreamClient,
+    client: () => ({ call: callBy(search), clockSkewMs: () => 0 }) as unknown as UpstreamClient,
     clock: systemClock,
     logger: createLogger({ destination: { write } }),
     metrics,
@@ -254,29 +254,25 @@ test('a walk is said to be new where it takes the place of another, and not wher
 })
 
 test.each([
-  [aFeed(), 'searchGroupEvents', { groupId: 1042 }],
-  [aTenantFeed(), 'searchTenantEvents', {}],
-  [anIdentifierFeed(), 'searchIdentifierEvents', { identifier: 77 }],
-  [anEventSearch(), 'searchEvents', {}],
-  [aLegacySearch(), 'legacySearch', { from: 'c1' }],
-  [aCredentialFeed(), 'credentialFeed', { identifier: 77 }],
-  [aTenantCredentialFeed(), 'tenantCredentials', {}],
-  [aCredentialSearch(), 'searchCredentials', {}],
+  [aFeed(), 'events.search-group', { identifier_group_id: 1042 }],
+  [aTenantFeed(), 'events.search-tenant', {}],
+  [anIdentifierFeed(), 'events.search-identifier', { identifier_id: 77 }],
+  [anEventSearch(), 'events.search', {}],
+  [aLegacySearch(), 'events.legacy-search', { from: 'c1' }],
+  [aCredentialFeed(), 'credentials.feed', { identifier_id: 77 }],
+  [aTenantCredentialFeed(), 'credentials.tenant-feed', {}],
+  [aCredentialSearch(), 'credentials.search', {}],
 ] as const)(
   'pages of %o count against the limit that its configuration names',
   async (given, operation, about) => {
     const of = { ...given, tier: 'basic' } as PolledFeed
-    const requests: Record<string, unknown>[] = []
-    const names: (string | symbol)[] = []
-    const answer = (request: Record<string, unknown>): Promise<unknown> => {
-      requests.push(request)
+    const calls: unknown[][] = []
+    const call = callBy((...called) => {
+      calls.push(called)
       return Promise.resolve({ page: { items: [], next: null }, requestedAtMs: nowMs })
-    }
+    })
     const capabilities = { find: () => Promise.resolve(false) } // it has no search without a quota
-    const client = new Proxy(
-      { capabilities },
-      { get: (own, name) => (name in own ? capabilities : (names.push(name), answer)) },
-    )
+    const client = { capabilities, call }
     const walk = { ...tailScan(of, aFeedState({ nowMs })), cursor: 'c1' }
     const { signal } = new AbortController()
     const turn = { kind: 'feed', name: of.name, dueSinceMs: nowMs } as const
@@ -287,9 +283,7 @@ test.each([
       signal,
       nowMs,
     })
-    expect(names).toEqual([operation])
-    expect(requests).toEqual([
-      expect.objectContaining({ tier: 'basic', slot: turn, signal, ...about }),
-    ])
+    const asked = { tier: 'basic', slot: turn, signal }
+    expect(calls).toEqual([[operation, expect.objectContaining(about), asked]])
   },
 )

@@ -1,4 +1,5 @@
 /** What is asked of a service to learn whether it filters by match time, and what its pages prove. */
+import { callBy } from '../../support/call.ts'
 import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import {
@@ -57,7 +58,7 @@ function scene({ answers = [], has, skewMs, isAborted, of = aFeed() }: Given = {
   const lines: string[] = []
   const metrics = createMetrics({ clock: { now: () => nowMs } as never })
   const aborting = new AbortController()
-  const search = ({ body }: { body: { from?: string; filters: object } }): Promise<unknown> => {
+  const search = (_name: string, body: { from?: string; filters: object }): Promise<unknown> => {
     const { estimated_created_at: created, materialized_at: matched } = body.filters as Record<
       string,
       { gte: string; lte?: string }
@@ -76,7 +77,7 @@ function scene({ answers = [], has, skewMs, isAborted, of = aFeed() }: Given = {
   const options = {
     client: () =>
       ({
-        searchGroupEvents: search,
+        call: callBy(search),
         clockSkewMs: () => skewMs,
       }) as unknown as UpstreamClient,
     capabilities: () => ({

@@ -30,7 +30,7 @@ test('a report is told by its title, its summary, its highlights and what it is 
   expect(facts.map(({ label }) => label)).toEqual(
     expect.arrayContaining(['Subtitle', 'Created', 'More highlights', 'Related activity']),
   )
-  expect(facts[1]?.value).toBe('tocsin reports get 12')
+  expect(facts[1]?.value).toBe('tocsin reports download 12 --out report')
   expect(uid).toBe('threat_flow/report/12')
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkRequest } from '../../../src/upstream/resources/operation.ts'
+import { checkRequest } from '../../../src/upstream/resources/check-request.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 import { assetCreation, assetReplacement } from '../../../src/upstream/resources/assets.ts'
 import { credentialSearchBody } from '../../../src/upstream/resources/credentials.ts'

@@ -2,12 +2,12 @@
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { secretFromText } from '../../../../src/lib/secret.ts'
-import type { Permission, SandboxOptions } from '../../../../src/sandbox/options.ts'
+import type { SandboxOptions } from '../../../../src/sandbox/options.ts'
 import type { SandboxRequest } from '../../../../src/sandbox/server.ts'
 import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
 import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../../src/upstream/config.ts'
-import type { CallOptions } from '../../../../src/upstream/resources/operation.ts'
+import type { CallOptions } from '../../../../src/upstream/call.ts'
 import { UpstreamError } from '../../../../src/upstream/error.ts'
 import { startHttpServer, type HttpServer } from '../../../support/http-server.ts'
 import type { RedisForTests } from '../../../support/ledger.ts'
@@ -114,11 +114,6 @@ export async function aScriptedScene(tests: RedisForTests): Promise<ScriptedScen
         .filter(({ path }) => path.startsWith(below))
         .map(({ method, path }) => `${method} ${path}`),
   }
-}
-
-/** A key whose user may do only this. */
-export function onlyWith(...permissions: Permission[]): SandboxOptions {
-  return { organizations: [{ id: 7, keys: [{ key: 'fw_k3y', tenants: [42], permissions }] }] }
 }
 
 /** The default key, asking as the tenant that has nothing. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { maskAlertParams } from '../../../../../src/cli/api/identifiers.ts'
+import { maskAlertParams } from '../../../../../src/cli/api/masks.ts'
 
 /** Channels with secrets (docs/api-notes.md, Alerts), and one of a type that nobody knows. */
 const channels: Record<string, unknown>[] = [

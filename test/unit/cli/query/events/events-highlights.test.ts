@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { highlightLines } from '../../../../../src/cli/api/events/events-search.ts'
+import { highlightLines } from '../../../../../src/cli/api/events-search.ts'
 import { maskHighlights } from '../../../../../src/masking/masking.ts'
 
 const terminal = { paint: (_style: string, text: string) => `[${text}]` } as Parameters<

@@ -1,26 +1,25 @@
 /** `events search`: its scopes, its queries and how its results are printed. */
 import type { Command } from 'commander'
 import { InvalidArgumentError, Option } from 'commander'
-import type { Config } from '../../../config/config.ts'
-import type { EventDetail, ThreatEvent } from '../../../event.ts'
-import { parseItem } from '../../../feed-types/events.ts'
-import { systemClock } from '../../../lib/clock.ts'
-import { maskHighlights, maskKnown, maskTag } from '../../../masking/masking.ts'
-import { describeEvent, buildHeadline } from '../../../messages/message.ts'
-import { cleanLine } from '../../../messages/sanitize.ts'
-import { formatSeverity } from '../../../messages/summary.ts'
-import { isUnknownPath } from '../../../upstream/capabilities.ts'
-import type { UpstreamClient } from '../../../upstream/client.ts'
-import type { Tier } from '../../../upstream/config.ts'
-import { eventSeverities, orders } from '../../../upstream/resources/enumerations.ts'
+import type { Config } from '../../config/config.ts'
+import type { EventDetail, ThreatEvent } from '../../event.ts'
+import { parseItem } from '../../feed-types/events.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { maskKnown } from '../../masking/masking.ts'
+import { describeEvent, buildHeadline } from '../../messages/message.ts'
+import { cleanLine } from '../../messages/sanitize.ts'
+import { formatSeverity } from '../../messages/summary.ts'
+import type { Tier } from '../../upstream/config.ts'
+import { eventSeverities, orders } from '../../upstream/resources/enumerations.ts'
 import {
+  eventOperations,
   type EventQuery,
   type GroupSearchBody,
   wireSearchItem,
   type WireSearchItem,
-} from '../../../upstream/resources/events.ts'
-import type { SearchPage } from '../../../upstream/resources/operation.ts'
-import type { Context } from '../../context.ts'
+} from '../../upstream/resources/events.ts'
+import { type SearchPage, secretTexts } from '../../upstream/resources/operation.ts'
+import type { Context } from '../context.ts'
 import {
   addPeriodOptions,
   listParser,
@@ -32,22 +31,24 @@ import {
   resolvePeriod,
   type PeriodOptions,
   parseText,
-} from '../../options.ts'
-import { CommandError, sanitize, type Terminal } from '../../terminal.ts'
-import { callOptional, nameFailure, type ApiContext, readSecret, parseId } from '../api-command.ts'
+} from '../options.ts'
+import { CommandError, sanitize, type Terminal } from '../terminal.ts'
+import { callRow, type ApiContext, readSecret, parseId } from './api-command.ts'
 import {
   type Column,
   type Listing,
-  mapTexts,
-  maskAllSecrets,
   parseRows,
   formatRevealed,
   severityStyle,
   shortTime,
-} from '../listing.ts'
-import { listCommand, type ListOptions, type ScanPosition } from '../pages.ts'
+} from './listing.ts'
+import { maskItem } from './masks.ts'
+import { listCommand, type ListOptions, type ScanPosition } from './pages.ts'
+import { addQueryOptions, eventTerms, type QueryOptions, readQuery } from './queries.ts'
 
-interface EventsSearchOptions extends ListOptions, PeriodOptions, EventQueryOptions {
+interface EventsSearchOptions extends ListOptions, PeriodOptions, QueryOptions {
+  strict?: true
+  credentials?: string
   group?: number
   identifier?: number
   tenant?: true
@@ -85,7 +86,7 @@ export function eventsSearchCommand(context: Context): Command {
     async fetch({ options, asked: target, position, ...api }) {
       const { page, searchesRemaining } = await requestPage(api, { options, target, position })
       const items = parseRows(context, wireSearchItem, page.items)
-      const shown = { reveal: options.reveal ?? false, secrets: listQuerySecrets(target.query) }
+      const shown = { reveal: options.reveal ?? false, secrets: secretTexts(target.query) }
       const rows = items.map((item) => eventRow(item, shown))
       return { rows, next: page.next, searchesRemaining }
     },
@@ -97,7 +98,10 @@ function addSearchOptions(command: Command): Command {
     .addOption(new Option('--group <id>', 'of this identifier group').argParser(parseId))
     .addOption(new Option('--identifier <id>', 'of this identifier').argParser(parseId))
     .option('--tenant', 'of all identifiers of the tenant')
-  addEventQueryOptions(command)
+  const credentials = 'the login, with a password that is asked for or read from standard input'
+  addQueryOptions(command, eventTerms)
+    .option('--strict', 'with --name: the name exactly as it is written')
+    .addOption(new Option('--credentials <username>', credentials).argParser(parseText))
     .addOption(
       wordsOption(
         '--severity <words>',
@@ -184,52 +188,32 @@ interface SearchRequest {
   position: ScanPosition
 }
 
-async function requestPage(api: ApiContext, search: SearchRequest): Promise<SearchPage> {
-  const { options, target, position } = search
+function requestPage(
+  api: ApiContext,
+  { options, target, position }: SearchRequest,
+): Promise<SearchPage> {
   const { client, callOptions, config } = api
   const body = toSearchBody(options, position)
   if (target.kind === 'everywhere') {
-    return client.searchEvents({ body: { ...body, query: target.query }, ...callOptions() })
+    return callRow(api, eventOperations.searchGlobal, { ...body, query: target.query })
   }
-  const tier = findTier(config, client.account.name, target)
   const { query } = target
-  const request = { body: { ...body, ...(query && { query }) }, tier, ...callOptions() }
+  const request = { ...body, ...(query && { query }) }
+  const tier = findTier(config, client.account.name, target)
+  const paced = { client, callOptions: () => ({ ...callOptions(), tier }) }
   switch (target.kind) {
     case 'tenant':
-      return callOptional(client, tenantSearch, client.searchTenantEvents(request))
+      return callRow(paced, eventOperations.searchTenant, request)
     case 'group':
-      return nameFailure(
-        `identifier group ${target.id}`,
-        client.searchGroupEvents({ groupId: target.id, ...request }),
-      )
+      return callRow(paced, eventOperations.searchGroup, {
+        identifier_group_id: target.id,
+        ...request,
+      })
     case 'identifier':
-      return searchIdentifier(client, target.id, request)
-  }
-}
-
-const instead = 'search in its groups by --group'
-
-const tenantSearch = {
-  capability: 'events/tenant', // as feeds name it: what a command finds out lets them go on
-  operation: "the search in the tenant's events",
-  permission: 'to read its events',
-  instead,
-}
-
-/** Names the identifier in a 403 or 404 that concerns it, rather than the operation. */
-async function searchIdentifier(
-  client: UpstreamClient,
-  identifier: number,
-  request: Omit<Parameters<UpstreamClient['searchIdentifierEvents']>[0], 'identifier'>,
-): Promise<SearchPage> {
-  try {
-    return await client.searchIdentifierEvents({ identifier, ...request })
-  } catch (error) {
-    if (!isUnknownPath(error)) return nameFailure(`identifier ${identifier}`, Promise.reject(error))
-    const operation = 'the search in an identifier'
-    const capability = `events/identifiers/${identifier}`
-    const uncertain = { ...tenantSearch, capability, operation }
-    return callOptional(client, uncertain, Promise.reject(error))
+      return callRow(paced, eventOperations.searchIdentifier, {
+        identifier_id: target.id,
+        ...request,
+      })
   }
 }
 
@@ -265,133 +249,21 @@ function findTier({ feeds }: Config, account: string, target: SearchTarget): Tie
   return feed?.tier ?? 'search'
 }
 
-function listQuerySecrets(query: EventQuery | undefined): string[] {
-  if (query?.type === 'secret') return [query.secret]
-  return query?.type === 'credentials' ? [query.password] : []
-}
-
-/** An option for each of the thirteen kinds of event queries (docs/api-notes.md, Event queries). */
-
-const terms = {
-  domain: {
-    flag: '--domain <fqdn>',
-    says: 'a domain, such as example.com',
-    query: (fqdn: string): EventQuery => ({ type: 'domain', fqdn }),
-  },
-  email: {
-    flag: '--email <address>',
-    says: 'an e-mail address',
-    query: (email: string): EventQuery => ({ type: 'email', email }),
-  },
-  keyword: {
-    flag: '--keyword <word>',
-    says: 'a word or phrase',
-    query: (keyword: string): EventQuery => ({ type: 'keyword', keyword }),
-  },
-  query: {
-    flag: '--query <lucene>',
-    says: "a query in Lucene's syntax",
-    query: (query_string: string): EventQuery => ({ type: 'query_string', query_string }),
-  },
-  username: {
-    flag: '--username <name>',
-    says: 'a user name',
-    query: (username: string): EventQuery => ({ type: 'username', username }),
-  },
-  github: { flag: '--github <owner/repo>', says: 'a repository on GitHub', query: repositoryQuery },
-  brand: {
-    flag: '--brand <name>',
-    says: 'a brand',
-    query: (name: string): EventQuery => ({ type: 'brand', name }),
-  },
-  name: {
-    flag: '--name <name>',
-    says: 'a person: "First Last", or "Last, First" where the last name is several words',
-    query: personQuery,
-  },
-  bin: {
-    flag: '--bin <digits>',
-    says: 'the first digits of card numbers',
-    query: (bin: string): EventQuery => ({ type: 'bin', bin }),
-  },
-  ip: {
-    flag: '--ip <address>',
-    says: 'an IP address',
-    query: (ip: string): EventQuery => ({ type: 'ip', ip }),
-  },
-  azureTenant: {
-    flag: '--azure-tenant <id>',
-    says: 'a tenant of Azure',
-    query: (tenant_id: string): EventQuery => ({ type: 'azure_tenant', tenant_id }),
-  },
-} as const
-
-type Term = keyof typeof terms
-
-type EventQueryOptions = Partial<Record<Term, EventQuery>> & {
-  strict?: true
-  secret?: true
-  credentials?: string
-}
-
-function addEventQueryOptions(command: Command): Command {
-  for (const { flag, says, query } of Object.values(terms)) {
-    command.addOption(new Option(flag, says).argParser((text) => query(parseText(text))))
-  }
-  const credentials = 'the login, with a password that is asked for or read from standard input'
-  return command
-    .option('--strict', 'with --name: the name exactly as it is written')
-    .option('--secret', 'a secret, which is asked for or read from standard input')
-    .addOption(new Option('--credentials <username>', credentials).argParser(parseText))
-}
-
 /** Returns undefined when no query is given. Throws CommandError for more than one. */
 async function readEventQuery(
   context: Context,
-  options: EventQueryOptions,
+  options: EventsSearchOptions,
 ): Promise<EventQuery | undefined> {
-  const given = Object.keys(terms).filter(
-    (name): name is Term => options[name as Term] !== undefined,
-  )
-  const { strict, secret, credentials } = options
-  const kinds = [...given, ...(secret ? ['secret'] : []), ...(credentials ? ['credentials'] : [])]
-  if (kinds.length > 1)
-    throw new CommandError('mistake', `${oneTermProblem}: ${kinds.map(formatFlag).join(', ')}`)
-  const query = given[0] === undefined ? undefined : options[given[0]]
+  const { strict, credentials } = options
+  const more = credentials === undefined ? [] : ['--credentials']
+  const query = await readQuery(context, eventTerms, options, more)
   if (strict && query?.type !== 'name') {
     throw new CommandError('mistake', '--strict goes with --name only; leave it out')
   }
   if (query?.type === 'name') return { ...query, is_strict: strict === true }
-  if (secret) return { type: 'secret', secret: await readSecret(context, 'secret') }
   if (credentials === undefined) return query
   const password = await readSecret(context, 'password')
   return { type: 'credentials', username: credentials, password }
-}
-
-const oneTermProblem = 'a search is for one thing; choose one of'
-
-function formatFlag(kind: string): string {
-  return `--${kind === 'azureTenant' ? 'azure-tenant' : kind}`
-}
-
-function repositoryQuery(text: string): EventQuery {
-  const [, repo_owner, repo_name] = /^([^/\s]+)\/([^/\s]+)$/.exec(text) ?? []
-  if (repo_owner === undefined || repo_name === undefined) {
-    throw new InvalidArgumentError('Write owner/repo, such as octocat/hello-world.')
-  }
-  return { type: 'github_repository', repo_owner, repo_name }
-}
-
-function personQuery(text: string): EventQuery {
-  const [, last, first] = /^([^,]*\S)\s*,\s*([^,]+)$/.exec(text) ?? []
-  if (first !== undefined && last !== undefined) {
-    return { type: 'name', first_name: first, last_name: last, is_strict: false }
-  }
-  const [, first_name, last_name] = /^([^,]*[^,\s])\s+([^,\s]+)$/.exec(text) ?? []
-  if (first_name === undefined || last_name === undefined) {
-    throw new InvalidArgumentError('Write "First Last" or "Last, First".')
-  }
-  return { type: 'name', first_name, last_name, is_strict: false }
 }
 
 interface EventRow {
@@ -421,26 +293,6 @@ function eventRow(
 function maskedTitle(event: ThreatEvent, secrets: readonly string[]): string | null {
   const title = eventTitle(event, null)
   return title === null ? null : maskKnown(secrets)(title)
-}
-
-/** Masks an item except for its uid, by which the event is requested. */
-function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
-  const known = maskKnown(secrets)
-  const { highlights, metadata, tenant_metadata: tenant, ...rest } = item
-  const extracts = mapTexts(highlights ?? {}, known) as Record<string, string[]>
-  return {
-    ...maskAllSecrets(rest, secrets),
-    metadata: { ...maskAllSecrets(metadata, secrets), uid: metadata.uid },
-    ...(tenant !== undefined && {
-      tenant_metadata: tenant && {
-        ...maskAllSecrets(tenant, secrets),
-        ...(tenant.tags && { tags: tenant.tags.map((tag) => maskTag(known(tag))) }),
-      },
-    }),
-    ...(highlights !== undefined && {
-      highlights: highlights && maskHighlights(extracts, true, metadata.uid),
-    }),
-  }
 }
 
 function eventsListing(

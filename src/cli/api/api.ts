@@ -1,0 +1,281 @@
+/**
+ * `tocsin api`: every operation of the API as a command, made from its row. What changes something is
+ * asked for and recorded; answers are masked unless revealed.
+ */
+import { Command } from 'commander'
+import { z } from 'zod'
+import { noteWrite, noteWriteOutcome } from '../../store/service-writes.ts'
+import { UpstreamError } from '../../upstream/error.ts'
+import {
+  buildRequest,
+  type Fields,
+  type Operation,
+  parameterNames,
+  type SearchPage,
+  secretTexts,
+} from '../../upstream/resources/operation.ts'
+import { operations } from '../../upstream/resources/operations.ts'
+import { maskKnown } from '../../masking/masking.ts'
+import { type Context, inputName, print, requireConfirmation } from '../context.ts'
+import { addByOption, type ByOption, ledgerFor, operatorName } from '../open/open-store.ts'
+import { CommandError, findNamed, formatTable, jsonText, sanitize } from '../terminal.ts'
+import {
+  addServiceOptions,
+  type ApiContext,
+  callRow,
+  parseJsonObject,
+  readJsonObject,
+  requestFaultStatuses,
+  type ServiceOptions,
+  withClient,
+} from './api-command.ts'
+import { addFieldOptions, columnsOf, describeBody, pageSizeOf, readOptions } from './fields.ts'
+import {
+  addRevealOption,
+  cellText,
+  createPrinter,
+  fieldLines,
+  type Listing,
+  parseRows,
+  revealedLines,
+  type RevealOption,
+  valueAt,
+} from './listing.ts'
+import { type Asked, holdsMask, maskAnswer } from './masks.ts'
+import { listCommand, type ListOptions } from './pages.ts'
+
+export function apiCommand(context: Context): Command {
+  const command = new Command('api')
+    .configureHelp({ subcommandTerm: (inner) => inner.name() })
+    .argument('[operation]', 'the operation to call; without it, all are listed')
+    .action((name: string | undefined) =>
+      name === undefined ? listOperations(context) : refuseOperation(name),
+    )
+  for (const row of operations.filter(({ onlyBy }) => onlyBy === undefined)) {
+    command.addCommand(row.paging ? pagedCommand(context, row) : callCommand(context, row))
+  }
+  return command
+}
+
+function listOperations({ terminal }: Context): void {
+  const rows = operations.map(
+    ({ name, method, path, tier = 'basic', changes, summary, onlyBy }) => [
+      name,
+      `${method} ${path}`,
+      tier,
+      changes ? 'writes' : '',
+      onlyBy === undefined ? summary : `${summary}: "tocsin ${onlyBy}"`,
+    ],
+  )
+  const lines = formatTable([['OPERATION', 'REQUEST', 'TIER', '', 'SUMMARY'], ...rows])
+  terminal.print(lines.join('\n'))
+}
+
+function refuseOperation(name: string): never {
+  const known = findNamed(operations, name, 'operation')
+  throw new CommandError('mistake', `api does not call ${name}; use: tocsin ${known.onlyBy}`)
+}
+
+interface RequestOptions extends Record<string, unknown> {
+  body?: string
+}
+
+function addRequestOptions(command: Command, row: Operation): Command {
+  addFieldOptions(command, row)
+  if (row.body) {
+    const says = 'the request as JSON, or a file with it, or - for standard input'
+    command.option('--body <json>', `${says}; options add to it`)
+  }
+  const bodyHelp = describeBody(row)
+  const call = `${row.method} ${row.path}`
+  return command.addHelpText('after', `\n${[call, bodyHelp].filter(Boolean).join('\n')}`)
+}
+
+/** Reads the fields of body and options and checks them. Throws CommandError or UpstreamError. */
+async function readRequest(
+  context: Context,
+  row: Operation,
+  options: RequestOptions,
+): Promise<Fields> {
+  const request = { ...(await readBody(context, options.body)), ...readOptions(row, options) }
+  if (row.changes && holdsMask(request)) {
+    throw new CommandError('mistake', 'the request holds a masked secret; write the secret itself')
+  }
+  buildRequest(row, request)
+  return request
+}
+
+async function readBody(context: Context, body: string | undefined): Promise<Fields> {
+  if (body === undefined) return {}
+  if (!body.trim().startsWith('{')) return readJsonObject(context, body)
+  const given = parseJsonObject(body, '--body')
+  if (secretTexts(given).length === 0 || isHashAlone(given)) return given
+  const remedy = `give it in a file, or on ${inputName('-')} by --body -`
+  throw new CommandError('mistake', `--body: others can read a secret on a command line; ${remedy}`)
+}
+
+/** A credential_hash identifies a pair of login and secret, and reveals neither. */
+function isHashAlone(given: Fields): boolean {
+  const others = JSON.parse(JSON.stringify(given).replaceAll('"credential_hash":', '"id":'))
+  return secretTexts(others).length === 0
+}
+
+/** A row of a table: the item as it is shown, and masked. */
+interface Shown {
+  shown: unknown
+  masked: unknown
+}
+
+function toShown(row: Operation, item: unknown, asked: Asked, { reveal }: RevealOption): Shown {
+  const masked = maskAnswer(row, item, asked)
+  return { shown: reveal ? item : masked, masked }
+}
+
+const maxColumns = 6
+
+/** A plain table of the first fields; CSV has all of them. */
+function rowListing({ item }: Operation): Listing<Shown> {
+  const columns = item ? columnsOf(item) : [{ name: 'value', isPlain: true }]
+  const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)
+  return {
+    columns: plain.map(({ name }) => ({
+      title: (name.split('.').at(-1) ?? name).replaceAll('_', ' ').toUpperCase(),
+      width: /(^|[._])id$/.test(name) ? 12 : 28,
+      text: ({ masked }) => cellText(valueAt(toObject(masked), name)),
+    })),
+    below: ({ shown, masked }) => (shown === masked ? [] : revealedLines(shown, masked)),
+    json: ({ shown }) => toObject(shown),
+    csv: columns.map(({ name }) => name),
+  }
+}
+
+function toObject(item: unknown): Fields {
+  return typeof item === 'object' && item !== null ? (item as Fields) : { value: item }
+}
+
+function pagedCommand(context: Context, row: Operation): Command {
+  return listCommand(context, {
+    name: `api ${row.name}`,
+    description: row.summary,
+    options: (command) => addRequestOptions(command, row),
+    pageSize: pageSizeOf(row),
+    reveal: true,
+    ask: (options: ListOptions & RequestOptions) => readRequest(context, row, options),
+    listing: () => rowListing(row),
+    async fetch({ options, asked: request, position: { cursor, size }, ...api }) {
+      const sized = { size, ...request, from: cursor }
+      const answer = (await callRow(api, row as Operation<Fields>, sized)) as SearchPage
+      const asked = { request, secrets: buildRequest(row, request).secrets }
+      const items = parseRows<unknown>(context, row.item ?? z.unknown(), answer.page.items)
+      return {
+        rows: items.map((item) => toShown(row, item, asked, options)),
+        next: answer.page.next,
+        searchesRemaining: answer.searchesRemaining,
+      }
+    },
+  })
+}
+
+interface CallCommandOptions extends ServiceOptions, RevealOption, ByOption, RequestOptions {
+  yes?: true
+}
+
+function callCommand(context: Context, row: Operation): Command {
+  const command = addRequestOptions(new Command(row.name).description(row.summary), row)
+  addRevealOption(command)
+  if (row.changes) addByOption(command.option('--yes', 'do not ask'))
+  return addServiceOptions(command).action((options: CallCommandOptions) =>
+    callOnce(context, row, options),
+  )
+}
+
+async function callOnce(
+  context: Context,
+  row: Operation,
+  options: CallCommandOptions,
+): Promise<void> {
+  const request = await readRequest(context, row, options)
+  const answer = await withClient(context, options, (api) =>
+    row.changes
+      ? writeOnce(context, api, row, { request, options })
+      : callRow(api, row as Operation<Fields>, request),
+  )
+  printAnswer(context, row, { answer, request, options })
+}
+
+/** Asks, then records the request before it is sent, and what came of it. */
+async function writeOnce(
+  context: Context,
+  api: ApiContext,
+  row: Operation,
+  { request, options }: { request: Fields; options: CallCommandOptions },
+): Promise<unknown> {
+  if (!options.yes) await requireConfirmation(context, describeWrite(row, api.account, request))
+  const ledger = ledgerFor(api.store, api.account)
+  const by = operatorName(context, options) ?? 'an operator'
+  const id = await noteWrite(ledger, { by, ...recordOf(row, request) })
+  try {
+    const answer = await callRow(api, row as Operation<Fields>, request)
+    await noteWriteOutcome(ledger, id, 'done')
+    return answer
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    const isRefused = requestFaultStatuses.has(error.status ?? 0)
+    const without = isRefused ? 'refused' : 'not done'
+    await noteWriteOutcome(ledger, id, error.mayBeDone ? 'unclear' : without)
+    throw error
+  }
+}
+
+function describeWrite(row: Operation, account: string, request: Fields): string[] {
+  const { method, path, body, secrets } = buildRequest(row, request)
+  const content = body === undefined ? '' : ` with ${maskKnown(secrets)(jsonText(body))}`
+  return [
+    `${row.name} (${row.summary}), by account ${account}:`,
+    sanitize(`${method} ${path}${content}`, 4_000),
+  ]
+}
+
+/** The action and what it names, as the record has them. */
+function recordOf(row: Operation, request: Fields): { action: string; targets: string[] } {
+  const type = valueAt(request, 'action.type')
+  const named = parameterNames(row).map((name) => `${name} ${String(request[name])}`)
+  return {
+    action: typeof type === 'string' ? `${row.name} ${type}` : row.name,
+    targets: [...named, ...findTargets(request)],
+  }
+}
+
+function findTargets(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    (name === 'uid' || name === 'credential_hash') && typeof inner === 'string'
+      ? [inner]
+      : findTargets(inner),
+  )
+}
+
+/** A list is a table of its items; anything else is shown whole. */
+function printAnswer(
+  context: Context,
+  row: Operation,
+  given: { answer: unknown; request: Fields; options: CallCommandOptions },
+): void {
+  const { answer = { done: true }, request, options } = given
+  const { output } = options
+  const asked = { request, secrets: buildRequest(row, request).secrets }
+  const isList = Array.isArray(answer)
+  if (!isList && (output === 'text' || output === 'json')) {
+    const { shown, masked } = toShown(row, answer, asked, options)
+    const lines = (): string[] => fieldLines(toObject(shown), toObject(masked))
+    return print(context, { output }, { json: shown, lines })
+  }
+  const items = (isList ? (answer as unknown[]) : [answer]).map((item) =>
+    toShown(row, item, asked, options),
+  )
+  const listing = rowListing(row)
+  const csv = isList ? listing.csv : Object.keys(toObject(items[0]?.shown))
+  const printer = createPrinter(context, output, { ...listing, csv })
+  printer.add(items)
+  return printer.end(null)
+}

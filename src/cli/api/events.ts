@@ -1,0 +1,134 @@
+/** The `events` commands, and `events get`: one event in full. */
+
+import { Command } from 'commander'
+import { parseItem } from '../../feed-types/events.ts'
+import { maskDetail } from '../../masking/masking.ts'
+import { typeLabel } from '../../messages/message.ts'
+import { sanitizeLine, refang } from '../../messages/sanitize.ts'
+import { severityLabel } from '../../messages/summary.ts'
+import { createLinkFilter } from '../../upstream/links.ts'
+import type { EventAnswer } from '../../upstream/choices.ts'
+import type { WireFullEvent } from '../../upstream/resources/events.ts'
+import { type Context, print } from '../context.ts'
+import { linkLines } from '../ledger/explain.ts'
+import { eventsListCommand } from '../ledger/lists.ts'
+import { parseText } from '../options.ts'
+import { CommandError, sanitize, type Terminal, formatUtcTime } from '../terminal.ts'
+import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from './api-command.ts'
+import { eventsSearchCommand, eventTitle } from './events-search.ts'
+import { addRevealOption, fieldLines, type RevealOption, severityStyle } from './listing.ts'
+import { maskAllSecrets } from './masks.ts'
+
+export function eventsCommand(context: Context): Command {
+  return new Command('events')
+    .addCommand(eventsListCommand(context))
+    .addCommand(eventsSearchCommand(context))
+    .addCommand(eventsGetCommand(context))
+}
+
+interface EventsGetOptions extends ServiceOptions, RevealOption {
+  output: 'text' | 'json'
+}
+
+export function eventsGetCommand(context: Context): Command {
+  const command = new Command('get')
+    .description('one event in full, from the service')
+    .argument('<uid>', 'of the event; as it stands in a message will do', parseUid)
+  return addServiceOptions(addRevealOption(command), ['text', 'json']).action(
+    (uid: string, options: EventsGetOptions) => getEvent(context, uid, options),
+  )
+}
+
+export function parseUid(text: string): string {
+  return refang(parseText(text))
+}
+
+async function getEvent(context: Context, uid: string, options: EventsGetOptions): Promise<void> {
+  const { answer, serviceLink } = await withClient(
+    context,
+    options,
+    async ({ config, account, client, callOptions }) => ({
+      answer: await nameFailure(sanitize(uid), client.getEvent({ uid, ...callOptions() })),
+      serviceLink: (url: string | null) => createLinkFilter(config.accounts)(account, url),
+    }),
+  )
+  if (answer.kind === 'none') throw missingEventError(uid, answer.why)
+  const { event } = answer
+  const data = options.reveal ? answer.data : maskDetail(answer.data, uid)
+  const metadata = { ...(options.reveal ? event.metadata : maskAllSecrets(event.metadata)), uid }
+  const shown = { ...event, metadata, data }
+  print(context, options, {
+    json: shown,
+    lines: () =>
+      eventCard(context.terminal, {
+        ...shown,
+        maskedData: maskDetail(answer.data, uid),
+        serviceLink,
+      }),
+  })
+}
+
+type MissingReason = Extract<EventAnswer, { kind: 'none' }>['why']
+
+const missingReasons: Record<MissingReason, string> = {
+  unsupported: 'there is no full event of this type; the search item is all there is',
+  not_found: 'the service knows no event of this uid; copy the uid whole',
+  empty: 'the full event is empty; the search item is all there is',
+  mismatch: 'the service answers with another event; the search item is all there is',
+}
+
+function missingEventError(uid: string, why: MissingReason): CommandError {
+  return new CommandError('refused', `${sanitize(uid)}: ${missingReasons[why]}`)
+}
+
+interface EventCard extends WireFullEvent {
+  metadata: { uid: string }
+  data: Readonly<Record<string, unknown>>
+  /**
+   * Returns a URL that may be shown as a link; null when it does not lead to the API's own site.
+   */
+  serviceLink: (url: string | null) => string | null
+  /** The title is built from this, so it shows no secret even when fields are revealed. */
+  maskedData: Readonly<Record<string, unknown>>
+}
+
+/** Formats an event for people: type, time, place, and a line for each field that has a value. */
+export function eventCard(
+  terminal: Terminal,
+  { event_type, metadata, data, maskedData, serviceLink }: EventCard,
+): string[] {
+  return [
+    ...cardHead(
+      terminal,
+      { metadata: { ...metadata, type: event_type } },
+      { maskedData, serviceLink },
+    ),
+    '',
+    ...fieldLines(data, maskedData),
+  ]
+}
+
+function cardHead(
+  terminal: Terminal,
+  item: { metadata: { uid: string; type: string | null | undefined } },
+  { maskedData, serviceLink }: Pick<EventCard, 'maskedData' | 'serviceLink'>,
+): string[] {
+  const parsed = parseItem(item)
+  const uid = sanitize(item.metadata.uid, 600)
+  if (!parsed.ok) return [terminal.paint('bold', uid)]
+  const { event } = parsed
+  const { severity, createdAtMs, matchedAtMs, url } = event
+  const title = eventTitle(event, maskedData)
+  const name = title === null ? typeLabel(event.type) : `${typeLabel(event.type)}: ${title}`
+  const shownSeverity = terminal.paint(severityStyle(severity), severityLabel(severity))
+  const times = [
+    ...(createdAtMs === null ? [] : [`created ${formatUtcTime(createdAtMs)}`]),
+    ...(matchedAtMs === null ? [] : [`matched ${formatUtcTime(matchedAtMs)}`]),
+  ]
+  return [
+    `${shownSeverity}  ${terminal.paint('bold', sanitize(name))}`,
+    ...(times.length === 0 ? [] : [times.join(', ')]),
+    uid,
+    ...linkLines({ link: serviceLink(url), unverifiedLink: url && sanitizeLine(url, 600) }),
+  ]
+}

@@ -1,0 +1,169 @@
+/** Sends operations of the API: waits for the slot, reads the answer, and says what a failed write may have done. */
+import { z } from 'zod'
+import { type Capabilities, isUnknownPath, type OrganizationLookup } from './capabilities.ts'
+import type { Tier } from './config.ts'
+import { UpstreamError } from './error.ts'
+import { type Answer, looksLikeHtml, readSearchesRemaining } from './failures.ts'
+import type { SlotRequest, TakeOptions } from './rate-limits.ts'
+import {
+  buildRequest,
+  type BuiltRequest,
+  type Fields,
+  nothing,
+  type Operation,
+  type SearchPage,
+} from './resources/operation.ts'
+import type { WireSearchPage } from './resources/page.ts'
+import { readAnswer, type Session } from './session.ts'
+
+/** Who a request's slot is for, and how long it may wait for the slot. */
+export interface CallOptions extends TakeOptions {
+  slot: SlotRequest
+  /** Default: the tier of the operation. */
+  tier?: Tier | undefined
+  /**
+   * Called right before a write is written: from now on it may reach the API. If this throws, the
+   * write is not sent.
+   */
+  onSend?: () => void
+}
+
+export interface CallParts {
+  session: Session
+  lookup: OrganizationLookup
+  capabilities: Capabilities
+}
+
+/**
+ * Sends an operation and returns what it answers. Throws UpstreamError: `invalid` before anything
+ * is sent, with each mistake; of an operation that changes something with `mayBeDone` set if it may
+ * have been carried out all the same, so that it must not be repeated blindly.
+ */
+export type CallOperation = <Request, Result>(
+  operation: Operation<Request, Result>,
+  request: Request,
+  asked: CallOptions,
+) => Promise<Result>
+
+export function createCall(parts: CallParts): CallOperation {
+  return async <Request, Result>(
+    operation: Operation<Request, Result>,
+    request: Request,
+    asked: CallOptions,
+  ): Promise<Result> => {
+    const row = operation as Operation
+    const built = buildRequest(row, request as Fields)
+    const answer = await sendEither(parts, row, built, asked)
+    return readResult(row, answer) as Result
+  }
+}
+
+interface SentRequest extends BuiltRequest {
+  maxFileBytes?: number
+  /** Called when the request was refused for its token, so that nothing was done. */
+  onRefused?: () => void
+  isWelcome?: (answer: Answer) => boolean
+}
+
+/** Sends the request of an operation and returns its answer below 300, or one that is welcome. */
+export async function send(
+  { session, lookup }: CallParts,
+  { otherPath: _unused, isWelcome, ...request }: SentRequest,
+  { onSend, ...asked }: CallOptions,
+): Promise<Answer> {
+  await lookup.ensure(asked.signal)
+  const told = onSend && { onSend }
+  const tier = asked.tier ?? request.tier
+  return session.call({ ...request, ...asked, tier, ...told }, isWelcome)
+}
+
+/** The spelling that a server has is found out by use: one that it does not know does nothing. */
+async function sendEither(
+  parts: CallParts,
+  row: Operation,
+  built: BuiltRequest,
+  asked: CallOptions,
+): Promise<Answer> {
+  const { path, otherPath } = built
+  if (otherPath === undefined) return sendOne(parts, row, built, asked)
+  const capability = 'policies/hyphen'
+  const isOther = (await parts.capabilities.read(capability))?.has === true
+  const [first, second] = isOther ? [otherPath, path] : [path, otherPath]
+  try {
+    return await sendOne(parts, row, { ...built, path: first }, asked)
+  } catch (error) {
+    if (!mayBeSpelling(error)) throw error
+    const found = await sendOne(parts, row, { ...built, path: second }, asked).catch(
+      (failure: unknown) => {
+        throw mayBeSpelling(failure) ? error : failure
+      },
+    )
+    await parts.capabilities.note(capability, !isOther)
+    return found
+  }
+}
+
+/** Gateways answer unknown paths with a 403, too. */
+function mayBeSpelling(error: unknown): boolean {
+  if (isUnknownPath(error)) return true
+  return error instanceof UpstreamError && error.status === 403 && error.serviceCode === undefined
+}
+
+async function sendOne(
+  parts: CallParts,
+  row: Operation,
+  built: BuiltRequest,
+  { onSend, ...asked }: CallOptions,
+): Promise<Answer> {
+  if (!row.changes) return send(parts, built, asked)
+  let isSent = false
+  const noteSent = (): void => {
+    onSend?.()
+    isSent = true
+  }
+  const onRefused = (): void => void (isSent = false)
+  try {
+    return await send(parts, { ...built, onRefused }, { ...asked, onSend: noteSent })
+  } catch (error) {
+    const isOpen = isSent && error instanceof UpstreamError && mayHaveArrived(error)
+    throw isOpen ? markMayBeDone(error) : error
+  }
+}
+
+function readResult(row: Operation, answer: Answer): unknown {
+  try {
+    if (row.paging) return readSearchPage(row, answer)
+    if (row.answer !== nothing) return readAnswer(answer, row.answer)
+    // a web page is no answer of the API
+    if (looksLikeHtml(answer.body)) readAnswer(answer, z.unknown())
+    return undefined
+  } catch (error) {
+    throw row.changes && error instanceof UpstreamError ? markMayBeDone(error) : error
+  }
+}
+
+function readSearchPage(row: Operation, answer: Answer): SearchPage {
+  return {
+    page: readAnswer(answer, row.answer as z.ZodType<WireSearchPage>),
+    requestedAtMs: answer.sentAtMs,
+    searchesRemaining: readSearchesRemaining(answer),
+  }
+}
+
+/**
+ * Whether a failed write may have been carried out. A failure before the API rules that out; a
+ * gateway's own error page does not.
+ */
+function mayHaveArrived({ reason, status, fault }: UpstreamError): boolean {
+  if (reason === 'timeout') return status === undefined
+  if (reason === 'contract') return fault === 'too_large'
+  if (reason !== 'unavailable') return false
+  return fault === undefined || fault === 'cut' || fault === 'html'
+}
+
+function markMayBeDone(error: UpstreamError): UpstreamError {
+  const doubt = 'it may have been done all the same: look before you repeat it'
+  const { status, serviceCode, fault, details } = error
+  const options = { status, serviceCode, fault, details, mayBeDone: true }
+  return new UpstreamError(error.reason, `${error.message}; ${doubt}`, options)
+}

@@ -1,0 +1,417 @@
+/**
+ * What takes more than one request, or a choice between operations: assets by v4 where a server has
+ * it, else by v2; lists that have a newer and an older operation; full events; files of reports.
+ */
+import type { z } from 'zod'
+import { type CallOptions, type CallParts, type CallOperation, send } from './call.ts'
+import { isOperationMissing, isUnknownPath } from './capabilities.ts'
+import { UpstreamError } from './error.ts'
+import { type Answer, looksLikeHtml, parseErrorBody } from './failures.ts'
+import {
+  type AssetCreation,
+  assetCreation,
+  type AssetReplacement,
+  assetReplacement,
+  assetOperations,
+  type WireAsset,
+} from './resources/assets.ts'
+import { checkRequest } from './resources/check-request.ts'
+import {
+  eventSeverities,
+  identifierTypes,
+  type reportFileFormats,
+} from './resources/enumerations.ts'
+import {
+  eventOperations,
+  type wireActivityAnswer,
+  wireEvents,
+  type WireFullEvent,
+} from './resources/events.ts'
+import {
+  identifierOperations,
+  type WholeIdentifier,
+  writtenIdentifier,
+  type WrittenIdentifier,
+} from './resources/identifiers.ts'
+import { buildRequest, type Operation, type RequestOf } from './resources/operation.ts'
+import type { WireSearchPage } from './resources/page.ts'
+import { reportOperations } from './resources/reports.ts'
+import { readAnswer } from './session.ts'
+
+export type ReportFileFormat = (typeof reportFileFormats)[number]
+
+export interface Choices {
+  createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
+  /** Not every server has either operation. */
+  getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
+  /**
+   * Replaces the whole asset by `asset`; its group stays, at v4 also what is left out. Only v2 takes
+   * unknown fields.
+   */
+  replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
+  toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
+  /** Not every server has either operation. */
+  deleteAsset(request: { id: number } & CallOptions): Promise<void>
+  /** Returns one page of the tenant's groups; the older operation has neither pages nor counts. */
+  listGroups(
+    request: RequestOf<typeof identifierOperations.groups>,
+    asked: CallOptions,
+  ): Promise<Chosen<Pick<WireSearchPage, 'items' | 'next'>>>
+  /** Returns one page of identifiers; v3 lists more types, and only enabled ones unless asked. */
+  listIdentifiers(
+    request: RequestOf<typeof identifierOperations.list>,
+    asked: CallOptions,
+  ): Promise<Chosen<WireSearchPage>>
+  /**
+   * Returns the full event, or why there is none; only the latter is final. If v4 has no full
+   * event, its older shape is tried where the server has it.
+   */
+  getEvent(request: { uid: string } & CallOptions): Promise<EventAnswer>
+  /** Throws UpstreamError `contract` for what is no file of the format. */
+  downloadReport(
+    request: { id: number; format: ReportFileFormat } & CallOptions,
+  ): Promise<Uint8Array>
+}
+
+interface Chosen<Result> {
+  result: Result
+  isOlder: boolean
+}
+
+export function createChoices(parts: CallParts, call: CallOperation): Choices {
+  return {
+    ...createAssetChoices(parts, call),
+    ...createListChoices(parts, call),
+    async getEvent({ uid, ...asked }) {
+      const built = buildRequest(eventOperations.get as Operation, { uid })
+      const request = { ...built, isWelcome: hasNoDetail }
+      const answer = readEvent(await send(parts, request, asked), uid)
+      if (answer.kind === 'detail' || answer.why === 'mismatch') return answer
+      const older = await tryOlderOperation(parts, () => getActivity(call, uid, asked))
+      return older?.kind === 'detail' ? older : answer
+    },
+    async downloadReport({ id, format, ...asked }) {
+      const built = buildRequest(reportOperations.download as Operation, { report_id: id, format })
+      const request = { ...built, maxFileBytes: maxReportBytes }
+      return readReportFile(await send(parts, request, asked), format)
+    },
+  }
+}
+
+/**
+ * v2 is asked only after v4 has answered 404 or 405, so nothing is done twice. Only where the request
+ * names nothing is a 404 about the path, and remembered as a 405 is.
+ */
+async function callNewestAsset<Result>(
+  { capabilities }: CallParts,
+  newer: () => Promise<Result | typeof notByV4>,
+  older: () => Promise<Result>,
+  isCreation = false,
+): Promise<Result> {
+  const capability = 'assets/v4'
+  if ((await capabilities.read(capability))?.has === false) return older()
+  try {
+    const done = await newer()
+    if (done !== notByV4) return done
+  } catch (error) {
+    const { status } = error instanceof UpstreamError ? error : {}
+    const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
+    if (!isUnknown && (isCreation || status !== 404)) throw error
+    if (isUnknown) await capabilities.note(capability, false, 'day')
+  }
+  return older()
+}
+
+/** v4 shows an identity otherwise than it is written (docs/api-notes.md, Assets). */
+const notByV4 = Symbol('not by v4')
+
+/** The request names all of an identifier, so what it is now is read first. */
+async function changeIdentifier(
+  call: CallOperation,
+  id: number,
+  asked: CallOptions,
+  toChanged: (now: WrittenIdentifier) => WrittenIdentifier,
+): Promise<WireAsset | typeof notByV4> {
+  const { onSend: _ofWrites, ...reading } = asked
+  const now = writtenIdentifier.parse(
+    await call(identifierOperations.get, { identifier_id: id }, reading),
+  )
+  if (now.data.type === 'identity') return notByV4
+  const changed = toChanged(now)
+  const request = { identifier_id: id, ...changed }
+  return toAsset(await call(identifierOperations.replace, request, asked))
+}
+
+function createAssetChoices(
+  parts: CallParts,
+  call: CallOperation,
+): Pick<Choices, 'createAsset' | 'getAsset' | 'replaceAsset' | 'toggleAsset' | 'deleteAsset'> {
+  return {
+    async createAsset({ asset, ...asked }) {
+      const body = checkRequest(assetCreation, asset)
+      const older = () => call(assetOperations.create, body, asked)
+      if (!identifierTypes.includes(body.type)) return older()
+      const given = toIdentifier(body, { ...newIdentifier, group_id: body.assets_group_id })
+      return callNewestAsset(
+        parts,
+        async () => toAsset(await call(identifierOperations.create, given, asked)),
+        older,
+        true,
+      )
+    },
+    getAsset: ({ id, ...asked }) =>
+      callNewestAsset(
+        parts,
+        async () => toAsset(await call(identifierOperations.get, { identifier_id: id }, asked)),
+        () => call(assetOperations.get, { asset_id: id }, asked),
+      ),
+    async replaceAsset({ id, asset, ...asked }) {
+      const body = checkRequest(assetReplacement, asset)
+      const older = () => call(assetOperations.replace, { asset_id: id, ...body }, asked)
+      if (!identifierTypes.includes(body.type)) return older()
+      const { is_disabled } = body
+      const state = typeof is_disabled === 'boolean' ? { is_disabled } : {}
+      const replaced = (now: WrittenIdentifier) => toIdentifier(body, { ...now, ...state })
+      return callNewestAsset(parts, () => changeIdentifier(call, id, asked, replaced), older)
+    },
+    toggleAsset: ({ id, isDisabled: is_disabled, ...asked }) =>
+      callNewestAsset(
+        parts,
+        () => changeIdentifier(call, id, asked, (now) => ({ ...now, is_disabled })),
+        () => call(assetOperations.toggle, { asset_id: id, is_disabled }, asked),
+      ),
+    deleteAsset: ({ id, ...asked }) =>
+      callNewestAsset(
+        parts,
+        () => call(identifierOperations.delete, { identifier_id: id }, asked),
+        () => call(assetOperations.delete, { asset_id: id }, asked),
+      ),
+  }
+}
+
+const newIdentifier = { emerging_categories: [], severities: [] }
+
+/** The body of v4 that means the same. What it leaves out stays, and severities without a number. */
+function toIdentifier(
+  {
+    name,
+    type,
+    data,
+    search_types: categories,
+    experimental_search_types: emerging,
+    risks: given,
+  }: z.infer<typeof assetCreation> | z.infer<typeof assetReplacement>,
+  now: Omit<WrittenIdentifier, 'name' | 'data' | 'categories'>,
+): WrittenIdentifier {
+  const known = given?.flatMap((risk) => eventSeverities[risk - 1] ?? [])
+  return {
+    ...now,
+    name,
+    data: { ...data, type },
+    categories,
+    emerging_categories: emerging ?? now.emerging_categories,
+    severities: known
+      ? [...known, ...now.severities.filter((word) => rankOf(word) === 0)]
+      : now.severities,
+  }
+}
+
+function rankOf(severity: string): number {
+  return eventSeverities.findIndex((known) => known === severity) + 1
+}
+
+/** An identifier of v4 as the asset that it is; what only v4 has stays under its name. */
+function toAsset(identifier: WholeIdentifier): WireAsset {
+  const { data, categories, emerging_categories, severities, ...same } = identifier
+  const { type, ...content } = data
+  return {
+    ...same,
+    name: same.name ?? '',
+    type,
+    data: content,
+    search_types: categories,
+    experimental_search_types: emerging_categories,
+    risks: severities.map(rankOf).filter((rank) => rank > 0),
+    count: same.enrichments?.event_count,
+    data_updated_at: same.updated_at,
+  }
+}
+
+async function noteCapability<Result>(
+  { capabilities }: CallParts,
+  { capability = '' }: Operation,
+  request: Promise<Result>,
+): Promise<Result> {
+  const result = await request
+  await capabilities.note(capability, true)
+  return result
+}
+
+/** A refusal of a request that names something may be about that. */
+async function callNewestList<Result>(
+  parts: CallParts,
+  newer: { row: Operation; ask: () => Promise<Result> },
+  older: { row: Operation; ask: () => Promise<Result>; namesNothing: boolean },
+): Promise<Chosen<Result>> {
+  const { capabilities } = parts
+  const { capability = '' } = newer.row
+  if ((await capabilities.read(capability))?.has !== false) {
+    try {
+      return { result: await noteCapability(parts, newer.row, newer.ask()), isOlder: false }
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      const isUnknown = isUnknownPath(error) || error.status === 405
+      if (older.namesNothing ? !isOperationMissing(error) : !isUnknown) throw error
+      await capabilities.note(capability, false)
+    }
+  }
+  return { result: await noteCapability(parts, older.row, older.ask()), isOlder: true }
+}
+
+function createListChoices(
+  parts: CallParts,
+  call: CallOperation,
+): Pick<Choices, 'listGroups' | 'listIdentifiers'> {
+  return {
+    listGroups: (request, asked) =>
+      callNewestList<Pick<WireSearchPage, 'items' | 'next'>>(
+        parts,
+        {
+          row: identifierOperations.groups,
+          ask: async () => (await call(identifierOperations.groups, request, asked)).page,
+        },
+        {
+          row: assetOperations.groups,
+          ask: async () => ({ items: await call(assetOperations.groups, {}, asked) }),
+          namesNothing: !request.from,
+        },
+      ),
+    async listIdentifiers(request, asked) {
+      const { group_id: group, ...filters } = request
+      const olderRequest = { ...filters, parent_group_id: group }
+      const older = async () =>
+        (await call(identifierOperations.listOlder, olderRequest, asked)).page
+      const isInNewer = (request.types ?? []).every((type) => identifierTypes.includes(type))
+      if (!isInNewer) {
+        const result = await noteCapability(parts, identifierOperations.listOlder, older())
+        return { result, isOlder: true }
+      }
+      return callNewestList(
+        parts,
+        {
+          row: identifierOperations.list,
+          ask: async () => (await call(identifierOperations.list, request, asked)).page,
+        },
+        {
+          row: identifierOperations.listOlder,
+          ask: older,
+          namesNothing: group === undefined && !request.from,
+        },
+      )
+    },
+  }
+}
+
+export type EventAnswer =
+  | { kind: 'detail'; event: WireFullEvent; data: Record<string, unknown> }
+  /**
+   * In this order: the type has no full event, the uid is unknown, its data is empty, or the answer
+   * is about another event.
+   */
+  | { kind: 'none'; why: 'unsupported' | 'not_found' | 'empty' | 'mismatch' }
+
+/** Whether a refusal only means that there is no full event. */
+function hasNoDetail({ status, body }: Answer): boolean {
+  return status === 404 || (status === 400 && parseErrorBody(body).code === 'UNSUPPORTED')
+}
+
+/** Reads an answer about one event, or a refusal that `hasNoDetail` accepts. */
+function readEvent(answer: Answer, uid: string): EventAnswer {
+  if (answer.status === 404) return { kind: 'none', why: 'not_found' }
+  if (answer.status === 400) return { kind: 'none', why: 'unsupported' }
+  const found = readAnswer(answer, wireEvents)
+  const event = found.find(({ metadata }) => metadata?.uid === uid) ?? found.find(hasNoUid)
+  if (!event) return { kind: 'none', why: found.length === 0 ? 'not_found' : 'mismatch' }
+  const data = event.data ?? {}
+  return Object.keys(data).length === 0
+    ? { kind: 'none', why: 'empty' }
+    : { kind: 'detail', event, data }
+}
+
+function hasNoUid({ metadata }: WireFullEvent): boolean {
+  return metadata?.uid === undefined || metadata.uid === null
+}
+
+async function getActivity(
+  call: CallOperation,
+  uid: string,
+  asked: CallOptions,
+): Promise<EventAnswer> {
+  try {
+    return readActivity(await call(eventOperations.activity, { uid }, asked), uid)
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || isUnknownPath(error)) throw error
+    if (error.status === 404) return { kind: 'none', why: 'not_found' }
+    if (error.serviceCode === 'UNSUPPORTED') return { kind: 'none', why: 'unsupported' }
+    throw error
+  }
+}
+
+/** The older operation has the uid in the header or in the data. */
+function readActivity(
+  { activity: { header, data } }: z.infer<typeof wireActivityAnswer>,
+  uid: string,
+): EventAnswer {
+  const shownUid = header?.uid ?? data?.['uid'] ?? uid
+  if (shownUid !== uid) return { kind: 'none', why: 'mismatch' }
+  if (!data || Object.keys(data).length === 0) return { kind: 'none', why: 'empty' }
+  return { kind: 'detail', event: { event_type: header?.type, metadata: { uid }, data }, data }
+}
+
+/**
+ * Returns what the older operation gives; undefined if it is missing, closed to the key, or its
+ * answer makes no sense. A 404 may be about the path or about the event: if it looks like one for
+ * the path, or is a 405, and the operation never returned anything, the operation counts as missing
+ * for an hour.
+ */
+async function tryOlderOperation(
+  { capabilities }: CallParts,
+  ask: () => Promise<EventAnswer>,
+): Promise<EventAnswer | undefined> {
+  const known = await capabilities.read('activities')
+  if (known?.has === false) return undefined
+  try {
+    const answer = await ask()
+    if (answer.kind === 'detail' && !known) await capabilities.note('activities', true)
+    return answer
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    if (!known && (isUnknownPath(error) || error.status === 405)) {
+      await capabilities.note('activities', false, 'hour')
+    }
+    if (isOperationMissing(error) || error.reason === 'contract') return undefined
+    throw error
+  }
+}
+
+/** A report is a few pages; the largest that is taken in. */
+const maxReportBytes = 32 * 1024 * 1024
+
+/** The first bytes of a file: docx is a ZIP archive. What the answer calls itself is not documented. */
+const signatures: Record<ReportFileFormat, Buffer> = {
+  docx: Buffer.from('PK\u0003\u0004'),
+  pdf: Buffer.from('%PDF-'),
+}
+
+function readReportFile(
+  { status, file = Buffer.alloc(0) }: Answer,
+  format: ReportFileFormat,
+): Uint8Array {
+  if (signatures[format].equals(file.subarray(0, signatures[format].length))) return file
+  const isHtml = looksLikeHtml(new TextDecoder().decode(file.subarray(0, 500)))
+  throw new UpstreamError(
+    'contract',
+    `the answer is ${isHtml ? 'a web page' : `no file of the format ${format}`}`,
+    { status, fault: isHtml ? 'html' : undefined },
+  )
+}

@@ -1,0 +1,217 @@
+/** `tocsin api`: the commands that are made from the table of operations. */
+import { describe, expect, test } from 'vitest'
+import { operations } from '../../../src/upstream/resources/operations.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { aServiceScene, type ServiceScene } from './service-scene.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+
+const uid = 'paste/site/1'
+const ignoring = { targets: [{ uid }], action: { type: 'ignore' } }
+const ignore = ['api', 'events.act', '--body', JSON.stringify(ignoring), '--by=ann']
+
+async function aScene(): Promise<ServiceScene> {
+  const scene = await aServiceScene(tests, { undescribed: true })
+  scene.sandbox.addEvent({ uid, groupIds: [1042] })
+  return scene
+}
+
+test('api lists every operation with its request, its tier, and whether it writes', async () => {
+  const { code, out } = await tocsin('api')
+  expect(code).toBe(0)
+  const lines = out.trim().split('\n').slice(1)
+  expect(lines).toHaveLength(operations.length)
+  for (const [at, { name, method, path, tier = 'basic', changes }] of operations.entries()) {
+    const cells = lines[at]!.split(/ {2,}/)
+    expect(cells.slice(0, 3)).toEqual([name, `${method} ${path}`, tier])
+    expect(cells[3] === 'writes').toBe(changes === true)
+  }
+})
+
+test('an operation that there is not is named with the nearest, and one with a command of its own with that', async () => {
+  expect((await tocsin('api', 'events.serch')).err).toContain('did you mean "events.search"?')
+  const { code, err } = await tocsin('api', 'reports.download')
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: expect.stringContaining('tocsin reports download'),
+  })
+})
+
+test.each(operations.filter(({ onlyBy }) => !onlyBy).map(({ name, path }) => [name, path]))(
+  'api %s --help has an option for each parameter of its path, and its request',
+  async (name, path) => {
+    const { code, out } = await tocsin('api', name, '--help')
+    expect(code).toBe(0)
+    expect(out).toContain(path)
+    for (const [, parameter = ''] of path.matchAll(/\{(\w+)\}/g)) {
+      expect(out).toMatch(new RegExp(`--${parameter.replaceAll('_', '-')} <\\w+> +required`))
+    }
+  },
+)
+
+describe('a request', () => {
+  test('is put together from options, and JSON in a file, on standard input or as it is', async () => {
+    const scene = await aScene()
+    const value = { keywords: ['acme'] }
+    const body = JSON.stringify({ value })
+    const create = ['api', 'policies.create', '--name=x', '--type=INCLUDED_KEYWORDS', '--yes']
+    expect((await scene.run(...create, '--body', body)).code).toBe(0)
+    expect((await scene.run(...create, '--body', aFile('body.json', body))).code).toBe(0)
+    expect((await scene.runGiven(body, ...create, '--body=-')).code).toBe(0)
+    const sent = { name: 'x', type: 'INCLUDED_KEYWORDS', value }
+    expect(scene.sent().map((one) => one.body)).toEqual([sent, sent, sent])
+  })
+
+  test.each([
+    [['identifiers.get'], /identifier_id: missing/],
+    [['identifiers.get', '--identifier-id=0'], /identifier_id: too small; write 1 or more/],
+    [['identifiers.list', '--types=domian'], /did you mean "domain"\?/],
+    [['events.note', '--uid=x', '--severity=hihg'], /did you mean "high"\?|severity/],
+    [['policies.get', '--policy-uuid=7'], /policy_uuid/],
+    [['policies.create', '--name=x', '--type=LUCENE_QUERY'], /value: missing/],
+    [['events.search-tenant', '--body={"filtres":{}}'], /unknown: filtres/],
+    [['events.search-tenant', '--size=11'], /Write a whole number from 1 to 10/],
+    [['events.act', '--body={"targets":'], /--body:1:12: not JSON/],
+    [['assets.replace', '--asset-id=7', '--body={"name":"••••"}'], /a masked secret/],
+    [['credentials.search', '--body={"query":{"type":"secret","secret":"x"}}'], /others can read/],
+  ])('that is wrong is refused with the field, and nothing is sent: %j', async (args, told) => {
+    const { run, sandbox } = await aScene()
+    const { code, out, err } = await run('api', ...args)
+    expect({ code, out, err }).toEqual({ code: 2, out: '', err: expect.stringMatching(told) })
+    expect(sandbox.requests).toEqual([])
+  })
+})
+
+describe('an answer', () => {
+  test('of pages goes on where an earlier one ended, in every form', async () => {
+    const { run, sandbox } = await aScene()
+    sandbox.addEvents(24, { groupIds: [1042] })
+    const search = ['api', 'events.search-group', '--identifier-group-id=1042']
+    const uidsIn = ({ out }: { out: string }): string[] =>
+      out
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid)
+    const begun = await run(...search, '--limit=12', '--output=ndjson')
+    const place = /--from '([^']+)'/.exec(begun.err)?.[1] ?? ''
+    const rest = await run(...search, '--all', '--output=ndjson', '--from', place)
+    const all = await run(...search, '--all', '--output=ndjson')
+    expect([...uidsIn(begun), ...uidsIn(rest)]).toEqual(uidsIn(all))
+    expect(uidsIn(all)).toHaveLength(25)
+    const csv = (await run(...search, '--all', '--output=csv')).out.trim().split('\n')
+    expect(csv[0]).toMatch(/^\uFEFF?"metadata\.uid","metadata\.type"/)
+    expect(csv).toHaveLength(26)
+    expect((await run(...search, '--limit=1')).out).toMatch(/^UID +TYPE +SEVERITY/)
+  })
+
+  test('that is no list is shown field by field, or whole as JSON', async () => {
+    const { run } = await aScene()
+    expect((await run('api', 'identifiers.get', '--identifier-id=77')).out).toMatch(
+      /^data\.fqdn +example\.com$/m,
+    )
+    const json = await run('api', 'identifiers.get', '--identifier-id=77', '--output=json')
+    expect(JSON.parse(json.out)).toMatchObject({ id: 77, data: { fqdn: 'example.com' } })
+    expect((await run('api', 'events.types')).out).toMatch(/^VALUE\nattachment\n/)
+    expect((await run('api', 'tenants.list', '--output=json')).out).toContain('"items": [')
+  })
+
+  test.each([
+    ['credentials.feed', ['--identifier-id=77']],
+    ['credentials.tenant-feed', []],
+    ['cookies.search', ['--domain=a.example']],
+    ['events.expand', ['--uid=stealer_log/x/1', '--field=credentials']],
+    ['events.get', ['--uid=stealer_log/x/1']],
+    ['events.activity', ['--uid=stealer_log/x/1']],
+    ['alerts.of-group', ['--assets-group-id=1042']],
+  ])('of %s has no secret in any form, unless it is revealed', async (name, args) => {
+    const { run, sandbox } = await aScene()
+    const secret = 'Zebra77!secret'
+    sandbox.addEvent({
+      uid: 'stealer_log/x/1',
+      type: 'stealer_log',
+      groupIds: [1042],
+      data: { password: secret },
+      stolen: {
+        credentials: [
+          { url: 'https://a.example', username: 'a', password: secret, application: 'x' },
+        ],
+        cookies: [
+          { host_key: 'a.example', path: '/', expires_utc: '2030-01-01', name: 'n', value: secret },
+        ],
+      },
+    })
+    sandbox.addCredentials([{ hash: secret, identityName: `a@b:${secret}`, identifierIds: [77] }])
+    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+      const { code, out } = await run('api', name, ...args, `--output=${form}`)
+      expect([
+        code,
+        out.includes(secret),
+        /hooks\.slack|webhook_url":"https:\/\/[^/]+\/[^•]/.test(out),
+      ]).toEqual([0, false, false])
+    }
+    const { out } = await run('api', name, ...args, '--output=json', '--reveal')
+    expect(out).toContain(name === 'alerts.of-group' ? 'webhook_url' : secret)
+  })
+})
+
+describe('what changes something', () => {
+  test('is asked for with the operation, the account and what is sent', async () => {
+    const { runAt, run, sent } = await aScene()
+    const refused = await runAt('n', ...ignore)
+    expect(refused.code).toBe(1)
+    for (const word of ['events.act', 'account main', 'POST /firework/v4/events/actions', uid]) {
+      expect(refused.err).toContain(word)
+    }
+    expect((await run(...ignore)).err).toContain('say --yes')
+    expect(sent()).toEqual([])
+    expect((await runAt('y', ...ignore)).code).toBe(0)
+    expect(sent()).toEqual([
+      { method: 'POST', path: '/firework/v4/events/actions', body: ignoring },
+    ])
+  })
+
+  test('shows no secret in its question', async () => {
+    const { runAt } = await aScene()
+    const asset = { name: 's', type: 'secret', search_types: [], data: { secret: 'Hush-4711' } }
+    const file = aFile('asset.json', JSON.stringify(asset))
+    const { err } = await runAt('n', 'api', 'assets.create', '--body', file)
+    expect(err).toContain('POST /firework/v2/assets/')
+    expect(err).not.toContain('Hush-4711')
+  })
+
+  test.each([
+    ['done', undefined, 'done'],
+    ['refused', { effect: 'status', status: 404 }, 'refused by the service'],
+    ['lost', { effect: 'lose-answer' }, 'it may have been done'],
+    ['not taken', { effect: 'status', status: 429 }, 'not done'],
+  ] as const)('is recorded with who did it where it is %s', async (_how, fault, told) => {
+    const { run, sandbox } = await aScene()
+    if (fault) sandbox.faults.add({ on: '/firework/*', ...fault })
+    expect((await run(...ignore, '--yes')).code).toBe(fault ? 1 : 0)
+    const { out } = await run('explain', uid)
+    expect(out).toContain(`"events.act ignore" asked of the service by ann: ${told}`)
+    const [known] = JSON.parse((await run('explain', uid, '--output=json')).out) as object[]
+    const writes = [{ by: 'ann', action: 'events.act ignore' }]
+    expect(known).toMatchObject({ writes })
+  })
+
+  test('is not sent where it cannot be recorded', async () => {
+    const { run, sent, prefix } = await aScene()
+    await tests.redis.set(`{${prefix}:main}:writes`, 'no stream')
+    expect((await run(...ignore, '--yes')).code).toBe(1)
+    expect(sent()).toEqual([])
+  })
+})
+
+describe('an operation that not every server has', () => {
+  test.each([
+    [404, 'this server does not have GET /firework/v2/me/tenants'],
+    [403, "tenants.list takes the permission to see its user's tenants"],
+  ])('says so of a %d', async (status, told) => {
+    const { run, sandbox } = await aScene()
+    sandbox.faults.add({ on: '/firework/*', effect: 'status', status, body: 'message' })
+    const { code, err } = await run('api', 'tenants.list')
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(told) })
+  })
+})

@@ -1,0 +1,135 @@
+/** What the client's one call does for every operation: checks, spellings of paths, and writes. */
+import { describe, expect, test } from 'vitest'
+import { UpstreamError } from '../../../../src/upstream/error.ts'
+import { assetOperations } from '../../../../src/upstream/resources/assets.ts'
+import { credentialOperations } from '../../../../src/upstream/resources/credentials.ts'
+import { eventOperations } from '../../../../src/upstream/resources/events.ts'
+import { identifierOperations } from '../../../../src/upstream/resources/identifiers.ts'
+import { legacySearchOperations } from '../../../../src/upstream/resources/legacy-search.ts'
+import { policyOperations } from '../../../../src/upstream/resources/policies.ts'
+import { redisForTests } from '../../../support/ledger.ts'
+import { json } from '../../../support/replica.ts'
+import { aScene, aScriptedScene, asked, failureOf, toldBy } from './scene.ts'
+
+const tests = redisForTests()
+
+const policy = {
+  name: 'x',
+  type: 'LUCENE_QUERY',
+  value: { query: 'acme' },
+} as const
+const ignoring = { targets: [{ uid: 'paste/a/1' }], action: { type: 'ignore' as const } }
+
+describe('a request', () => {
+  test('has each field where it belongs, lists repeated, and no cursor on the first page', async () => {
+    const { client, service, sent, server } = await aScriptedScene(tests)
+    service.answer(() => json(200, { items: [], next: null }))
+    const page = { from: null, size: 5 }
+    const listed = { types: ['domain', 'ip'], group_id: 7, ...page } as const
+    await client.call(identifierOperations.list, { ...listed, types: [...listed.types] }, asked())
+    await client.call(eventOperations.searchGroup, { identifier_group_id: 7, ...page }, asked())
+    await client.call(legacySearchOperations.post, { from: 'search_after=a b', size: 5 }, asked())
+    expect(sent()).toEqual([
+      'GET /firework/v4/identifiers/?group_id=7&types=domain&types=ip&size=5',
+      'POST /firework/v4/events/identifier_groups/7/_search',
+      'POST /firework/v2/search/?size=5&search_after=a%20b',
+    ])
+    expect(JSON.parse(server.requests.at(-2)!.body)).toEqual({ size: 5 })
+  })
+
+  test('that breaks a stated limit is not sent, and every mistake is told by its field', async () => {
+    const { client, server } = await aScriptedScene(tests)
+    const wrong = { policy_uuid: '7', identifier_ids: [], also: 1 } as never
+    const error = await failureOf(client.call(policyOperations.assign, wrong, asked()))
+    expect(error.reason).toBe('invalid')
+    expect(toldBy(error)).toEqual([
+      'policy_uuid: not in a form that the service takes',
+      'identifier_ids: empty; write at least 1 entry',
+      ': unknown: also',
+    ])
+    expect(server.requests).toEqual([])
+  })
+
+  test.each([
+    [credentialOperations.search, { query: { type: 'secret', secret: 'Hush-4711' } }],
+    [credentialOperations.cookies, { values: ['Hush-4711'] }],
+    [
+      assetOperations.create,
+      { name: 'x', type: 'secret', search_types: [], data: { secret: 'Hush-4711' } },
+    ],
+  ])('whose secret the service quotes shows it in no error', async (row, request) => {
+    const { client, service } = await aScriptedScene(tests)
+    service.answer(() => json(400, { message: 'no Hush-4711 here', code: 'X' }))
+    const error = await failureOf(client.call(row as never, request as never, asked()))
+    expect(error.message).toContain('no ')
+    expect(error.message + JSON.stringify(error.details)).not.toContain('Hush')
+  })
+})
+
+describe("the policies' path", () => {
+  test.each(['underscore', 'hyphen', 'both'] as const)(
+    'is found out by use where a server spells it by %s, and remembered',
+    async (policyPaths) => {
+      const { client, sent } = await aScene(tests, { sandbox: { policyPaths, undescribed: true } })
+      const { uuid } = await client.call(policyOperations.create, policy, asked())
+      await client.call(policyOperations.get, { policy_uuid: uuid }, asked())
+      const spelled = sent().map(({ path }) => (path.includes('matching-policies') ? '-' : '_'))
+      expect(spelled.join('')).toBe(policyPaths === 'hyphen' ? '_--' : '__')
+    },
+  )
+
+  test('is not looked for elsewhere where a policy is missing, or a request refused', async () => {
+    const { client, sent } = await aScene(tests)
+    const policy_uuid = '7e5f1c70-0000-4000-8000-000000000001'
+    const error = await failureOf(client.call(policyOperations.get, { policy_uuid }, asked()))
+    expect(error.status).toBe(404)
+    expect(sent()).toHaveLength(1)
+  })
+
+  test('of a gateway that forbids what it does not know is found all the same', async () => {
+    const { client, service, sent } = await aScriptedScene(tests)
+    service.answer(({ path }) =>
+      path.includes('_')
+        ? { status: 403, body: 'Forbidden' }
+        : json(200, { items: [], next: null }),
+    )
+    await client.call(policyOperations.list, {}, asked())
+    expect(sent()).toHaveLength(2)
+  })
+})
+
+describe('a write', () => {
+  test('is announced right before it is sent, and not sent where that fails', async () => {
+    const { client, service, sent } = await aScriptedScene(tests)
+    service.answer(() => json(200, null))
+    const seen: number[] = []
+    const onSend = (): void => void seen.push(sent().length)
+    await client.call(eventOperations.act, ignoring, { ...asked(), onSend })
+    expect([seen, sent().length]).toEqual([[0], 1])
+    const refuse = (): void => {
+      throw new UpstreamError('invalid', 'not now')
+    }
+    const kept = client.call(eventOperations.act, ignoring, { ...asked(), onSend: refuse })
+    expect((await failureOf(kept)).mayBeDone).toBe(false)
+    expect(sent()).toHaveLength(1)
+  })
+
+  test.each([
+    ['a web page', eventOperations.act, '<!doctype html><html></html>', true],
+    ['nothing', eventOperations.act, '', false],
+    ['another shape', eventOperations.note, '{"uid": 7}', true],
+  ] as const)(
+    'that is answered by %s may be done, unless nothing is to be said',
+    async (_what, row, body, isOpen) => {
+      const { client, service } = await aScriptedScene(tests)
+      service.answer(() => ({ status: 200, body }))
+      const request = row === eventOperations.act ? ignoring : { uid: 'paste/a/1', notes: 'x' }
+      const ended = client.call(row as never, request as never, asked())
+      const error = await ended.then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
+      expect(error instanceof UpstreamError && error.mayBeDone).toBe(isOpen)
+    },
+  )
+})
