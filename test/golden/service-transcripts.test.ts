@@ -87,6 +87,10 @@ async function asked(
   return transcript(scene.run, (session) => happen(session, scene), { texts })
 }
 
+function act(type: string): string {
+  return JSON.stringify({ targets: [{ uid: 'paste/site/3' }], action: { type } })
+}
+
 test('events', async () => {
   await expect(
     await asked(async ({ type }, { runAt }) => {
@@ -103,38 +107,31 @@ test('events', async () => {
       events get forum_post/forum/2 --output json
       events get forum_post/forum/2 --reveal
       events get nothing/at/all
-      events expand stealer_log/logs/1 --field credentials
-      events expand stealer_log/logs/1 --field cookies --reveal
-      events expand stealer_log/logs/1 --field credentials --output json
-      events expand forum_post/forum/2 --field credentials
-      events expand stealer_log/logs/1
-      events legacy-search --type paste
-      events legacy-search --type paste --output json
-      events legacy-search --risk 9
+      api events.expand --uid stealer_log/logs/1 --field credentials
+      api events.expand --uid stealer_log/logs/1 --field cookies --reveal
+      api events.expand --uid stealer_log/logs/1 --field credentials --output json
+      api events.expand --uid forum_post/forum/2 --field credentials
+      api events.expand --uid stealer_log/logs/1
+      api events.legacy-search --types paste
+      api events.legacy-search --types paste --output json
+      api events.legacy-search --types nothing
       # writes
-      events ignore paste/site/3
+      api events.act --body '${act('ignore')}'
     `)
       await type('# at a terminal, where n is typed')
-      await type('events ignore paste/site/3', (...args) => runAt('n', ...args))
+      await type(`api events.act --body '${act('ignore')}'`, (...args) => runAt('n', ...args))
       await type('# at a terminal, where y is typed')
-      await type('events ignore paste/site/3', (...args) => runAt('y', ...args))
+      await type(`api events.act --body '${act('ignore')}'`, (...args) => runAt('y', ...args))
       await type('# by a script')
       await type(`
-      events ignore paste/site/3 --yes
-      events ignore paste/site/3 nothing/at/all --yes --output json
-      events remediate paste/site/3 --yes --by jo
-      events remediate nothing/at/all --yes
-      events restore paste/site/3 --ignored --yes
-      events restore paste/site/3
-      events tag paste/site/3 --tags vip,2026
-      events tag paste/site/3 --tags vip,2026 --yes
-      events tag paste/site/3 --yes
-      events note paste/site/3 --text 'a look of ours'
-      events note paste/site/3 --text 'a look of ours' --yes
-      events note nothing/at/all --text 'a look of ours' --yes
-      events severity paste/site/3 --to low
-      events severity paste/site/3 --to low --yes
-      events severity paste/site/3 --to grave --yes
+      api events.act --body '${act('ignore')}' --yes
+      api events.act --body '${act('remediate')}' --yes --by jo --output json
+      api events.act --body '${act('forget')}' --yes
+      api events.act --yes
+      api events.note --uid paste/site/3 --tags vip,2026
+      api events.note --uid paste/site/3 --notes 'a look of ours' --yes
+      api events.note --uid nothing/at/all --severity low --yes
+      api events.note --uid paste/site/3 --severity grave --yes
       explain paste/site/3
     `)
     }),
@@ -159,26 +156,18 @@ test('credentials and cookies', async () => {
       credentials search --domain example.com --limit 1 --output csv
       credentials search
       credentials search --domain example.com --size 0
-      credentials feed 77
-      credentials feed 77 --limit 1 --output json
-      credentials feed 7
-      credentials feed --tenant
-      credentials feed
-      credentials urls $hash
-      credentials urls $hash --output json
-      credentials urls nothing
-      credentials urls
-      cookies search --domain vpn.example.com
-      cookies search --domain vpn.example.com --output json
-      cookies search --domain vpn.example.com --reveal
-      cookies search
+      api credentials.feed --identifier-id 77
+      api credentials.feed --identifier-id 77 --limit 1 --output json
+      api credentials.feed --identifier-id 7
+      api credentials.feed
+      api credentials.urls --credential-hash $hash
+      api credentials.urls --credential-hash $hash --output json
+      api credentials.urls
+      api cookies.search --domain vpn.example.com
+      api cookies.search --body '{"query":{"type":"domain","fqdn":"vpn.example.com"}}'
       # writes
-      credentials ignore $hash
-      credentials ignore $hash --yes
-      credentials remediate $hash --yes --output json
-      credentials remediate nothing --yes
-      credentials restore $hash --yes
-      credentials restore nothing --yes
+      api credentials.act --body '{"targets":[{"credential_hash":"$hash"}],"action":{"type":"ignore"}}'
+      api credentials.act --body '{"targets":[{"credential_hash":"$hash"}],"action":{"type":"ignore"}}' --yes
     `)
     }),
   ).toMatchFileSnapshot(transcriptFile('credentials'))
@@ -191,68 +180,54 @@ test('assets, identifiers, groups', async () => {
       assets list
       assets list --group 1043 --output json
       assets list --type nothing
-      assets get 77
-      assets get 77 --output json
-      assets get 7
-      assets get seven
-      identifiers list
-      identifiers list --type keyword --limit 1
-      identifiers list --type keyword --limit 1 --output json
-      identifiers list --group 7
-      identifiers list --order-by age
+      api identifiers.get --identifier-id 77
+      api identifiers.get --identifier-id 77 --output json
+      api identifiers.get --identifier-id 7
+      api identifiers.get --identifier-id seven
+      api identifiers.list --types keyword --size 1
+      api identifiers.list --order-by age
       groups list
       groups list --output json
       groups list --limit 1
       groups list --size 0
       # writes
-      assets create bank.example --type domain --search-types leak,paste
-      assets create bank.example --type domain --search-types leak --output json
-      assets create bank.example --type nothing --search-types leak
-      assets create bank.example --type domain
-      assets disable 78
-      assets enable 78 --output json
-      assets disable 7
-      assets enable 7
-      assets replace 77 --file ${anAsset()}
-      assets replace 77 --file missing.json
-      assets delete 78
-      assets delete 78 --yes
-      assets delete 78 --yes
+      api assets.create --body '${anAsset}' --yes
+      api assets.create --body '${anAsset}' --name Other --yes --output json
+      api assets.create --name Bank --type nothing
+      api assets.toggle --asset-id 78 --is-disabled true
+      api assets.toggle --asset-id 78 --is-disabled true --yes
+      api assets.toggle --asset-id 7 --is-disabled true --yes
+      api assets.delete --asset-id 78 --yes
     `),
     ),
   ).toMatchFileSnapshot(transcriptFile('assets'))
 })
 
-function anAsset(): string {
-  const data = {
-    name: 'Example',
-    type: 'domain',
-    search_types: ['leak'],
-    data: { fqdn: 'example.com' },
-  }
-  return aFile('asset.json', JSON.stringify(data))
-}
+const anAsset = JSON.stringify({
+  name: 'Example',
+  type: 'domain',
+  search_types: ['leak'],
+  data: { fqdn: 'example.com' },
+})
 
 test('policies', async () => {
   await expect(
     await asked(async ({ type, know }) => {
-      const made = await type('policies create --name breaches --included-keywords breach,leak')
+      const policy = `'{"name":"breaches","type":"INCLUDED_KEYWORDS","value":{"keywords":["breach"]}}'`
+      const made = await type(`api policies.create --body ${policy} --yes`)
       know('uuid', /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(made)?.[0] ?? '')
       await type(`
-      policies create --name nothing
-      policies get $uuid
-      policies get $uuid --output json
-      policies get 00000000-0000-4000-8000-000000000000
-      policies assign $uuid --to 77,78
-      policies assign $uuid --to 77,78 --yes
-      policies assign $uuid --to seven --yes
-      policies list --identifier 77
-      policies list --identifier 77 --output json
-      policies list
-      policies list --identifier 7
-      policies delete $uuid
-      policies delete $uuid --yes
-      policies delete $uuid --yes
+      api policies.create --body '{"name":"nothing"}'
+      api policies.get --policy-uuid $uuid
+      api policies.get --policy-uuid $uuid --output json
+      api policies.get --policy-uuid 00000000-0000-4000-8000-000000000000
+      api policies.assign --policy-uuid $uuid --identifier-ids 77,78
+      api policies.assign --policy-uuid $uuid --identifier-ids 77,78 --yes
+      api policies.assign --policy-uuid $uuid --identifier-ids seven --yes
+      api policies.of-identifier --identifier-id 77
+      api policies.of-identifier --identifier-id 77 --output json
+      api policies.delete --policy-uuid $uuid
+      api policies.delete --policy-uuid $uuid --yes
     `)
     }),
   ).toMatchFileSnapshot(transcriptFile('policies'))
@@ -262,12 +237,13 @@ test('alerts', async () => {
   await expect(
     await asked(({ type }) =>
       type(`
-      alerts list
-      alerts list --limit 1 --output json
-      alerts list --size 11
-      alerts get 1042
-      alerts get 1042 --output json
-      alerts get 7
+      api
+      api alerts.list
+      api alerts.list --limit 1 --output json
+      api alerts.list --size 11
+      api alerts.of-group --assets-group-id 1042
+      api alerts.of-group --assets-group-id 7
+      api alerts.lits
     `),
     ),
   ).toMatchFileSnapshot(transcriptFile('alerts'))
@@ -275,39 +251,26 @@ test('alerts', async () => {
 
 /** A report that is made has a form that goes by its id, which differs; those of the start are the same. */
 test('reports', async () => {
-  const { completed, error } = knownReportRequests
+  const { error } = knownReportRequests
   const report = aFile('report.docx', '')
   await expect(
     await asked(
-      async ({ type, know }) => {
+      async ({ type }) => {
         await type(`
-      reports list
-      reports list --limit 1 --output json
-      reports list --type nothing
-      reports get 9001
-      reports get 9001 --output json
-      reports get --request ${error}
-      reports get --request ${error} --output json
-      reports get 7
-      reports get
+      api reports.list
+      api reports.list --limit 1 --output json
+      api reports.get --report-id 9001
+      api reports.get --report-id 9001 --output json
+      api reports.get-by-request --request-info-id ${error}
+      api reports.get --report-id 7
+      api reports.get
       reports download 9001
       reports download 9001 --out ${report}
       reports download 9001 --out ${report} --force
       reports download 7 --out missing.docx
-      reports wait ${completed} --sink soc
-      reports wait ${error}
-      reports wait ${completed} --sink sco
-      reports wait nothing
       # writes
-      reports request --question why --range last_year
-      `)
-        const question = `--question 'What was said about us?'`
-        const made = await type(
-          `reports request --title 'What was said' ${question} --range last_7d`,
-        )
-        know('request', /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(made)?.[0] ?? '')
-        await type('reports wait $request')
-        await type('reports request --output json')
+      api reports.request --body '{"title":"What was said"}'
+    `)
       },
       { backlog: 6 },
     ),
@@ -321,10 +284,9 @@ test('tenants and token', async () => {
       tenants list
       tenants list --output json
       tenants list --account nobody
-      tenants create --name Umbrella --industry finance
-      tenants create --name Umbrella --industry finance --output json
-      tenants create --industry finance
-      tenants create --name Umbrella --industry nothing
+      api tenants.create --organization-id 7 --name Umbrella --industry finance
+      api tenants.create --organization-id 7 --name Umbrella --industry finance --yes
+      api tenants.create --organization-id 7 --name Umbrella --industry nothing --yes
       token test
       token test --output json
       token test --account nobody

@@ -203,11 +203,6 @@ export function parseId(text: string): number {
   throw new InvalidArgumentError('Write the id, a whole number of at least 1.')
 }
 
-export function parseUuid(text: string): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase()
-  throw new InvalidArgumentError('Write a UUID, such as 7e5f1c70-0000-4000-8000-000000000001.')
-}
-
 export type JsonObject = Record<string, unknown>
 
 /**

@@ -22,8 +22,7 @@ import { type FetchedRows, listCommand, type ListOptions } from './pages.ts'
 const pageSize = { usual: 20, most: 100 }
 
 export function assetsCommand(context: Context): Command {
-  return new Command('assets')
-    .addCommand(assetsListCommand(context))
+  return new Command('assets').addCommand(assetsListCommand(context))
 }
 
 interface AssetOptions extends ListOptions {

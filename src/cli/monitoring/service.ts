@@ -9,11 +9,7 @@ import {
   identifierTypes,
 } from '../../upstream/resources/enumerations.ts'
 import { identifierOperations } from '../../upstream/resources/identifiers.ts'
-import {
-  policyOperations,
-  wirePolicy,
-  type WirePolicy,
-} from '../../upstream/resources/policies.ts'
+import { policyOperations, wirePolicy, type WirePolicy } from '../../upstream/resources/policies.ts'
 import { type ApiContext, nameFailure } from '../api/api-command.ts'
 import { CommandError } from '../terminal.ts'
 import type { DesiredState } from './monitoring-file.ts'

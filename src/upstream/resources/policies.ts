@@ -67,7 +67,7 @@ export const policyAssignment = z.strictObject({
   clean_past_events: z.boolean().optional(),
 })
 
-export const wireAssignee = z.looseObject({ identifier_id: z.number() })
+const wireAssignee = z.looseObject({ identifier_id: z.number() })
 
 /** At most 25, which is the default (docs/api-notes.md, Page sizes). */
 const listQuery = z.strictObject({ size: z.int().min(1).max(25).optional(), from: cursor })
