@@ -14,15 +14,21 @@ function commandsIn(help: string): string[] {
   return names.filter((name) => name !== 'help')
 }
 
+/** Two of what `tocsin api` generates stand for all: every-operation.test.ts asks each. */
+const shownOperations = ['events.expand', 'policies.assign']
+
 async function helpOf(path: string[]): Promise<string[]> {
   const { out } = await tocsin(...path, '--help')
-  const below = await Promise.all(commandsIn(out).map((name) => helpOf([...path, name])))
+  const names = path[0] === 'api' ? shownOperations : commandsIn(out)
+  const below = await Promise.all(
+    (path.length > 1 && path[0] === 'api' ? [] : names).map((name) => helpOf([...path, name])),
+  )
   return [`==== tocsin ${path.join(' ')}\n${out}`, ...below.flat()]
 }
 
 test('every command says of itself what it said', async () => {
   const pages = await helpOf([])
-  expect(pages.length).toBeGreaterThan(60)
+  expect(pages.length).toBeGreaterThan(50)
   await expect(pages.join('\n')).toMatchFileSnapshot('recorded/help.txt')
 })
 
@@ -39,7 +45,7 @@ test('a transcript shows every command, doing its work and refusing a mistake', 
   const commands = pages
     .filter((page) => commandsIn(page).length === 0)
     .map((page) => /^==== tocsin (.*)\n/.exec(page)?.[1] ?? '')
-  expect(commands.length).toBeGreaterThan(60)
+  expect(commands.length).toBeGreaterThan(40)
   const asked = readdirSync(transcriptFolder).flatMap((name) =>
     [...readFileSync(join(transcriptFolder, name), 'utf8').matchAll(typed)].map(
       ([, line = '', code]) => ({ line: `${line} `, works: code === '0' }),
