@@ -87,10 +87,7 @@ const asked: [string[], string[]][] = [
     ['api', 'reports.get', '--report-id=9001'],
     ['text', 'json'],
   ],
-  [
-    ['feeds', 'import', '--group=1042'],
-    ['text', 'json'],
-  ],
+  [['text', 'json']],
   [
     ['token', 'test'],
     ['text', 'json'],

@@ -252,22 +252,6 @@ test('what reads it again is said of a feed that is paused, gone, or not read to
   expect(out).toContain('Feed staff is yet to be read to its end')
 })
 
-test('an entry of an older version stays, and replay says why', async () => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [], { malformed: [bad('1'), bad('2')] })
-  const id = idOf(ledger, bad('1'))
-  const name = ledger.key('quarantine')
-  const stored = JSON.parse((await ledger.redis.hget(name, id)) ?? '') as object
-  await ledger.redis.hset(name, id, JSON.stringify({ ...stored, marks: undefined }))
-  const { code, out } = await tocsin('quarantine', 'replay', '--all', '--yes', ...config)
-  expect(code).toBe(1)
-  expect(out).toContain('replayed 1 quarantined item\n')
-  expect(out).toContain(`${id.slice(0, 12)}: an older version of Tocsin set it aside`)
-  expect((await listed(config)).items).toMatchObject([{ uid: 'a/b/1', can_replay: false }])
-  const shown = await tocsin('quarantine', 'show', id, ...config)
-  expect(shown.out).toContain('It cannot be replayed: an older version')
-})
-
 test('replay asks first, and changes nothing where nobody answers', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [], { malformed: [bad('1')] })
