@@ -93,8 +93,8 @@ async function takeOver(older: Observed, newer: Observed): Promise<void> {
     const state = await peekFeed(newer.app.ledgers[0]!, 'brand', 0)
     return state?.scan?.reason === 'configuration_changed'
   })
-  await newer.app.stop()
   await until('the older one stands back', () => older.said(standsBack).length > 0)
+  await newer.app.stop()
   // once more where the account's server is found to filter by match time: that is another request
   expect(new Set(newer.said(newWalk))).toEqual(new Set(['brand configuration_changed']))
 }

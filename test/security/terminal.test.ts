@@ -87,7 +87,6 @@ const asked: [string[], string[]][] = [
     ['api', 'reports.get', '--report-id=9001'],
     ['text', 'json'],
   ],
-  [['text', 'json']],
   [
     ['token', 'test'],
     ['text', 'json'],

@@ -159,6 +159,7 @@ test('a probe that finds nothing it may take looks again a second later, not at 
     if (script === 'claim-due') probes.push(script)
     return run()
   })
+  const nowMs = Date.now()
   const sink = aRehearsedSink('soc', { destinations: [{ id: 'soc:old', label: 'old' }] })
   const standing = {
     isActive: false,
@@ -166,7 +167,9 @@ test('a probe that finds nothing it may take looks again a second later, not at 
     checkNewest: async () => false,
     isForeign: () => false,
   }
-  const options = drainOptions({ redis: tests.redis, keys, ledgers: [ledger], clock: systemClock })
+  let passedMs = 0
+  const clock = { ...systemClock, now: () => nowMs + passedMs, monotonic: () => passedMs }
+  const options = drainOptions({ redis: tests.redis, keys, ledgers: [ledger], clock })
   const drain = new SinkDrain(sink, { ...options, circuit, standing })
   drain.nudge('main')
   for (let steps = 0; steps < 40; steps += 1) {
@@ -174,6 +177,9 @@ test('a probe that finds nothing it may take looks again a second later, not at 
     await pastThisMillisecond(tests.redis)
   }
   expect(probes).toHaveLength(1)
+  passedMs = 1_000
+  await drain.step()
+  expect(probes).toHaveLength(2)
 })
 
 test('a half-open sink is tried with what may be sent here, not with what is left to another configuration', async () => {

@@ -67,7 +67,7 @@ test('words of filters that do not come in time are a warning beside a key that 
     testToken: () => Promise.resolve({ scopes: [] }),
     clockSkewMs: () => 0,
     budget: () => ({ waitedSeconds: 29 }),
-    eventTypeFilters: () => new Promise(() => {}),
+    call: () => new Promise(() => {}),
   } as unknown as UpstreamClient
   const redis = { hmget: () => Promise.resolve([]) } as unknown as Redis
   const feeds = [{ name: 'brand', account: 'main', type: 'legacy', filters: { type: ['leaks'] } }]
