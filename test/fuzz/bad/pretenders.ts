@@ -49,7 +49,7 @@ export async function startPretenders(): Promise<Pretenders> {
 
   function grantFor(key: string): Buffer {
     const grant = grants[Number(/^bad-(\d+)$/.exec(key)?.[1] ?? -1)]
-    return grant ? bad(grant, 'token') : answerOf(JSON.stringify({ token: `token of ${key}` }))
+    return grant ? bad(grant, 'token') : answerOf(JSON.stringify({ token: `token-of-${key}` }))
   }
 
   function pageFor(group: number, from: number): Buffer {
