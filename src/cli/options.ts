@@ -165,12 +165,6 @@ export function toRangeFilter({
   }
 }
 
-/** Parses a count or an ordinal of at most six digits. Throws InvalidArgumentError. */
-export function parsePositive(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Write a whole number of at least 1.')
-}
-
 /**
  * How long a webhook sink collects a batch, ms; undefined when it does not batch or is not
  * configured.

@@ -1,11 +1,8 @@
 /** Builds the sinks, the encryption of leaked secrets and the hash of sink addresses. */
-import type { Config } from '../config/config.ts'
-import type { HashAddress } from '../delivery/circuit.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
 import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type TemplateFailure, templateRemedy } from '../sinks/templates.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext, ProcessContext } from './context.ts'
 
 type Parts = Pick<ProcessContext, 'logger' | 'clock' | 'rehearsal'> &
@@ -74,29 +71,5 @@ export function buildSecrets({
     }),
     open: (account, uid, sealed) => boxes.get(account)?.open(sealed, uid),
     pairId: (account, parts) => withKey(account, () => boxes.get(account)?.digest(parts)),
-  }
-}
-
-/**
- * Hashes a sink's address for Redis with the API key of the leading account (else of the first), so
- * that nobody can test a guess there. Reads the address at each use, because the file that holds it
- * may change.
- */
-export function createAddressHasher(
-  { accounts, sinks }: Pick<Config, 'accounts' | 'sinks'>,
-  ledgers: readonly Pick<AccountLedger, 'account'>[] = [],
-): HashAddress {
-  const [first] = accounts
-  const account = accounts.find(({ name }) => name === ledgers[0]?.account) ?? first
-  const box = account && createSecretBox(() => account.apiKey.reveal())
-  const addresses = new Map(sinks.map((sink) => [sink.name, sinkTypeOf(sink).address(sink)]))
-  return (sink) => {
-    const address = addresses.get(sink)
-    if (!box || !address) return ''
-    try {
-      return box.digest(['address of a sink', sink, address.reveal()])
-    } catch {
-      return '' // the file cannot be read: a disabled sink stays disabled
-    }
   }
 }

@@ -135,7 +135,7 @@ test('events', async () => {
       events severity paste/site/3 --to low
       events severity paste/site/3 --to low --yes
       events severity paste/site/3 --to grave --yes
-      explain paste/site/3
+      items show paste/site/3
     `)
     }),
   ).toMatchFileSnapshot(transcriptFile('events'))

@@ -43,6 +43,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
     'delivery',
     [
       'sinks',
+      'sinks/sink-types.ts',
       'grouping',
       'messages',
       'masking',

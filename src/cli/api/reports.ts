@@ -384,7 +384,7 @@ async function waitForReport(
     terminal.print(`report ${report.id} is ready: ${sanitize(report.title ?? 'without a title')}`)
     if (uid === undefined) return terminal.print(`read it with: tocsin reports get ${report.id}`)
     return terminal.print(
-      `in the ledger for ${sinks.join(', ')}; a running daemon delivers it: tocsin explain ${uid}`,
+      `in the ledger for ${sinks.join(', ')}; a running daemon delivers it: tocsin items show ${uid}`,
     )
   })
 }

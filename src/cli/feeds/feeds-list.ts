@@ -259,7 +259,9 @@ function formatUnreadable({ sinceMs, shown, unread, problem }: Unreadable): stri
 function quarantineLines({ terminal }: Context, { feed, quarantined }: FeedReport): string[] {
   if (quarantined === 0) return []
   const text = `${pluralize(quarantined, 'item')} in the quarantine, which nobody was told of`
-  return [`  ${terminal.paint('yellow', text)}: tocsin quarantine list --feed ${feed.name}`]
+  return [
+    `  ${terminal.paint('yellow', text)}: tocsin items list --feed ${feed.name} --state quarantined`,
+  ]
 }
 
 function formatLag(

@@ -26,7 +26,6 @@ import {
   removeLedger,
 } from '../../store/accounts.ts'
 import {
-  discardDeadLetter,
   discardItem,
   holdOrphan,
   listDeadLetters,
@@ -356,7 +355,7 @@ async function settleAll(discarding: DiscardRun, counts: DiscardCounts): Promise
     if (counts.items % 50 === 0) context.terminal.progress(`${counts.items} given up`)
   }
   for (const sink of counts.busy > 0 ? [] : await readSinkNames(ledger)) {
-    counts.deadLetters += await closeDeadLetters(ledger, sink)
+    counts.deadLetters += await closeDeadLetters(discarding, ledger, sink)
   }
   context.terminal.progress('')
 }
@@ -454,12 +453,17 @@ async function findMessageHead(
   return undefined
 }
 
-async function closeDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
+async function closeDeadLetters(
+  { by }: DiscardRun,
+  ledger: AccountLedger,
+  sink: string,
+): Promise<number> {
   let closed = 0
   for (;;) {
     const { letters } = await listDeadLetters(ledger, sink, { offset: 0, count: 200 })
     let done = 0
-    for (const { ref } of letters) done += (await discardDeadLetter(ledger, ref)) === 'done' ? 1 : 0
+    for (const { ref } of letters)
+      done += (await discardItem(ledger, ref, `by ${by}`)) === 'done' ? 1 : 0
     if (done === 0) return closed
     closed += done
   }

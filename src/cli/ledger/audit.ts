@@ -26,10 +26,9 @@ import {
 import { repair } from '../../audit/repair.ts'
 import type { Config } from '../../config/config.ts'
 import { type AuditParts, buildAuditParts } from '../../daemon/audits.ts'
-import { groupingSinks } from '../../daemon/grouping.ts'
-import { polledFeeds } from '../../daemon/polled-feeds.ts'
+import { groupingSinks } from '../../delivery/grouping-sinks.ts'
 import { buildSecrets } from '../../daemon/sinks.ts'
-import type { PolledFeed } from '../../feed-types/feed-type.ts'
+import { type PolledFeed, polledFeeds } from '../../feed-types/feed-type.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { duration } from '../../lib/config-fields.ts'
 import { createRouter } from '../../routing/router.ts'
@@ -45,13 +44,7 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import {
-  ledgerFor,
-  destinationsBySink,
-  type OpenStore,
-  notifyDaemon,
-  withStore,
-} from '../open/open-store.ts'
+import { ledgerFor, type OpenStore, notifyDaemon, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { findBatchWaitMs } from '../options.ts'
 import {
@@ -102,11 +95,9 @@ async function audit(context: Context, options: AuditCommandOptions): Promise<vo
     return printAudit(context, options, await auditLedgerOnly(context, config, hash))
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
-  const destinations = destinationsBySink(config)
-  const sinks = new Map([...destinations].map(([name, own]) => [name, { destinations: own }]))
   const found = await withStore(config, async (store) => ({
     reports: await withUpstream(config, store, async (upstream, engineContext) => {
-      const grouping = { sinks: groupingSinks(engineContext, sinks) }
+      const grouping = { sinks: groupingSinks(config.sinks) }
       const router = createRouter(config.route)
       const delivery = { router, grouping, secrets: buildSecrets(engineContext) }
       const partsFor = buildAuditParts(engineContext, upstream, delivery)
@@ -311,7 +302,7 @@ function verdict(terminal: Terminal, lost: number, quarantined: number): string 
 function quarantineLines(feed: string, count: number): string[] {
   if (count === 0) return []
   return [
-    `  quarantined  ${pluralize(count, 'item')}, not read and not sent: tocsin quarantine list --feed ${feed}`,
+    `  quarantined  ${pluralize(count, 'item')}, not read and not sent: tocsin items list --feed ${feed} --state quarantined`,
   ]
 }
 
@@ -496,7 +487,7 @@ function danglingLine({ ref, place, why }: DanglingRef): string {
   return `  dangling  ${sanitize(ref)}, among ${placeNames[place]}: ${danglingReasons[why]}`
 }
 
-/** The states that `sinks move` and `sinks discard` take. */
+/** The states that `items move` and `items discard` take. */
 const movableStates = ['queued', 'held', 'group', 'digest', 'retrying']
 
 function remedyLines(check: LedgerCheck): string[] {
@@ -506,7 +497,7 @@ function remedyLines(check: LedgerCheck): string[] {
   return [
     ...sinks.map(
       (sink) =>
-        `  all that waits for ${sink}, not only this, can be sent elsewhere: tocsin sinks move ${sink} --to <sink>; or given up: tocsin sinks discard ${sink}`,
+        `  all that waits for ${sink}, not only this, can be sent elsewhere: tocsin items move --sink ${sink} --to <sink>; or given up: tocsin items discard --sink ${sink}`,
     ),
     '  somebody changed the ledger, or Tocsin has a defect: keep the log and a copy of Redis, and report it',
   ]

@@ -8,11 +8,12 @@ import {
   buildSuppressionRules,
   buildFlushContext,
   type FlusherParts,
-  readSilences,
 } from '../../daemon/grouping.ts'
-import { buildMemberOptions } from '../../daemon/messages.ts'
-import { createAddressHasher, buildSinks } from '../../daemon/sinks.ts'
-import { type Circuit, createCircuit } from '../../delivery/circuit.ts'
+import { buildMemberOptions } from '../../delivery/member-options.ts'
+import { buildSinks } from '../../daemon/sinks.ts'
+import type { Circuit } from '../../delivery/circuit.ts'
+import { openCircuit } from '../../delivery/sink-address.ts'
+import { readSilences } from '../../delivery/silences.ts'
 import type { MemberOptions } from '../../delivery/delivery-member.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { unregistered } from '../../daemon/context.ts'
@@ -53,11 +54,7 @@ export async function withEngine<Result>(
         ...config.silences,
         ...silences,
       ])
-      const circuit = createCircuit(
-        store.redis,
-        store.keys,
-        createAddressHasher(config, store.ledgers),
-      )
+      const circuit = openCircuit(store, config)
       const engineContext = {
         ...environment,
         ...store,

@@ -257,8 +257,7 @@ const failuresOfTrouble = 3
 
 const nextTests = 'the next message is the test'
 const testIt = (name: string): string => `tocsin sinks test ${name}`
-const listPending = (name: string): string =>
-  `tocsin deliveries list --sink ${name} --state pending`
+const listPending = (name: string): string => `tocsin items list --sink ${name} --state pending`
 
 /** What takes others meanwhile may keep some waiting so long, ms; as long as the alert waits. */
 const longWaitMs = 3_600_000

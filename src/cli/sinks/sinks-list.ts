@@ -1,14 +1,15 @@
 import type { Config } from '../../config/config.ts'
-import { groupingSinks } from '../../daemon/grouping.ts'
-import { createAddressHasher } from '../../daemon/sinks.ts'
-import { type Circuit, type CircuitReading, createCircuit } from '../../delivery/circuit.ts'
+import type { Circuit, CircuitReading } from '../../delivery/circuit.ts'
 import { describeFallback } from '../../delivery/fallback.ts'
+import { groupingSinks } from '../../delivery/grouping-sinks.ts'
+import { openCircuit } from '../../delivery/sink-address.ts'
 import { type DigestState, readDigestState } from '../../grouping/flusher.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import { troubleTexts } from '../../self-alerts/troubles.ts'
 import type { Destination } from '../../sinks/sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import { readAccounting } from '../../store/accounts.ts'
+import { countByState } from '../../store/item-states.ts'
 import { countDeadLetters, readSinkNames } from '../../store/pending-items.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import { destinationsBySink, type OpenStore, withStore } from '../open/open-store.ts'
@@ -53,7 +54,7 @@ function sinkJson(report: SinkReport): Record<string, unknown> {
     fallback: fallback ?? null,
     paused: paused ? { reason: paused.reason, since: formatIsoTime(paused.sinceMs) } : null,
     disabled: disabled ? { reason: disabled.reason, since: formatIsoTime(disabled.sinceMs) } : null,
-    pending,
+    pending: countByState(pending),
     diverted,
     dead_letters: deadLetters,
     last_success: formatIsoTime(circuit.lastSuccessMs),
@@ -72,7 +73,7 @@ function sinkLines(context: Context, report: SinkReport, nowMs: number): string[
   const time = (ms: number | undefined): string => (ms === undefined ? 'never' : formatUtcTime(ms))
   const head = `${context.terminal.paint('bold', sanitize(name))} (${type ?? 'no longer configured'})`
   const waiting = `  ${formatPending(report.pending)}; ${pluralize(deadLetters, 'dead letter')}`
-  if (type === undefined) return [head, waiting, ...remedyLines(report)]
+  if (type === undefined) return [head, waiting, `  settle them: ${settleRemedy(sanitize(name))}`]
   return [
     `${head}: ${formatCircuit(context, circuit)}`,
     ...troubleLines(context.terminal, circuit.trouble, nowMs),
@@ -124,31 +125,15 @@ function circuitRemedy(name: string, { disabled, state }: CircuitReading): strin
 
 /** `12 pending: 10 queued, 2 held`. */
 export function formatPending(pending: Readonly<Record<string, number>>): string {
-  const states = Object.entries(pending)
+  const states = Object.entries(countByState(pending))
   if (states.length === 0) return 'nothing pending'
   const sum = states.reduce((total, [, count]) => total + count, 0)
-  return `${sum} pending: ${states.map(([state, count]) => `${count} ${stateNames[state] ?? state}`).join(', ')}`
-}
-
-const stateNames: Record<string, string> = {
-  group: 'in groups',
-  digest: 'for the next digest',
-  batch: 'in frozen messages',
+  return `${sum} pending: ${states.map(([state, count]) => `${count} ${state}`).join(', ')}`
 }
 
 /** What to do with the items of a sink that left the configuration. */
 export function settleRemedy(name: string): string {
-  return `tocsin sinks move ${name} --to <sink>, or tocsin sinks discard ${name}`
-}
-
-function remedyLines({ name, pending, deadLetters }: SinkReport): string[] {
-  const isWaiting = Object.keys(pending).length > 0
-  return [
-    ...(isWaiting ? [`  settle them: ${settleRemedy(sanitize(name))}`] : []),
-    ...(deadLetters > 0
-      ? [`  close its letters with "tocsin dead-letters discard --sink ${sanitize(name)} --all"`]
-      : []),
-  ]
+  return `tocsin items move --sink ${name} --to <sink>, or tocsin items discard --sink ${name}`
 }
 
 /** The state of a sink, read from Redis without changing it. */
@@ -175,15 +160,11 @@ export interface SinkReport {
 
 /** Sinks that left the configuration come last, and only while they still have items. */
 export async function reportSinks(store: OpenStore, config: Config): Promise<SinkReport[]> {
-  const { redis, keys } = store
   const nowMs = await redisNow(store)
   const counts = await sumBySink(store)
-  const circuit = createCircuit(redis, keys, createAddressHasher(config, store.ledgers))
+  const circuit = openCircuit(store, config)
   const destinationsOf = destinationsBySink(config)
-  const grouping = groupingSinks(
-    { config },
-    new Map([...destinationsOf].map(([name, own]) => [name, { destinations: own }])),
-  )
+  const grouping = groupingSinks(config.sinks)
   const configured = new Map(config.sinks.map((sink) => [sink.name, sink]))
   const circuits = new Map<string, CircuitReading>()
   for (const name of await listSinkNames(store, config))
@@ -230,7 +211,7 @@ function hasSomethingLeft({
 }
 
 /** Configured sinks in their order, then those that only the ledger knows. */
-export async function listSinkNames({ ledgers }: OpenStore, { sinks }: Config): Promise<string[]> {
+async function listSinkNames({ ledgers }: OpenStore, { sinks }: Config): Promise<string[]> {
   const stored = await Promise.all(ledgers.map(readSinkNames))
   return [...new Set([...sinks.map(({ name }) => name), ...stored.flat().toSorted()])]
 }

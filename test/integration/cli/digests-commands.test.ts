@@ -56,7 +56,7 @@ test('a preview says what the next digest would say now, and changes nothing', a
   const { code, out, err } = await tocsin('digests', 'preview', 'oncall', ...scene.config)
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(out).toMatch(/^\(<id> stands for .*\)\n\(for ann@example\.com; .*\)\nSubject: Digest /)
-  expect(out).toContain('tocsin explain <id>\n')
+  expect(out).toContain('tocsin items show <id>\n')
   expect(out).toContain('2 events (1 high, 1 low)')
   expect(out).toContain('Stealer log: user alice')
   expect(out).not.toContain('hush-hush')

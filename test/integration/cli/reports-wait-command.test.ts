@@ -23,7 +23,7 @@ test('hands the report to sinks through the ledger, once', async () => {
   const { id, reportId } = sandbox.addReportRequest({ tenantId: 42, readyAtMs: 0 })
   const { code, out } = await run('reports', 'wait', id, '--sink', 'soc')
   expect(code).toBe(0)
-  expect(out).toContain(`tocsin explain threat_flow/report/${reportId}`)
+  expect(out).toContain(`tocsin items show threat_flow/report/${reportId}`)
   await run('reports', 'wait', id, '--sink', 'soc')
   const ledger = await tests.ledger({ keys: createKeys(prefix) })
   const record = await readRecord(

@@ -1,7 +1,7 @@
 /** `silences list|add|expire`, and that the routes' own commands know of what was made by command. */
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { readSilences } from '../../../src/daemon/grouping.ts'
+import { readSilences } from '../../../src/delivery/silences.ts'
 import { writeSilence } from '../../../src/store/silences.ts'
 import type { Silence } from '../../../src/routing/silences.ts'
 import { redisForTests } from '../../support/ledger.ts'

@@ -54,7 +54,7 @@ describe('events ignore', () => {
     const sizes = scene.sent().map(({ body }) => (body as { targets: unknown[] }).targets.length)
     expect(sizes).toEqual([10, 10, 3])
     expect(scene.sandbox.events().filter(({ ignoredAtMs }) => ignoredAtMs === null)).toEqual([])
-    const told = await scene.run('explain', uids[22]!)
+    const told = await scene.run('items', 'show', uids[22]!)
     expect(told.out).toMatch(/"ignore" asked of the service by ana: done/)
     expect(told.out.match(/asked of/g)).toHaveLength(1)
   })
@@ -83,7 +83,9 @@ describe('events ignore', () => {
     expect(out).toMatch(/^refused +paste\/unknown\n {4}.*no such event/m)
     expect(out).toMatch(/^refused +paste\/site\/1050-0\n {4}.*another tenant/m)
     expect([first, last].map((uid) => out.includes(`done       ${uid}`))).toEqual([true, true])
-    expect((await scene.run('explain', foreign)).out).toContain('by ana: refused by the service')
+    expect((await scene.run('items', 'show', foreign)).out).toContain(
+      'by ana: refused by the service',
+    )
   })
 
   test('stops where an answer is lost, and says what may be done and what was not tried', async () => {
@@ -102,7 +104,7 @@ describe('events ignore', () => {
       'not tried',
     ])
     expect(err).toContain(`left to do: ${uids.slice(10).join(' ')}`)
-    expect((await scene.run('explain', uids[10]!)).out).toContain('may have been done')
+    expect((await scene.run('items', 'show', uids[10]!)).out).toContain('may have been done')
   })
 
   test('refused as a batch calls nothing refused that it did not send alone', async () => {
@@ -161,7 +163,7 @@ describe('events ignore', () => {
   test('that Redis cannot record is not done', async () => {
     const scene = await aServiceScene(tests)
     const [uid = ''] = addEvents(scene, 1)
-    await scene.run('explain', uid) // opens the account ledger
+    await scene.run('items', 'show', uid) // opens the account ledger
     const key = `{${scene.prefix}:main}:triage`
     await tests.redis.set(key, 'no stream')
     const { code } = await scene.run('events', 'ignore', uid, '--yes')
@@ -194,7 +196,9 @@ test.each([408, 409])('events restore says when its second request fails by %d',
   expect([code, eventAt(scene, uid)?.ignoredAtMs]).toEqual([1, null])
   const reason = expect.stringContaining('unignore is done, unremediate failed')
   expect(rowsIn(out)).toMatchObject([{ uid, state: 'unclear', reason }])
-  expect((await scene.run('explain', uid)).out).toContain('may have been done, in whole or in part')
+  expect((await scene.run('items', 'show', uid)).out).toContain(
+    'may have been done, in whole or in part',
+  )
 })
 
 test('credentials remediate marks every record of the pair, in batches of a hundred', async () => {
@@ -225,7 +229,9 @@ test('tag, note and severity change one thing of each event', async () => {
     { tags: ['vip', '2026'], notes: 'ours', override: null },
     { tags: ['vip', '2026'], override: 'low' },
   ])
-  expect((await scene.run('explain', uids[1]!)).out).toMatch(/"tag" asked.*\n.*"severity" asked/)
+  expect((await scene.run('items', 'show', uids[1]!)).out).toMatch(
+    /"tag" asked.*\n.*"severity" asked/,
+  )
 })
 
 test.each([

@@ -15,8 +15,7 @@ import {
   type WireFullEvent,
 } from '../../../upstream/resources/events.ts'
 import { type Context, print } from '../../context.ts'
-import { linkLines } from '../../ledger/explain.ts'
-import { eventsListCommand } from '../../ledger/lists.ts'
+import { linkLines } from '../../ledger/item-text.ts'
 import { parseText } from '../../options.ts'
 import {
   CommandError,
@@ -44,7 +43,6 @@ import { eventTriageCommands } from '../triage.ts'
 
 export function eventsCommand(context: Context): Command {
   const events = new Command('events')
-    .addCommand(eventsListCommand(context))
     .addCommand(eventsSearchCommand(context))
     .addCommand(eventsGetCommand(context))
     .addCommand(eventsExpandCommand(context))
