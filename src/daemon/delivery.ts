@@ -37,7 +37,7 @@ import {
 } from './grouping.ts'
 import { buildMemberOptions } from '../delivery/member-options.ts'
 import { createAddressHasher } from '../delivery/sink-address.ts'
-import { buildSecrets, type LeakedSecrets } from './sinks.ts'
+import { buildSecrets, type LeakedSecrets } from '../delivery/leaked-secrets.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface DeliveryParts {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { loadConfig, type LoadedConfig } from '../../config/load.ts'
 import { createApp } from '../../daemon/daemon.ts'
-import { endWindowNow } from '../../grouping/digest-flush.ts'
+import { endDigest } from '../../daemon/for-commands/engine.ts'
 import { systemClock, withTimeout } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { secretFromText } from '../../lib/secret.ts'
@@ -210,8 +210,7 @@ function onlyOnce(close: () => Promise<void>): () => Promise<void> {
 function sendDigestNow(config: Config, sink: string): Promise<void> {
   return withEngine(config, async (engine) => {
     const digestSink = requireDigestSink(engine, config, sink)
-    for (const { id } of digestSink.destinations)
-      await endWindowNow(engine.flushContext, digestSink, id)
+    for (const { id } of digestSink.destinations) await endDigest(engine, digestSink, id)
   })
 }
 

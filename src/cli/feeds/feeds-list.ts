@@ -1,29 +1,15 @@
-import type { Config } from '../../config/config.ts'
-import type { FeedConfig } from '../../feed-types/config.ts'
 import { findFeedType } from '../../feed-types/feed-types.ts'
-import { feedId, loadLane } from '../../feeds/lane-store.ts'
-import {
-  chooseNext,
-  type FeedPlace,
-  newFeedPlace,
-  minPollInterval,
-  eventRate,
-  currentShare,
-} from '../../feeds/next-feed.ts'
-import { readsAll } from '../../feeds/scan.ts'
-import { redisNow } from '../../redis/scripts.ts'
 import { datedAheadMs, type FeedState, type Unreadable, type Scan } from '../../store/feed-state.ts'
-import type { Organizations } from '../../upstream/organizations.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import {
   type FeedReport,
-  readKnownOrganizations,
   type LeftFeed,
   reportFeeds,
   reportLeftFeeds,
-} from './feed-report.ts'
+} from '../../daemon/for-commands/feed-report.ts'
+import { explainPolling, type PollReason } from '../../daemon/for-commands/polling-reasons.ts'
 import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
-import { type OpenStore, withStore } from '../open/open-store.ts'
+import { withStore } from '../open/open-store.ts'
 import {
   pluralize,
   sanitize,
@@ -62,11 +48,11 @@ export async function listFeeds(context: Context, options: ListOptions): Promise
 
 function whyJson(why: PollReason | undefined): Record<string, unknown> {
   if (!why) return {}
-  const { isNext, words, place, eventsPerHour, share } = why
+  const { isNext, place, eventsPerHour, share } = why
   return {
     polling: {
       is_next: isNext,
-      why: words,
+      why: formatWhy(why),
       read_at: formatIsoTime(place.readAtMs),
       interval_seconds: place.intervalMs === undefined ? null : place.intervalMs / 1000,
       events_per_hour: eventsPerHour,
@@ -77,7 +63,8 @@ function whyJson(why: PollReason | undefined): Record<string, unknown> {
 
 function whyLines({ terminal }: Context, why: PollReason | undefined): string[] {
   if (!why) return []
-  return [`  ${why.isNext ? terminal.paint('green', why.words) : why.words}`]
+  const words = formatWhy(why)
+  return [`  ${why.isNext ? terminal.paint('green', words) : words}`]
 }
 
 function leftFeedJson({ name, account, state, counts }: LeftFeed): Record<string, unknown> {
@@ -313,73 +300,11 @@ function formatLateness({ state, counts }: FeedReport): string {
 function formatRescan(report: FeedReport): string {
   const { feed, state } = report
   if (feed.sweep === undefined) return 'sweeps are switched off'
-  if (state && readsAll(feed, state)) return 'each poll reads all there is: no sweeps are needed'
+  if (report.isReadWhole) return 'each poll reads all there is: no sweeps are needed'
   const last = `last sweep ended ${formatTimeOrNever(state?.sweep.lastCompletedMs)}`
   const running = findRunningRescan(state)
   const status = running ? `${last}, one runs since ${formatUtcTime(running.startedAtMs)}` : last
   return report.bounds ? `${status}; ${formatBounds(feed, report.bounds)}` : status
-}
-
-/** Why a feed is polled next or not yet, from what the replicas recorded last. */
-interface PollReason {
-  /** The daemon would choose this feed now. */
-  isNext: boolean
-  words: string
-  place: FeedPlace
-  eventsPerHour: number
-  /** Share of the rate limit that feeds may use now. */
-  share: number
-}
-
-async function explainPolling(
-  store: OpenStore,
-  { accounts, feeds, limits }: Pick<Config, 'accounts' | 'feeds' | 'limits'>,
-): Promise<ReadonlyMap<FeedConfig, PollReason>> {
-  const nowMs = await redisNow(store)
-  const organizations = await readKnownOrganizations(store, accounts)
-  const lanes = new Map<string, FeedConfig[]>()
-  for (const feed of feeds) {
-    const { organization, tier } = organizations.laneFor(feed.account, feed.tier)
-    const id = `${organization}.${tier}`
-    lanes.set(id, [...(lanes.get(id) ?? []), feed])
-  }
-  const whys = new Map<FeedConfig, PollReason>()
-  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
-  for (const laneFeeds of lanes.values()) {
-    const lookup = { organizations, minIntervalMs, nowMs }
-    for (const [feed, why] of await explainLane(store, laneFeeds, lookup)) {
-      whys.set(feed, why)
-    }
-  }
-  return whys
-}
-
-async function explainLane(
-  { redis, keys }: OpenStore,
-  feeds: readonly FeedConfig[],
-  lookup: { organizations: Organizations; minIntervalMs: number; nowMs: number },
-): Promise<[FeedConfig, PollReason][]> {
-  const { organizations, minIntervalMs, nowMs } = lookup
-  const [first] = feeds
-  if (!first) return []
-  const lane = organizations.laneFor(first.account, first.tier)
-  const { state, places } = await loadLane(redis, keys, lane, { generation: undefined, nowMs })
-  const share = currentShare(state.share, organizations.shareFor(lane), nowMs)
-  const budget = { perSecond: organizations.limitFor(lane) * share, minIntervalMs }
-  const candidates = feeds.map((feed) => {
-    const { everyMs, longestMs } = feed
-    const place = places.get(feedId(feed)) ?? newFeedPlace()
-    return { config: feed, feed: { id: feedId(feed), everyMs, longestMs }, place }
-  })
-  const choice = chooseNext(candidates, state.fleet, budget, nowMs)
-  return candidates.map(({ config, place }) => {
-    const isNext = 'feed' in choice && choice.feed === feedId(config)
-    const why = isNext ? choice.why : undefined
-    const eventsPerHour = eventRate(place, state.fleet) * 3_600
-    const isIdle = 'atMs' in choice
-    const words = formatWhy(place, { why, isIdle, eventsPerHour, nowMs, everyMs: config.everyMs })
-    return [config, { isNext, words, place, eventsPerHour, share }]
-  })
 }
 
 const choiceReasons = {
@@ -388,18 +313,7 @@ const choiceReasons = {
   rate: 'most waits there, by its rate and its age',
 } as const
 
-function formatWhy(
-  place: FeedPlace,
-  facts: {
-    why: keyof typeof choiceReasons | undefined
-    /** No feed of the lane is due. */
-    isIdle: boolean
-    eventsPerHour: number
-    nowMs: number
-    everyMs: number | undefined
-  },
-): string {
-  const { why, isIdle, eventsPerHour, nowMs, everyMs } = facts
+function formatWhy({ why, isIdle, eventsPerHour, nowMs, everyMs, place }: PollReason): string {
   const { readAtMs, wait, intervalMs } = place
   if (wait && wait.untilMs > nowMs) {
     const left = formatDuration(wait.untilMs - nowMs)

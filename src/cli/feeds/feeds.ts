@@ -14,7 +14,7 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { type FeedReport, reportFeeds } from './feed-report.ts'
+import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
 import { feedsImportCommand } from '../monitoring/feeds-import.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'

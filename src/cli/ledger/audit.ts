@@ -25,13 +25,10 @@ import {
 } from '../../audit/pages.ts'
 import { repair } from '../../audit/repair.ts'
 import type { Config } from '../../config/config.ts'
-import { type AuditParts, buildAuditParts } from '../../daemon/audits.ts'
-import { groupingSinks } from '../../delivery/grouping-sinks.ts'
-import { buildSecrets } from '../../daemon/sinks.ts'
+import { type AuditParts, openAudits } from '../../daemon/for-commands/audits.ts'
 import { type PolledFeed, polledFeeds } from '../../feed-types/feed-type.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { duration } from '../../lib/config-fields.ts'
-import { createRouter } from '../../routing/router.ts'
 import { readActiveHash } from '../../store/account-ledger.ts'
 import { type FeedCounts, sumPending, type SinkCounts } from '../../store/accounts.ts'
 import { peekFeed } from '../../store/feed-state.ts'
@@ -97,10 +94,7 @@ async function audit(context: Context, options: AuditCommandOptions): Promise<vo
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
   const found = await withStore(config, async (store) => ({
     reports: await withUpstream(config, store, async (upstream, engineContext) => {
-      const grouping = { sinks: groupingSinks(config.sinks) }
-      const router = createRouter(config.route)
-      const delivery = { router, grouping, secrets: buildSecrets(engineContext) }
-      const partsFor = buildAuditParts(engineContext, upstream, delivery)
+      const partsFor = openAudits(engineContext, upstream)
       const run = { context, options, config, store, partsFor }
       const found: AuditReport[] = []
       for (const feed of chosen) found.push(await auditOne(run, feed))

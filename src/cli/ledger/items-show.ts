@@ -5,7 +5,7 @@ import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { buildMemberOptions } from '../../delivery/member-options.ts'
 import { severityRank } from '../../event.ts'
 import { polledFeeds } from '../../feed-types/feed-type.ts'
-import { sweepDueMs } from '../../feeds/rescan.ts'
+import { nextSweepMs } from '../../daemon/for-commands/feed-report.ts'
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
@@ -394,7 +394,7 @@ export async function findNextReadings(
     const gone = `Nothing reads it again: the configuration has no feed ${name}.`
     if (feed === undefined) return { feed: name, dueMs: undefined, sentence: gone }
     const state = await peekFeed(ledgerFor(store, feed.account), name, nowMs)
-    const dueMs = state && !state.paused ? sweepDueMs(feed, state) : undefined
+    const dueMs = nextSweepMs(feed, state)
     if (state?.paused) {
       const sentence = `Nothing reads it again while feed ${name} is paused: "tocsin feeds resume ${name}".`
       return { feed: name, dueMs, sentence }

@@ -3,7 +3,6 @@ import { readAuditNotes } from '../../audit/audit-schedule.ts'
 import { readLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
 import type { Config } from '../../config/config.ts'
 import { reservedSearches } from '../../feed-types/feed-type.ts'
-import { readsAll } from '../../feeds/scan.ts'
 import { formatTrouble } from '../../lib/trouble.ts'
 import { createKeys } from '../../redis/keys.ts'
 import type { Redis } from '../../redis/connection.ts'
@@ -15,7 +14,7 @@ import { type ItemState, scanPendingRecords } from '../../store/records.ts'
 import { readCanary } from '../../self-alerts/canary.ts'
 import { type TroubleKind, troubleTexts } from '../../self-alerts/troubles.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
-import { type FeedReport, reportFeeds } from '../feeds/feed-report.ts'
+import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
 import { formatRename } from '../../daemon/accounts.ts'
 import { type AccountReport, reportAccounts } from '../ledger/accounts.ts'
 import type { OpenStore } from '../open/open-store.ts'
@@ -141,12 +140,12 @@ function judgeRescans(
   report: FeedReport & { state: FeedState; isReading: boolean },
   subject: Subject,
 ): DoctorFinding[] {
-  const { feed, state, bounds, isReading } = report
+  const { state, bounds, isReading } = report
   const { nowMs, rescanTrouble, sweep, rescans } = state
   const remedy = 'what comes late is not found meanwhile'
   if (rescanTrouble)
     return [subject.bad('warning', `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`, remedy)]
-  if (!bounds || !isReading || readsAll(feed, state)) return []
+  if (!bounds || !isReading || report.isReadWhole) return []
   const { lastCompletedMs } = sweep
   const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
   if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return []
