@@ -35,10 +35,15 @@ test('feeds', async () => {
     await transcript(run, ({ type }) =>
       type(`
       feeds list
+      feeds list brand
+      feeds list brnd
       feeds list --output json
       feeds list --output xml
       feeds list --why
       # writes
+      feeds pause leaks --reason 'not yet'
+      feeds list leaks
+      feeds resume leaks
       feeds pause brand --reason "a look at the group"
       feeds pause brand
       feeds pause brnd --reason why

@@ -10,7 +10,9 @@ import {
 import { explainPolling, type PollReason } from '../../daemon/for-commands/polling-reasons.ts'
 import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
 import { withStore } from '../open/open-store.ts'
+import type { WideOption } from '../options.ts'
 import {
+  findNamed,
   pluralize,
   sanitize,
   formatIsoTime,
@@ -20,28 +22,38 @@ import {
   troubleLines,
 } from '../terminal.ts'
 
-export interface ListOptions extends CommonOptions {
+export interface ListOptions extends CommonOptions, WideOption {
   why?: true
 }
 
-export async function listFeeds(context: Context, options: ListOptions): Promise<void> {
+/** Prints of each feed what differs from well; all of it of one that is named, or with --wide. */
+export async function listFeeds(
+  context: Context,
+  name: string | undefined,
+  options: ListOptions,
+): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
+  const isWhole = name !== undefined || options.wide === true
   const { reports, left, whys } = await withStore(config, async (store) => ({
     reports: await reportFeeds(store, config),
     left: await reportLeftFeeds(store, config),
     whys: options.why && (await explainPolling(store, config)),
   }))
+  const found = [...reports.map(({ feed }) => feed), ...left]
+  if (name !== undefined) findNamed(found, name, 'feed')
+  const shown = reports.filter(({ feed }) => name === undefined || feed.name === name)
+  const gone = left.filter((feed) => name === undefined || feed.name === name)
   print(context, options, {
     json: [
-      ...reports.map((report) => ({ ...feedJson(report), ...whyJson(whys?.get(report.feed)) })),
-      ...left.map(leftFeedJson),
+      ...shown.map((report) => ({ ...feedJson(report), ...whyJson(whys?.get(report.feed)) })),
+      ...gone.map(leftFeedJson),
     ],
     lines: () => [
-      ...reports.flatMap((report) => [
-        ...feedLines(context, report),
+      ...shown.flatMap((report) => [
+        ...feedLines(context, report, isWhole),
         ...whyLines(context, whys?.get(report.feed)),
       ]),
-      ...left.flatMap((feed) => leftFeedLines(context, feed)),
+      ...gone.flatMap((feed) => leftFeedLines(context, feed)),
     ],
   })
 }
@@ -118,9 +130,9 @@ function feedJson({
     last_caught_up: formatIsoTime(state?.lastCaughtUpMs),
     newest_event: formatIsoTime(state?.newestMs),
     dated_ahead_until: formatIsoTime(state && datedAheadMs(state)),
-    floor: formatIsoTime(state?.startBoundMs),
+    start_bound: formatIsoTime(state?.startBoundMs),
     is_backfilling: state?.isBackfilling ?? false,
-    walk: scan
+    scan: scan
       ? {
           reason: scan.reason,
           started_at: formatIsoTime(scan.startedAtMs),
@@ -163,14 +175,14 @@ function findRunningRescan(state: FeedReport['state']): Scan | undefined {
   return state?.sweep.isDone ? undefined : state?.sweep.scan
 }
 
-function feedLines(context: Context, report: FeedReport): string[] {
+function feedLines(context: Context, report: FeedReport, isWhole: boolean): string[] {
   const { terminal } = context
-  const { feed, state, counts } = report
+  const { feed, state } = report
   const head = `${terminal.paint('bold', feed.name)} (${sanitize(describeFeed(feed))}, account ${feed.account})`
   if (state === undefined) return [`${head}: has not polled yet`]
   const paused = state.paused && terminal.paint('yellow', formatPause(state.paused))
   const unreadable = state.unreadable && terminal.paint('red', formatUnreadable(state.unreadable))
-  const { fetched = 0, duplicate = 0, quarantined = 0, baseline = 0 } = counts ?? {}
+  const { lastSuccessMs, lastCaughtUpMs, newestMs, startBoundMs, isBackfilling } = state
   return [
     `${head}: ${[paused, unreadable, formatLag(context, report)].find(Boolean)}`,
     ...(paused && unreadable ? [`  ${unreadable}`] : []),
@@ -178,16 +190,35 @@ function feedLines(context: Context, report: FeedReport): string[] {
     ...quarantineLines(context, report),
     ...refusalLines(context, state),
     ...troubleLines(terminal, state.trouble, state.nowMs),
-    `  last success ${formatTimeOrNever(state.lastSuccessMs)}, last caught up ${formatTimeOrNever(state.lastCaughtUpMs)}${state.isBackfilling ? ', working off a backlog' : ''}`,
-    `  newest event ${formatTimeOrNever(state.newestMs)}, start bound ${formatTimeOrNever(state.startBoundMs)}`,
+    ...(isWhole
+      ? [
+          `  last success ${formatTimeOrNever(lastSuccessMs)}, last caught up ${formatTimeOrNever(lastCaughtUpMs)}`,
+          `  newest event ${formatTimeOrNever(newestMs)}, start bound ${formatTimeOrNever(startBoundMs)}`,
+        ]
+      : []),
+    ...(isBackfilling ? ['  working off a backlog'] : []),
     ...datedAheadLines(context, report),
-    `  ${formatScan(report)}`,
+    ...(isWhole || state.isRewound ? [`  ${formatScan(report)}`] : []),
     ...remarkLines(context, report),
-    `  ${formatRescan(report)}`,
+    ...(isWhole ? [`  ${formatRescan(report)}`] : []),
     ...troubleLines(terminal, state.rescanTrouble, state.nowMs, 'rescans '),
-    `  ${fetched} fetched: ${counts?.new ?? 0} new, ${duplicate} known, ${quarantined} quarantined, ${baseline} older than the start bound`,
-    `  of these ${formatLateness(report)}, ${counts?.raised ?? 0} were raised in severity`,
+    ...(isWhole ? [`  ${formatCounts(report)}`] : []),
   ]
+}
+
+/** `22 fetched: 19 new, 1 known, 2 quarantined`; counts of zero are left out. */
+function formatCounts({ state, counts }: FeedReport): string {
+  const { fetched = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0 } = counts ?? {}
+  const parts = [
+    [counts?.new ?? 0, 'new'],
+    [duplicate, 'known'],
+    [quarantined, 'quarantined'],
+    [baseline, 'older than the start bound'],
+    [late, `late${formatLateness(state?.lateness)}`],
+    [counts?.raised ?? 0, 'raised in severity'],
+  ] as const
+  const named = parts.filter(([count]) => count > 0).map((part) => part.join(' '))
+  return `${fetched} fetched${named.length > 0 ? `: ${named.join(', ')}` : ''}`
 }
 
 function datedAheadLines({ terminal }: Context, report: FeedReport): string[] {
@@ -286,15 +317,14 @@ const latenessAges = {
 }
 
 /** How late events were when they were found; shows whether the vendor publishes late. */
-function formatLateness({ state, counts }: FeedReport): string {
-  const { lateness = {} } = state ?? {}
+function formatLateness(lateness: FeedState['lateness'] = {}): string {
   const known = Object.entries(latenessAges).flatMap(([age, words]) => {
     const count = lateness[age] ?? 0
     return count > 0 ? [`${count} by up to ${words}`] : []
   })
   const longer = lateness['more'] ? [`${lateness['more']} by more`] : []
   const parts = [...known, ...longer]
-  return `${counts?.late ?? 0} came late${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`
+  return parts.length > 0 ? ` (${parts.join(', ')})` : ''
 }
 
 function formatRescan(report: FeedReport): string {

@@ -18,7 +18,7 @@ import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-rep
 import { listFeeds, type ListOptions } from './feeds-list.ts'
 import { feedsImportCommand } from '../monitoring/feeds-import.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
-import { parsePastTime } from '../options.ts'
+import { addWideOption, parsePastTime } from '../options.ts'
 import {
   findNamed,
   sanitize,
@@ -29,10 +29,13 @@ import {
 } from '../terminal.ts'
 
 export function feedsCommand(context: Context): Command {
-  const list = addCommonOptions(new Command('list'))
-    .description('how far each feed is, and whether it is paused')
+  const list = addWideOption(addCommonOptions(new Command('list')))
+    .description(
+      'list feeds with what is wrong with each; all that is known of one, or with --wide',
+    )
+    .argument('[feed]', 'name of the feed')
     .option('--why', 'which feed is read next, and why')
-    .action((options: ListOptions) => listFeeds(context, options))
+    .action((name: string | undefined, options: ListOptions) => listFeeds(context, name, options))
   const rewind = addCommonOptions(new Command('rewind'))
     .description('read a feed again from a time on; what was delivered is not sent again')
     .argument('<feed>', 'name of the feed')
@@ -79,7 +82,7 @@ async function rewindByName(context: Context, name: string, options: RewindOptio
     if (!options.yes) await requireConfirmation(context, lines)
     await rewindFeed(ledgerFor(store, feed.account), name, toMs)
     print(context, options, {
-      json: { feed: name, floor: formatIsoTime(toMs), told: lines },
+      json: { feed: name, start_bound: formatIsoTime(toMs), told: lines },
       lines: () => lines,
     })
   })

@@ -41,9 +41,9 @@ async function sendDigests(context: Context, name: string, options: CommonOption
   const { digests, blocked } = await withEngine(config, async (engine) => {
     const sink = requireDigestSink(engine, config, name)
     const sent: SentDigest[] = []
-    for (const { id, label } of engine.sinks.get(name)?.destinations ?? []) {
-      const messages = await endDigest(engine, sink, id)
-      sent.push({ destination: label, outcome: toOutcome(sink, messages) })
+    for (const destination of engine.sinks.get(name)?.destinations ?? []) {
+      const outcome = await sendDigest(engine, sink, destination)
+      sent.push({ destination: destination.label, outcome })
     }
     const { destinations } = engine.sinks.get(name) ?? {}
     const reading = await engine.circuit.read(name, await redisNow(engine.store), destinations)
@@ -58,15 +58,23 @@ async function sendDigests(context: Context, name: string, options: CommonOption
   })
 }
 
-function toOutcome({ digest }: DigestSink, messages: number | undefined): SentDigest['outcome'] {
-  if (messages === 0 && !digest.sendsEmpty) return 'nothing_to_tell'
+/** An empty digest goes on its schedule alone: a second call sends nothing. */
+async function sendDigest(
+  engine: OpenEngine,
+  sink: DigestSink,
+  destination: Destination,
+): Promise<SentDigest['outcome']> {
+  const { delivery } = await previewDigest(engine, sink, destination)
+  if (delivery.summary?.total === 0) return 'nothing_to_tell'
+  const messages = await endDigest(engine, sink, destination.id)
   return messages === 0 || messages === undefined ? 'being_made' : 'queued'
 }
 
 const outcomeWords: Record<SentDigest['outcome'], string> = {
   queued:
     'its digest is queued, a running daemon sends it within seconds; the next window has begun',
-  nothing_to_tell: 'there is nothing to tell, and an empty digest is not wanted (send_empty)',
+  nothing_to_tell:
+    'nothing has come since the last digest; an empty one goes on its schedule alone',
   being_made: 'a running daemon makes its digest just now',
 }
 

@@ -33,8 +33,8 @@ afterAll(async () => {
 
 /** `UID` stands for an event of the ledger; the words are what only the ledger could have said. */
 const asked: [line: string, words: RegExp, code?: number][] = [
-  ['feeds list', /3 fetched: 3 new|: 3 new/],
-  ['feeds list --why', /3 new/],
+  ['feeds list --wide', /3 fetched: 3 new|: 3 new/],
+  ['feeds list brand --why', /3 new/],
   ['feeds pause brand --reason trial', /brand/],
   ['feeds resume brand', /brand/],
   ['feeds rewind brand --to 2d --yes', /brand/],

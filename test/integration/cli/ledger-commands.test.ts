@@ -224,11 +224,11 @@ test('an unknown account is the operator’s mistake, with the nearest name', as
 test('feeds list tells how far each feed is', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
-  const { out } = await tocsin('feeds', 'list', ...config)
+  const { out } = await tocsin('feeds', 'list', '--wide', ...config)
   expect(out).toMatch(/brand \(identifier group 1042, account main\): lag \d+ s, objective 5 min/)
   expect(out).toContain('newest event 2026-01-02 00:00:00 UTC')
   expect(out).toContain('(first), with a cursor')
-  expect(out).toContain('1 fetched: 1 new, 0 known, 0 quarantined')
+  expect(out).toContain('  1 fetched: 1 new\n')
   expect(out).toContain('executives (identifier group 1043, account main): has not polled yet')
   const json = await tocsin('feeds', 'list', '--output', 'json', ...config)
   expect(JSON.parse(json.out)).toMatchObject([
@@ -237,14 +237,14 @@ test('feeds list tells how far each feed is', async () => {
       has_polled: true,
       lag_objective_seconds: 300,
       newest_event: '2026-01-02T00:00:00.000Z',
-      walk: { reason: 'first', has_cursor: true },
+      scan: { reason: 'first', has_cursor: true },
       counts: { fetched: 1, new: 1, unaccounted: 0 },
     },
-    { feed: 'executives', has_polled: false, lag_seconds: null, walk: null, counts: null },
+    { feed: 'executives', has_polled: false, lag_seconds: null, scan: null, counts: null },
   ])
 })
 
-test('feeds rewind moves the floor and says what that means', async () => {
+test('feeds rewind moves the start bound and says what that means', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid })])
   const to = ['--to', '2026-01-01T00:00Z', '--yes']
