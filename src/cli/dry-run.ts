@@ -7,8 +7,6 @@ import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createApp, type Rehearsal } from '../daemon/daemon.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
-import type { PollOutcome } from '../feeds/poll-run.ts'
-import type { Poller } from '../feeds/poller.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createProcessFolder, removeLeftFolders } from '../lib/private-files.ts'
 import { renderFirstLines } from '../messages/message.ts'
@@ -27,6 +25,9 @@ import { formatDuration, formatIsoTime, jsonText, pluralize, sanitize } from './
 import { readVersion } from './version.ts'
 
 type Limits = Config['accounts'][number]['limits']
+
+type Poller = Parameters<Rehearsal['wrapPoller']>[0]
+type PollOutcome = Awaited<ReturnType<Poller['pollOnce']>>
 
 interface DryRunOptions extends Pick<CommonOptions, 'output'> {
   forMs: number

@@ -27,7 +27,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       'redis',
       'event.ts',
       'lib',
-      // the contract, each type and folder: `sinks test` and `render` make one
+      // the contract and the table of types: `sinks test` and `render` make one
       'sinks',
       'sinks/sink-types.ts',
       // `run`, `demo` and `run --dry` start it; `accounts list` tells renamed ones
@@ -39,16 +39,12 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
         'circuit',
         'delivery-member',
         'due-accounts',
-        'fallback',
-        'grouping-sinks',
         'item-acts',
         'leaked-secrets',
         'member-options',
         'silences',
         'sink-address',
       ].map((file) => `delivery/${file}.ts`),
-      // when the next digest is due
-      'grouping/flusher.ts',
       // `audit` compares by itself, step by step
       'audit',
       // `routes explain`, `silences` and `check` show whom a rule reaches
@@ -58,9 +54,6 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       // what feeds read, and how an item reads as an event
       'feed-types',
       'masking',
-      // `run --dry` watches polls
-      'feeds/poll-run.ts',
-      'feeds/poller.ts',
       // `sandbox`, `demo`, and the drawing of `render --html`
       'sandbox',
     ],

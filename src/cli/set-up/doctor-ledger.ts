@@ -18,7 +18,8 @@ import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-rep
 import { formatRename } from '../../daemon/accounts.ts'
 import { type AccountReport, reportAccounts } from '../ledger/accounts.ts'
 import type { OpenStore } from '../open/open-store.ts'
-import { reportSinks, settleRemedy, type SinkReport } from '../sinks/sinks-list.ts'
+import { settleRemedy } from '../sinks/sinks-list.ts'
+import { reportSinks, type SinkReport } from '../../daemon/for-commands/sink-report.ts'
 import { formatDuration, formatUtcTime, pluralize } from '../terminal.ts'
 import { about, type DoctorFinding, makeCheck, type Subject } from './doctor-finding.ts'
 

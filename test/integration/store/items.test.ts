@@ -42,10 +42,10 @@ test('what a scan of some states finds is what a scan of all has in these states
 })
 
 test('an item of several that died for one sink comes once each', async () => {
-  const { ledger, show, attempt } = await aLedgerScene(tests)
-  await show(['oncall'], [{ uid: 'leak/two/1', severity: 'critical' }])
-  await attempt('oncall', { outcome: 'dead' })
-  const dead = await scan(ledger, { states: new Set(['dead']), sink: 'oncall' })
+  const scene = await aLedgerScene(tests)
+  await scene.show(['oncall'], [{ uid: 'leak/two/1', severity: 'critical' }])
+  await scene.attempt('oncall', { outcome: 'dead' })
+  const dead = await scan(scene.ledger, { states: new Set(['dead']), sink: 'oncall' })
   expect(dead.map(({ uid }) => uid)).toEqual(['leak/two/1', 'leak/two/1'])
 })
 
