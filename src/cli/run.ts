@@ -1,6 +1,6 @@
 /** The `run` command: starts the daemon, reloads it and stops it. */
 
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import {
   type Config,
   ConfigError,
@@ -12,7 +12,6 @@ import { createFileWatch } from '../config/file-watch.ts'
 import { type LoadedConfig, loadConfigInTurns } from '../config/load.ts'
 import { type App, createApp, type ReloadOutcome } from '../daemon/daemon.ts'
 import { systemClock } from '../lib/clock.ts'
-import { duration } from '../lib/config-fields.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import { defaultTokenFiles } from '../ops/reload-access.ts'
@@ -28,6 +27,7 @@ import {
   defaultConfigFile,
 } from './context.ts'
 import { withRedis } from './open/open-store.ts'
+import { durationParser } from './options.ts'
 import { CommandError } from './terminal.ts'
 import { readVersion } from './version.ts'
 
@@ -39,7 +39,7 @@ export function runCommand(context: Context): Command {
     )
     .addOption(
       new Option('--for <duration>', 'with --dry: how long')
-        .argParser(parseDuration)
+        .argParser(durationParser('1s'))
         .default(dryRunMs, '2m'),
     )
     .option('--full', 'with --dry: whole messages, not their first lines')
@@ -64,15 +64,6 @@ interface RunOptions extends CommonOptions {
 }
 
 const dryRunMs = 120_000
-
-const dryRunField = duration('How long a dry run takes.', '1s')
-
-function parseDuration(text: string): number {
-  const parsed = dryRunField.safeParse(text)
-  if (parsed.success) return parsed.data
-  const [problem = '', remedy = ''] = parsed.error.issues[0]?.message.split('\n') ?? []
-  throw new InvalidArgumentError(`It is ${problem}; ${remedy}.`)
-}
 
 async function rehearse(context: Context, options: RunOptions): Promise<void> {
   const { terminal } = context

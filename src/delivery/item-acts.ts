@@ -53,7 +53,8 @@ export function resendAct(sinks: readonly SinkConfig[], by: string): ItemAct {
   }
 }
 
-const movable: ReadonlySet<State> = new Set(['queued', 'held', 'grouped', 'retrying'])
+/** Of what waits, and is not on its way. */
+export const movableStates: ReadonlySet<State> = new Set(['queued', 'held', 'grouped', 'retrying'])
 
 /** Moves what waits to another sink; what that had already is not sent to it again. */
 export function moveAct(sinks: readonly SinkConfig[], to: string, by: string): ItemAct {
@@ -61,7 +62,7 @@ export function moveAct(sinks: readonly SinkConfig[], to: string, by: string): I
   const batchWaitMs = sinks.find(({ name }) => name === to)?.batch?.waitMs
   return {
     usual: pendingWords,
-    takes: ({ state, item }) => movable.has(state) && item?.sink !== to,
+    takes: ({ state, item }) => movableStates.has(state) && item?.sink !== to,
     async perform({ ledger, ref, uid, item }) {
       if (!item || !target) return 'other'
       const nowMs = await redisNow(ledger)
@@ -78,7 +79,7 @@ export function moveAct(sinks: readonly SinkConfig[], to: string, by: string): I
 export function discardAct(by: string): ItemAct {
   return {
     usual: new Set([...pendingWords, 'dead']),
-    takes: ({ state }) => movable.has(state) || state === 'dead',
+    takes: ({ state }) => movableStates.has(state) || state === 'dead',
     perform: async ({ ledger, ref }) => toActStatus(await discardItem(ledger, ref, `by ${by}`)),
   }
 }

@@ -204,7 +204,12 @@ export function worstFirst(one: LedgerItem, other: LedgerItem): number {
 }
 
 function newestFirst(one: LedgerItem, other: LedgerItem): number {
-  return other.sinceMs - one.sinceMs || (one.ref < other.ref ? -1 : Number(one.ref > other.ref))
+  return other.sinceMs - one.sinceMs || byName(`${one.uid} ${one.ref}`, `${other.uid} ${other.ref}`)
+}
+
+/** Of one time, such as those of one message. */
+function byName(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other)
 }
 
 /** What needs somebody: the worst first; what waits: the longest first; all else the newest first. */

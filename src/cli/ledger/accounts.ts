@@ -20,6 +20,7 @@ import {
   readHoldings,
   removeLedger,
 } from '../../store/accounts.ts'
+import { countByState } from '../../store/item-states.ts'
 import { readAccountTrouble } from '../../upstream/tokens.ts'
 import type { Trouble } from '../../lib/trouble.ts'
 import {
@@ -126,7 +127,7 @@ function accountJson(
     last_configured: formatIsoTime(configuredMs),
     trouble: troubleJson(trouble),
     discarding: discarding ? { since: formatIsoTime(discarding.atMs), by: discarding.by } : null,
-    pending: holdings?.pending ?? {},
+    pending: countByState(holdings?.pending ?? {}),
     dead_letters: holdings?.deadLetters ?? 0,
     quarantined: holdings?.quarantined ?? 0,
     feeds: listAccountFeeds(name, holdings, config),
