@@ -204,8 +204,8 @@ test('help that was asked for is no mistake', async () => {
 })
 
 test.each([
-  [['help', 'feeds', 'list'], 'Usage: tocsin feeds list [options]'],
-  [['feeds', 'help', 'list'], 'Usage: tocsin feeds list [options]'],
+  [['help', 'feeds', 'list'], 'Usage: tocsin feeds list [options] [feed]'],
+  [['feeds', 'help', 'list'], 'Usage: tocsin feeds list [options] [feed]'],
   [['help', 'feeds'], 'Usage: tocsin feeds [options] [command]'],
   [['help', 'check'], 'Usage: tocsin check [options] [file]'],
   [['help'], 'Usage: tocsin [options] [command]'],

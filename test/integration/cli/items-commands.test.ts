@@ -390,21 +390,13 @@ test('two ids that begin alike are told apart by more of them', async () => {
 })
 
 test.each([
-  ['resend --yes', 2, 'no items are named; name them by uid or id'],
-  ['discard --yes', 2, 'no items are named'],
-  ['resend a/b/unknown --yes', 1, 'the ledger has no item "a/b/unknown"'],
-  ['move --sink old --yes', 2, "required option '--to <sink>' not specified"],
   ['move --sink lake --to lakes', 2, 'there is no sink "lakes"; did you mean "lake"?'],
   ['move --sink soc --to soc', 2, '--to: "soc" is where they are; name another sink'],
-  ['discard --sink lakes --yes', 2, 'there is no sink "lakes"; did you mean "lake"?'],
-  ['list --feed brnd', 2, 'there is no feed "brnd"; did you mean "brand"?'],
   ['list --account mian', 2, 'there is no account "mian"; did you mean "main"?'],
   ['list --severity ,', 2, 'Write a severity, such as high.'],
   ['list --since 1h --until 2h', 2, '--since lies after --until; exchange them'],
   ['list --since 2999-01-01', 2, 'lies in the future'],
   ['list --limit 1001', 2, 'Write a whole number from 1 to 1000.'],
-  ['list --state deda', 2, 'There is no "deda"; did you mean "dead"?'],
-  ['show abcd', 1, 'there is no quarantined item abcd (already sent again, resolved or expired)'],
 ])('items %s is refused in a sentence', async (command, code, words) => {
   const scene = await aSocScene(tests)
   const ended = await items(scene, command)

@@ -190,37 +190,6 @@ test('items show says of the id of a delivery that nobody knows why that may be'
   )
 })
 
-test('items show says of an unknown uid that nobody took it in', async () => {
-  const { config } = await aScene()
-  const { code, out } = await tocsin('items', 'show', 'leak/x/9', ...config)
-  expect(out).toBe(
-    'leak/x/9 was never taken in by any account, or its history has expired (retention.history).\n',
-  )
-  expect(code).toBe(1)
-})
-
-test('items show says of a quarantined uid that nothing was sent, and why', async () => {
-  const { ledger, config } = await aScene()
-  const malformed = [
-    { uid, problem: 'metadata.severity: not a string', raw: '{"bad":"\u202E\u001B[2J"}' },
-  ]
-  await takeIn(ledger, [], { malformed })
-  const { code, out } = await tocsin('items', 'show', uid, ...config)
-  expect(code).toBe(0)
-  expect(out).toContain(`${uid}, account main: quarantined as `)
-  expect(out).toContain('metadata.severity: not a string')
-  expect(out).not.toMatch(/\p{Cf}|(?!\n)\p{Cc}/u)
-})
-
-test('an unknown account is the operator’s mistake, with the nearest name', async () => {
-  const { config } = await aScene()
-  const { code, err } = await tocsin('items', 'show', uid, '--account', 'mian', ...config)
-  expect({ code, err }).toEqual({
-    code: 2,
-    err: 'there is no account "mian"; did you mean "main"?\n',
-  })
-})
-
 test('feeds list tells how far each feed is', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
