@@ -37,6 +37,8 @@ interface NamedAct {
 }
 
 interface Outcome {
+  /** The states that were looked for. */
+  states: ReadonlySet<string>
   fit: readonly LedgerItem[]
   counts: ActCounts
   /** Chosen, but in a state in which it cannot be done. */
@@ -69,7 +71,7 @@ export async function runAct(
     })
     context.terminal.progress('')
     await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
-    return { fit, counts, staying, readings }
+    return { states, fit, counts, staying, readings }
   })
   const { done, busy, other, no_payload, no_recipient } = outcome.counts
   print(context, options, {
@@ -159,12 +161,13 @@ const leftWords: Record<Exclude<keyof ActCounts, 'done'>, string> = {
 
 function resultLines(
   { done, verb }: NamedAct,
-  { fit, counts, staying, readings }: Outcome,
+  { states, fit, counts, staying, readings }: Outcome,
 ): string[] {
   const { done: count, ...others } = counts
   const left = Object.entries(others).filter(([, number]) => number > 0)
   if (count === 0 && left.length === 0) {
-    return [`nothing was found to ${verb}`, ...stayingLines(staying)]
+    const meant = [...states].join(', ')
+    return [`nothing was found to ${verb} among what is ${meant}`, ...stayingLines(staying)]
   }
   const next = verb !== 'discard' && count > 0 ? '; a running daemon goes on within seconds' : ''
   return [

@@ -159,7 +159,7 @@ test('what was delivered is sent again only where the state is named', async () 
   const scene = await aScene()
   expect(await items(scene, 'resend a/sent/3 --yes')).toMatchObject({
     code: 1,
-    out: 'nothing was found to resend\n',
+    out: 'nothing was found to resend among what is dead, quarantined\n',
   })
   expect((await items(scene, 'resend a/sent/3 --state delivered --yes')).code).toBe(0)
   expect((await list(scene, '--state delivered')).items).toEqual([])
