@@ -306,7 +306,7 @@ interface DeliveryOptions extends MemberOptions {
 /** Why a message can never be sent. */
 type Unsendable = 'payload_expired' | 'recipient_removed'
 
-/** The id that the sink shows, the log names and `explain` takes. */
+/** The id that the sink shows, the log names and `items show` takes. */
 function deliveryIdOf({ kind, ref, members }: Message): string {
   return kind === 'item' ? (members[0]?.id ?? '') : `b${ref.split(':')[1] ?? ''}`
 }

@@ -348,7 +348,13 @@ function warnOfQuarantine(
   { quarantined, fetched }: Committed['counts'],
 ): void {
   const problem = malformed[0]?.problem
-  const fields = { feed, quarantined, fetched, problem, remedy: 'tocsin quarantine list' }
+  const fields = {
+    feed,
+    quarantined,
+    fetched,
+    problem,
+    remedy: 'tocsin items list --state quarantined',
+  }
   logger.repeated.warn(fields, 'items cannot be read and are quarantined: nobody is told of them', {
     cause: `${feed}: ${problem}`,
     list: 'feeds',
