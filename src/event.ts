@@ -27,6 +27,27 @@ export interface ThreatEvent {
   unread?: string[]
 }
 
+/** An event that says nothing yet: of what is left out there is none. */
+export function blankEvent(type: string): ThreatEvent {
+  return {
+    uid: '',
+    kind: 'event',
+    type,
+    source: '',
+    severity: '',
+    originalSeverity: null,
+    createdAtMs: null,
+    matchedAtMs: null,
+    ignoredAtMs: null,
+    remediatedAtMs: null,
+    url: null,
+    tags: [],
+    notes: null,
+    identifiers: [],
+    highlights: {},
+  }
+}
+
 /** The full event, if a feed asks for it: `data` by type, masked. Untrusted text. */
 export type EventDetail = Record<string, unknown>
 

@@ -133,7 +133,10 @@ function buildOrphans(
 function attemptOptions(
   context: EngineContext,
   secrets: LeakedSecrets,
-): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'> {
+): Omit<
+  DrainOptions,
+  'circuit' | 'rerouter' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'
+> {
   const { config, clock, logger, metrics, timings } = context
   return {
     ...buildMemberOptions(config, secrets.open),

@@ -6,7 +6,7 @@
  * A cookie that has expired when it is read is told, at a severity of its own: what still lives is
  * what somebody has to end at once.
  */
-import type { ThreatEvent } from '../event.ts'
+import { blankEvent, type ThreatEvent } from '../event.ts'
 import { fullMask } from '../masking/mask-secret.ts'
 import { cut, maskHighlights, maskKnown } from '../masking/masking.ts'
 import {
@@ -108,7 +108,8 @@ export function parseCookie(
     ok: true,
     secret: value === '' || value.length > limits.value ? null : value,
     event: {
-      ...emptyEvent,
+      ...blankEvent('cookie'),
+      kind: 'credential',
       uid: `cookie/${id}`,
       source: eventUid.split('/')[1] ?? '',
       severity: isExpired ? feed.expiredSeverity : feed.severity,
@@ -118,20 +119,6 @@ export function parseCookie(
     },
   }
 }
-
-const emptyEvent: Omit<ThreatEvent, 'uid' | 'source' | 'severity' | 'createdAtMs' | 'highlights'> =
-  {
-    kind: 'credential',
-    type: 'cookie',
-    originalSeverity: null,
-    matchedAtMs: null,
-    ignoredAtMs: null,
-    remediatedAtMs: null,
-    url: null,
-    tags: [],
-    notes: null,
-    identifiers: [],
-  }
 
 function buildHighlights(
   texts: Record<string, string | null>,

@@ -3,7 +3,7 @@
  * out, and its outcome becomes one event. The progress of each request is kept in the notes of the
  * scan.
  */
-import type { ThreatEvent } from '../event.ts'
+import { blankEvent, type ThreatEvent } from '../event.ts'
 import { cut, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
 import { UpstreamError } from '../upstream/error.ts'
@@ -198,20 +198,13 @@ export function parseReport(
   const tags = reader.texts('tags', members['tags'], limits.tags)
   const texts = isThere ? readTexts(members, reader) : { outcome: [outcome] }
   return {
+    // without a date, so never below the start bound: it was requested by name
+    ...blankEvent('threat_flow_report'),
     uid: id === null ? `threat_flow/request/${requestId}/${outcome}` : `threat_flow/report/${id}`,
     kind: 'report',
-    type: 'threat_flow_report',
     source: 'threat_flow',
     severity,
-    originalSeverity: null,
-    createdAtMs: null, // never below the start bound: it was requested by name
-    matchedAtMs: null,
-    ignoredAtMs: null,
-    remediatedAtMs: null,
-    url: null,
     tags: tags.map((tag) => maskAndCut(tag, limits.tag, maskTag)),
-    notes: null,
-    identifiers: [],
     highlights: nonEmptyFields({ ...texts, request: [requestId] }),
     ...reader.unread(),
   }

@@ -85,6 +85,9 @@ async function noteFailure(
 ): Promise<PollOutcome> {
   const { logger, metrics } = options
   const { reason, message: answer, status, retryAfterMs } = error
+  // nothing was asked: the account pauses, and says why
+  if (reason === 'auth' && status === undefined && retryAfterMs !== undefined)
+    return { status: 'failed', reason, retryAfterMs }
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason })
   const refusedForMs = await noteIfRefused(options, feed, error).catch(() => undefined) // told below
   const outcome: PollOutcome =

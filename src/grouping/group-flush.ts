@@ -1,7 +1,7 @@
 /**
  * The message of one group, or of several groups where there are too many to send each by itself.
  */
-import type { ThreatEvent } from '../event.ts'
+import { blankEvent, type ThreatEvent } from '../event.ts'
 import {
   compareForDigest,
   compareSeverities,
@@ -213,21 +213,5 @@ function toMember({ ref, record, item, payload }: FoundItem, verdict: Verdict): 
 }
 
 function bareEvent({ uid, type, severity }: FoundItem['record']): ThreatEvent {
-  return {
-    uid,
-    kind: 'event',
-    type,
-    source: uid.split('/')[1] ?? '',
-    severity,
-    originalSeverity: null,
-    createdAtMs: null,
-    matchedAtMs: null,
-    ignoredAtMs: null,
-    remediatedAtMs: null,
-    url: null,
-    tags: [],
-    notes: null,
-    identifiers: [],
-    highlights: {},
-  }
+  return { ...blankEvent(type), uid, source: uid.split('/')[1] ?? '', severity }
 }

@@ -12,6 +12,7 @@ import {
   noSeverity,
   type Severity,
   type ThreatEvent,
+  blankEvent,
 } from '../event.ts'
 import { type Description, type Fact, formatTime, readFields } from './description.ts'
 import { findDescriber } from './families.ts'
@@ -537,7 +538,7 @@ function severityNote(severity: string): string | null {
 export function typeLabel(type: string): string {
   const description = findDescriber(type)({
     feed: '',
-    event: { ...blankEvent, type },
+    event: blankEvent(type),
     fields: readFields(null, {}),
     id: null,
     secret: null,
@@ -557,21 +558,3 @@ function pluralizeNoun(noun: string): string {
   if (/(?:data|code|malware|infrastructure|[^s]s)$/iu.test(noun)) return noun
   return noun.endsWith('ss') ? `${noun}es` : `${noun.replace(/(?<![aeiou])y$/u, 'ie')}s`
 }
-
-/** An event without anything but a type. */
-const blankEvent = {
-  uid: '',
-  kind: 'event' as const,
-  source: '',
-  severity: '',
-  originalSeverity: null,
-  createdAtMs: null,
-  matchedAtMs: null,
-  ignoredAtMs: null,
-  remediatedAtMs: null,
-  url: null,
-  tags: [],
-  notes: null,
-  identifiers: [],
-  highlights: {},
-} satisfies Omit<ThreatEvent, 'type'>

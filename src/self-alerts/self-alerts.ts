@@ -5,7 +5,7 @@
  * takes nothing every alert goes through another (see `chooseTarget`); the end goes where the begin
  * went. Nothing here repairs anything.
  */
-import { ownUidPrefixes, type ThreatEvent } from '../event.ts'
+import { blankEvent, ownUidPrefixes, type ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatDuration } from '../lib/time-zone.ts'
@@ -207,17 +207,9 @@ export function ownEvent(
     text === null ? [] : [[name, [text]]],
   )
   return {
+    ...blankEvent(given.type),
     ...given,
-    kind: 'event',
     source: 'tocsin',
-    originalSeverity: null,
-    matchedAtMs: null,
-    ignoredAtMs: null,
-    remediatedAtMs: null,
-    url: null,
-    tags: [],
-    notes: null,
-    identifiers: [],
     highlights: Object.fromEntries(highlights),
   }
 }

@@ -333,8 +333,9 @@ export interface Denial {
  * that it is acceptance, whatever its words.
  */
 export function findDenial(body: string): Denial | undefined {
-  // a page to sign in, of a proxy or of the application beside the webhook
-  if (/^\s*</.test(body)) return { reason: 'misconfigured', word: 'by a web page' }
+  // a page to sign in, of a proxy or of the application beside the webhook; other XML is an answer
+  if (/^\s*</.test(body) && /<(?:!doctype\s+html|html|head|body)\b/i.test(body))
+    return { reason: 'misconfigured', word: 'by a web page' }
   let answer: unknown
   try {
     answer = JSON.parse(body.trim()) // with a byte order mark it is no JSON
@@ -371,22 +372,22 @@ interface Refusal {
 
 /**
  * What a server says of the connection by a status for the request: nginx's own, or the 400 that it
- * and others make of them. Each pattern is text of the server, which an echo of an event is not.
+ * and others make of them. Each pattern is how the body begins, which no echo of an event is.
  */
 const connectionFaults: readonly [status: number, body: RegExp, remedy: string][] = [
   [
     496,
-    /<title>400 No required SSL certificate was sent</,
+    /^<html>\s*<head><title>400 No required SSL certificate was sent</,
     'it asks for a client certificate; set client_cert_file and client_key_file',
   ],
   [
     495,
-    /<title>400 The SSL certificate error</,
+    /^<html>\s*<head><title>400 The SSL certificate error</,
     'it does not take the client certificate; give one that it knows in client_cert_file',
   ],
   [
     497,
-    /<title>400 The plain HTTP request was sent to HTTPS port<|^Client sent an HTTP request to an HTTPS server/,
+    /^<html>\s*<head><title>400 The plain HTTP request was sent to HTTPS port<|^Client sent an HTTP request to an HTTPS server/,
     'it speaks TLS; write https:// in url',
   ],
 ]

@@ -216,7 +216,7 @@ test('a restored snapshot loses no event, and repeats only what was delivered af
   )
   expect(held.taken()).toHaveLength(40)
   await expectConsistent(second)
-}, 180_000)
+})
 
 async function pendingFor({ ledgers }: App, sink: string): Promise<number> {
   const all = await Promise.all(ledgers.map(readAccounting))
@@ -281,7 +281,7 @@ route: {sinks: [soc, oncall], group_by: [feed], group_wait: 1s, group_interval: 
   const messages = [...sandbox.received.slack, ...sandbox.received.email]
   expect(messages.filter(({ body }) => /possible-repeat|may be a repeat/i.test(body))).toEqual([])
   await expectConsistent(second)
-}, 180_000)
+})
 
 /** A logger of which the errors are read. */
 function readErrors(): { logger: Logger; errors: string[] } {
@@ -316,7 +316,7 @@ test('a snapshot restored under a running daemon is told, loses no event and rep
   const counts = Map.groupBy(siem.taken(), ({ uid }) => uid)
   expect(before.map((uid) => counts.get(uid)?.length)).toEqual(before.map(() => 1))
   await expectConsistent(app)
-}, 180_000)
+})
 
 test('a Redis that comes back empty under a running daemon is told, and what is sent since stays known', async () => {
   const [siem, ops] = [await aReceiver(), await aReceiver()]
@@ -343,4 +343,4 @@ test('a Redis that comes back empty under a running daemon is told, and what is 
   await nothingWaits(next)
   expect(siem.taken()).toHaveLength(25)
   await expectConsistent(next)
-}, 180_000)
+})

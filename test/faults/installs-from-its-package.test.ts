@@ -41,7 +41,7 @@ beforeAll(async () => {
   const archive = readdirSync(folder).find((file) => file.endsWith('.tgz'))!
   cpSync(join(folder, archive), join(target, archive))
   await npm(target, 'install', `./${archive}`, '--prefer-offline', '--no-audit', '--no-fund')
-}, 180_000)
+})
 
 afterAll(async () => {
   await Promise.all(children.map(end))

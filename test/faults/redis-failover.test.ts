@@ -19,7 +19,7 @@ test('a killed master costs no event: sentinels name another, and the daemon goe
     await scene.stop()
     await redis.stop()
   }
-}, 180_000)
+})
 
 test('a master that lives on as a replica takes no writes, and gets none', async () => {
   const redis = await startSentinels()
@@ -35,7 +35,7 @@ test('a master that lives on as a replica takes no writes, and gets none', async
     await scene.stop()
     await redis.stop()
   }
-}, 180_000)
+})
 
 test('a Cluster whose master dies, and whose slots move, costs no event', async () => {
   const redis = await startCluster({ withReplicas: true })
@@ -55,4 +55,4 @@ test('a Cluster whose master dies, and whose slots move, costs no event', async 
     await scene.stop()
     await redis.stop()
   }
-}, 180_000)
+})

@@ -77,7 +77,7 @@ async function tryRequests(scene: Scene): Promise<Tally> {
  * What is asked is whether an answer comes at all, not how soon: the commands of `tryArguments` keep this process
  * from reading for seconds, and the daemon is reading configurations meanwhile.
  */
-const patienceMs = 30_000
+const patienceMs = 120_000
 
 /** All that comes back until the end; undefined where there is none in time. */
 function exchange(port: number, bytes: Buffer): Promise<string | undefined> {
@@ -115,7 +115,7 @@ async function run(args: string[]): Promise<{ code: number; err: string }> {
   input.end()
   output.resume()
   const said = text(errors)
-  const code = await runProgram(args, { input, output, errors, stop: AbortSignal.timeout(60_000) })
+  const code = await runProgram(args, { input, output, errors, stop: AbortSignal.timeout(240_000) })
   errors.end()
   return { code, err: await said }
 }
@@ -132,7 +132,7 @@ async function tryAnswers({ pretenders, mail, log }: Scene): Promise<Tally> {
   ]
   const missing = (): string[] =>
     expected.filter((name) => !handedOut.has(name) && !mail.handedOut.has(name))
-  await untilTrue(() => missing().length === 0, 60_000)
+  await untilTrue(() => missing().length === 0, 240_000)
   return {
     tried: expected.length - missing().length,
     crashed: missing().map((name) => `${name}: was never asked for`),
@@ -154,9 +154,9 @@ function unclearLines(log: readonly LogLine[]): string[] {
 /** Each without a uid is kept aside by itself, counted, and each with one is an event. */
 async function tryItems(scene: Scene): Promise<Tally> {
   const { items, handedOut } = scene.pretenders
-  const areAllRead = await untilTrue(() => items.every(({ name }) => handedOut.has(name)), 60_000)
+  const areAllRead = await untilTrue(() => items.every(({ name }) => handedOut.has(name)), 240_000)
   const wanted = { quarantined: badItems().length, new: oddItems().length }
-  const deadline = performance.now() + 30_000
+  const deadline = performance.now() + 240_000
   let found = { quarantined: 0, new: 0 }
   const isDone = (): boolean => found.quarantined === wanted.quarantined && found.new === wanted.new
   while (areAllRead && !isDone() && performance.now() < deadline) {

@@ -49,6 +49,7 @@ test.each(all)('any 2xx that names no error is acceptance: %s', async (type) => 
     })),
     { status: 201, body: 'created' },
     { status: 202, body: '{"status":"success","dedup_key":"x"}' },
+    { status: 200, body: '<?xml version="1.0"?><response><status>accepted</status></response>' },
     { status: 204 },
     { status: 200, body: 'ok'.repeat(100_000) },
   ]
@@ -67,6 +68,7 @@ test.each<[string, string, SinkReason]>([
   ['an error as a status', '{"status":"error","message":"secret words"}', 'rejected'],
   ['errors', '{"errors":["secret words"]}', 'rejected'],
   ['a web page', '\n<!doctype html><title>secret words</title>', 'misconfigured'],
+  ['a page of XHTML', '<?xml version="1.0"?>\n<!-- a --><html><p>secret words', 'misconfigured'],
 ])('a 2xx that is %s is none', async (_title, body, reason) => {
   for (const type of all) {
     for (const status of [200, 202]) {
@@ -107,9 +109,13 @@ test.each<[string, number, string, string]>([
   }
 })
 
-test('an event that quotes such a server is refused as any other', async () => {
-  const body = JSON.stringify({ refused: '400 No required SSL certificate was sent' })
-  expect(await outcome('webhook', { status: 400, body })).toMatchObject({ reason: 'invalid' })
+test.each([
+  '400 No required SSL certificate was sent',
+  '<title>400 No required SSL certificate was sent</title>',
+  page('The SSL certificate error'),
+])('an event that quotes such a server is refused as any other: %s', async (quoted) => {
+  for (const body of [JSON.stringify({ refused: quoted }), `refused: ${quoted}`])
+    expect(await outcome('webhook', { status: 400, body })).toMatchObject({ reason: 'invalid' })
 })
 
 test.each<[Type, number, string, SinkReason]>([
