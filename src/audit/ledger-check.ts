@@ -129,6 +129,8 @@ export interface LedgerCheck {
   accounting: Accounting
   /** How many records the index has. */
   records: number
+  /** By sink: items that ended, less those in the counts by day. */
+  undated: Record<string, number>
   /** How many existing records the index lacks; below 0: how many it has too many. */
   unfiled: number
   /**
@@ -186,8 +188,9 @@ export function countDiscrepancies(checks: readonly LedgerCheck[]): Record<strin
   const sums = new Map<string, number>()
   const add = (sink: string, count: number): void =>
     void sums.set(sink, (sums.get(sink) ?? 0) + Math.abs(count))
-  for (const { accounting, unfiled, differences, stranded, dangling } of checks) {
+  for (const { accounting, unfiled, undated, differences, stranded, dangling } of checks) {
     if (unfiled !== 0) add('', unfiled)
+    for (const [sink, count] of Object.entries(undated)) add(sink, count)
     for (const [sink, { unaccounted }] of Object.entries(accounting.sinks)) add(sink, unaccounted)
     for (const { sink, counted, found } of differences) add(sink, counted - found)
     for (const { sink } of [...stranded, ...dangling]) add(sink, 1)
@@ -197,10 +200,11 @@ export function countDiscrepancies(checks: readonly LedgerCheck[]): Record<strin
 
 /** Whether nothing is wrong: the sums of feeds and sinks, the index, and what moves items. */
 export function isConsistent(check: LedgerCheck): boolean {
-  const { accounting, unfiled, differences, stranded, dangling } = check
+  const { accounting, unfiled, undated, differences, stranded, dangling } = check
   const accounts = [...Object.values(accounting.feeds), ...Object.values(accounting.sinks)]
   const isBalanced = unfiled === 0 && accounts.every(({ unaccounted }) => unaccounted === 0)
-  return isBalanced && differences.length + stranded.length + dangling.length === 0
+  const findings = [...Object.keys(undated), ...differences, ...stranded, ...dangling]
+  return isBalanced && findings.length === 0
 }
 
 /** One scan of pending and just settled records, counted as of the moment of the snapshot. */

@@ -2,16 +2,17 @@
 import type { ThreatEvent } from '../event.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { type GroupingSink, placeItem } from '../grouping/placement.ts'
+import { titleOf } from '../messages/message.ts'
 import { sourceKeys } from '../routing/inhibition.ts'
 import { groupLabels, planItems, type RoutableEvent, type Router } from '../routing/router.ts'
 import type { PlannedItem, RoutedEvent } from '../store/intake.ts'
 import type { EngineContext } from './context.ts'
 
 /**
- * What a page's commit fixes for an event: the routes that took it, its items and the group of
- * each.
+ * What a page's commit fixes for an event: its title, the routes that took it, its items and the
+ * group of each.
  */
-type EventPlan = Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
+type EventPlan = Pick<RoutedEvent, 'title' | 'decisions' | 'items' | 'inhibits'>
 
 type Planner = (
   event: ThreatEvent,
@@ -45,6 +46,7 @@ export function buildPlanner(
     const input = { event, account, feed: name, labels }
     const decisions = router.route(input)
     return {
+      title: titleOf({ feed: name, event }),
       decisions: decisions.map(({ route, path, why, mode }) => ({
         route,
         path,

@@ -1,6 +1,8 @@
 /** Builds self-alerts, the canary and its ping. */
 import { describeFallback } from '../delivery/fallback.ts'
+import { ownFeed } from '../event.ts'
 import { reservedSearches } from '../feed-types/feed-type.ts'
+import { titleOf } from '../messages/message.ts'
 import type { AccountState } from '../ops/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/canary.ts'
 import type { Snapshot } from '../self-alerts/conditions.ts'
@@ -99,6 +101,7 @@ function buildPublisher(
       for (const { k } of changes) context.metrics.itemsCreatedTotal.inc({ sink: k })
       await drains.announceChanges(account, changes)
     },
+    titleOf: (event) => titleOf({ feed: ownFeed, event }),
     generation: () => context.generation.number,
     clock: context.clock,
   })

@@ -9,6 +9,7 @@ import { type Clock, type Timings, waitAtMost, withTimeout } from '../lib/clock.
 import type { Logger } from '../lib/logger.ts'
 import { createWorkerPause } from '../lib/loop.ts'
 import { maskDetail } from '../masking/masking.ts'
+import { titleOf } from '../messages/message.ts'
 import { jobOptions, queueSettings, type Redis, workerSettings } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
@@ -143,8 +144,8 @@ async function fetchOnce(
     ))
   if (signal.aborted) return
   const changes = await releaseDetail(ledger, job.recordId, options.batchWaits, {
-    ...payload,
-    detail,
+    payload: { ...payload, detail },
+    title: titleOf({ feed: '', event: payload.event, detail }),
   })
   await options.release(job.account, changes)
 }

@@ -417,7 +417,7 @@ export interface SortOptions {
    * seen, an event that appears there is new.
    */
   readsBaseline: boolean
-  plan: (event: ThreatEvent) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
+  plan: (event: ThreatEvent) => Pick<RoutedEvent, 'title' | 'decisions' | 'items' | 'inhibits'>
   /** Returns undefined when the account's key cannot be read: then no pair is recognised. */
   pairDigest: (parts: readonly string[]) => string | undefined
   /** Encrypts a leaked secret; returns undefined when no sink reveals any. */

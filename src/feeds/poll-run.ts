@@ -22,7 +22,7 @@ export interface PollerOptions {
     event: ThreatEvent,
     feed: PolledFeed,
     about: { isBacklog: boolean; isFresh: boolean },
-  ) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
+  ) => Pick<RoutedEvent, 'title' | 'decisions' | 'items' | 'inhibits'>
   batchWaitMs: (sink: string) => number | undefined
   /** Queues the jobs for a commit's changes. May fail: the reconciler finds the changes later. */
   queue: (account: string, made: ItemChange[]) => Promise<void>

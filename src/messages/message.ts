@@ -168,6 +168,11 @@ export function renderFirstLines(
   return buildFirstLines(describeEvent(subject), options)
 }
 
+/** The title of an event's messages, as lists show it. */
+export function titleOf(subject: Pick<MessageSubject, 'feed' | 'event' | 'detail'>): string {
+  return buildFirstLines(describeEvent(subject), {}).title
+}
+
 function buildFirstLines(
   headline: HeadlineSubject,
   options: Pick<RenderOptions, 'isTest'>,

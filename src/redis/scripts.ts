@@ -1,7 +1,7 @@
 /**
  * Loads the Lua scripts beside this file and runs them by digest. A script may pull in shared
  * functions with lines of the form `-- @include lib/name.lua`; its `#!lua` line, if any, stays
- * first.
+ * first. What changes the ledger ends with `finish()` of lib/ledger.lua, whichever way it returns.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -28,15 +28,25 @@ const loadedScripts = new Map<string, Script>()
 export function loadScript(name: string): Script {
   const known = loadedScripts.get(name)
   if (known) return known
-  const text = readWithIncludes(`${name}.lua`)
+  const text = readWithIncludes(`${name}.lua`, endWithFinish)
   const script = { name, text, sha: createHash('sha1').update(text).digest('hex') }
   loadedScripts.set(name, script)
   return script
 }
 
-function readWithIncludes(file: string): string {
+function readWithIncludes(file: string, prepare = (text: string) => text): string {
   const text = scriptTexts.get(file) ?? readFileSync(new URL(file, scriptFolder), 'utf8')
-  return text.replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) => readWithIncludes(path))
+  return prepare(text).replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) =>
+    readWithIncludes(path),
+  )
+}
+
+/** Makes what follows the includes a function, after which `finish()` runs. */
+function endWithFinish(text: string): string {
+  if (!text.includes('-- @include lib/ledger.lua')) return text
+  const end = text.indexOf('\n', text.lastIndexOf('\n-- @include ') + 1)
+  const body = text.slice(end)
+  return `${text.slice(0, end)}\nlocal function main()${body}end\nlocal reply = main()\nfinish()\nreturn reply\n`
 }
 
 /** Runs a script atomically; returns ioredis' reply: string, number, array or null. */

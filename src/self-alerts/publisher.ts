@@ -13,6 +13,8 @@ interface PublisherOptions {
   batchWaitMs: (sink: string) => number | undefined
   /** Queues the items of a commit. It may fail: the reconciler finds them all the same. */
   queue: (account: string, made: ItemChange[]) => Promise<void>
+  /** The title of the event's messages. */
+  titleOf: (event: ThreatEvent) => string
   generation: () => number
   clock: Clock
 }
@@ -40,7 +42,7 @@ export function createPublisher(options: PublisherOptions): Publish {
 }
 
 function publishedPage(
-  { destinationsFor, generation, clock }: PublisherOptions,
+  { destinationsFor, titleOf, generation, clock }: PublisherOptions,
   event: ThreatEvent,
   { route, why, sinks }: PublishTarget,
 ): Page {
@@ -58,7 +60,13 @@ function publishedPage(
     isCaughtUp: true,
     isBackfilling: false,
     events: [
-      { event, decisions: [{ route, path: [route], why: [why] }], items, wantsDetail: false },
+      {
+        event,
+        title: titleOf(event),
+        decisions: [{ route, path: [route], why: [why] }],
+        items,
+        wantsDetail: false,
+      },
     ],
     malformed: [],
   }

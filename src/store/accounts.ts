@@ -307,18 +307,27 @@ export interface AccountingSnapshot {
   records: number
   /** Records created and not dropped, minus those in the index; other than 0 is a defect. */
   unfiled: number
+  /** By sink: items that ended, less those in the counts by day; any entry is a defect. */
+  undated: Record<string, number>
 }
 
-/** The accounting and the size of the index of records at the same instant. */
+/** The accounting, the counts by day and the size of the index of records at the same instant. */
 export async function readAccountingSnapshot(ledger: AccountLedger): Promise<AccountingSnapshot> {
-  const [atMs, records, ...texts] = (await ledger.run('read-counters')) as [
+  const [atMs, records, undated, ...texts] = (await ledger.run('read-counters')) as [
     number,
     number,
+    string,
     ...string[],
   ]
   const fields = pairsOf(texts)
   const expected = Number(new Map(fields).get('records') ?? 0)
-  return { atMs, records, unfiled: expected - records, accounting: parseAccounting(fields) }
+  return {
+    atMs,
+    records,
+    unfiled: expected - records,
+    undated: JSON.parse(undated) as Record<string, number>,
+    accounting: parseAccounting(fields),
+  }
 }
 
 /** Parses counters as they are stored. */

@@ -7,7 +7,7 @@ import { noSeverity, severityRank, type ThreatEvent } from '../event.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import type { EndedScan, Scan } from './feed-state.ts'
 import { type Group, type ItemChange, toStoredGroup } from './pending-items.ts'
-import type { Payload, StoredDecision } from './records.ts'
+import type { Payload, StoredAbout, StoredDecision } from './records.ts'
 
 /** Characters kept of a malformed item; its fingerprint covers all of it. */
 const maxRawLength = 16_384
@@ -15,6 +15,8 @@ const maxRawLength = 16_384
 /** A routed event: which routes took it, and one planned item for each destination. */
 export interface RoutedEvent {
   event: ThreatEvent
+  /** The title of its messages; absent: only remembered, as baseline. */
+  title?: string
   decisions: StoredDecision[]
   items: PlannedItem[]
   wantsDetail: boolean
@@ -293,7 +295,11 @@ function toCommitArgs(
     shown: page.shown,
     unread: page.unread,
     before: page.before,
-    events: page.events.map((routed) => toStoredEvent(ledger, page, routed, batchWaitMs)),
+    events: page.events.map((routed) => ({
+      ...toStoredEvent(ledger, page, routed, batchWaitMs),
+      v: visibleMs(page, routed.event),
+      about: toStoredAbout(page, routed),
+    })),
     bad: page.malformed.map((bad) => toStoredMalformed(ledger, page.feed, bad)),
   }
 }
@@ -353,6 +359,31 @@ function toStoredEvent(
       g: item.group && toStoredGroup(item.group),
       li: item.listedIn,
     })),
+  }
+}
+
+/**
+ * Since when the API showed the event: since it matched, if that is known. What stood there before
+ * the feed began is visible since it was asked for.
+ */
+function visibleMs({ requestedAtMs, isBackfilling }: Page, { matchedAtMs }: ThreatEvent): number {
+  const isKnown = matchedAtMs !== null && matchedAtMs <= requestedAtMs && !isBackfilling
+  return Math.floor(isKnown ? matchedAtMs : requestedAtMs)
+}
+
+/** Identifiers and tags that a record keeps, each. */
+const keptNames = 10
+
+function toStoredAbout({ requestedAtMs }: Page, { event, title }: RoutedEvent): StoredAbout {
+  const identifiers = event.identifiers.map(({ name }) => name).slice(0, keptNames)
+  const tags = event.tags.slice(0, keptNames)
+  return {
+    title,
+    created: event.createdAtMs ?? undefined,
+    matched: event.matchedAtMs ?? undefined,
+    fetched: Math.floor(requestedAtMs),
+    ...(identifiers.length > 0 && { identifiers }),
+    ...(tags.length > 0 && { tags }),
   }
 }
 

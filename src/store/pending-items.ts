@@ -164,15 +164,18 @@ export interface ItemChange {
 /** By configured sink: how long its batch waits, ms, or false if it sends singly. */
 export type SinkBatchWaits = Record<string, number | false>
 
-/** Stores the full event (undefined: keeps the payload) and releases the record's waiting items. */
+/**
+ * Stores the full event with the title that it gives (undefined: keeps both) and releases the
+ * record's waiting items.
+ */
 export async function releaseDetail(
   ledger: AccountLedger,
   recordId: string,
   sinks: SinkBatchWaits,
-  payload?: Payload,
+  full?: { payload: Payload; title?: string },
 ): Promise<ItemChange[]> {
-  const args = JSON.stringify({ rid: recordId, sinks })
-  const text = payload === undefined ? '' : JSON.stringify(payload)
+  const args = JSON.stringify({ rid: recordId, sinks, title: full?.title })
+  const text = full === undefined ? '' : JSON.stringify(full.payload)
   const answer = await ledger.runJson<{ made?: ItemChange[] }>('release-detail', args, text)
   return answer.made ?? []
 }
@@ -185,7 +188,7 @@ export async function releaseUndetailed(
 ): Promise<ItemChange[]> {
   const stored = await readPayload(ledger, recordId)
   const payload = stored && { detail: 'unavailable' as const, ...stored }
-  return releaseDetail(ledger, recordId, sinks, payload)
+  return releaseDetail(ledger, recordId, sinks, payload && { payload })
 }
 
 /** An item to suppress, or to hold until a time in a group. */

@@ -60,6 +60,8 @@ export interface Payload {
 export interface Sighting {
   feed: string
   atMs: number
+  /** Since when the API showed it so, ms. */
+  visibleMs: number
   severity: string
   labels: Record<string, string>
   /** The routes that took it: name, path from the root, matchers that held. */
@@ -121,6 +123,14 @@ export interface LedgerRecord {
   recordId: string
   uid: string
   type: string
+  /** The title of its messages. */
+  title: string | undefined
+  createdAtMs: number | undefined
+  matchedAtMs: number | undefined
+  fetchedAtMs: number
+  /** Names of the first ten of what matched; of the tags likewise. */
+  identifiers: readonly string[]
+  tags: readonly string[]
   severity: string
   firstSeenMs: number
   sightings: Sighting[]
@@ -153,8 +163,19 @@ export interface StoredItem {
   h?: { n: number; at: number; o: string; r?: string; a?: string; by?: string }[]
 }
 
+/** What lists show of an event once its payload is gone. */
+export interface StoredAbout {
+  title: string | undefined
+  created: number | undefined
+  matched: number | undefined
+  fetched: number
+  identifiers?: string[]
+  tags?: string[]
+}
+
 interface StoredRecord {
   u: string
+  about: StoredAbout
   ty: string
   sv: string
   t: number
@@ -165,6 +186,7 @@ interface StoredRecord {
     l: Record<string, string>
     w: StoredDecision[]
     ur?: string[]
+    v: number
   }[]
   i: StoredItem[] | Record<string, never>
   cl?: 'ignored' | 'remediated'
@@ -342,11 +364,18 @@ function parseRecord(account: string, recordId: string, text: string): LedgerRec
     recordId,
     uid: stored.u,
     type: stored.ty,
+    title: stored.about.title,
+    createdAtMs: stored.about.created,
+    matchedAtMs: stored.about.matched,
+    fetchedAtMs: stored.about.fetched,
+    identifiers: stored.about.identifiers ?? [],
+    tags: stored.about.tags ?? [],
     severity: stored.sv,
     firstSeenMs: stored.t,
     sightings: stored.f.map((sighting) => ({
       feed: sighting.f,
       atMs: sighting.at,
+      visibleMs: sighting.v,
       severity: sighting.sv,
       labels: sighting.l,
       decisions: parseLuaList(sighting.w).map((decision) => ({

@@ -11,6 +11,7 @@ import { type AccountLedger, openLedger, type Standing } from '../../src/store/a
 import {
   type Accounting,
   readAccounting,
+  readAccountingSnapshot,
   scanPendingCounts,
   type SinkCounts,
 } from '../../src/store/accounts.ts'
@@ -170,6 +171,8 @@ export async function expectConservation(ledger: AccountLedger): Promise<Account
       throw new Error(`sink ${sink}: ${JSON.stringify(account)}, records: ${scanned[sink] ?? 0}`)
     }
   }
+  const { undated } = await readAccountingSnapshot(ledger)
+  if (Object.keys(undated).length > 0) throw new Error(`by day: ${JSON.stringify(undated)}`)
   return accounting
 }
 
@@ -184,8 +187,15 @@ export async function proofOf(ledgers: readonly AccountLedger[]): Promise<Ledger
 /** Throws unless every pending item stands where something will move it. */
 export async function expectNothingStranded(ledger: AccountLedger): Promise<void> {
   for (const proof of await proofOf([ledger])) {
-    const { stranded, dangling, differences, unfiled } = proof
-    const found = [...stranded, ...dangling, ...differences, ...(unfiled === 0 ? [] : [unfiled])]
+    const { stranded, dangling, differences, unfiled, undated } = proof
+    const dated = Object.entries(undated)
+    const found = [
+      ...stranded,
+      ...dangling,
+      ...differences,
+      ...dated,
+      ...(unfiled === 0 ? [] : [unfiled]),
+    ]
     if (found.length > 0) throw new Error(`ledger: ${JSON.stringify(found)}`)
   }
   const owed = await criticalsBySink(ledger)

@@ -56,6 +56,7 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
   const tell = createPublisher({
     ...ways,
     queue: (_account, made) => Promise.resolve(void queued.push(...made.map(({ k }) => k))),
+    titleOf: ({ type }) => type,
     generation: () => 1,
     clock,
   })

@@ -371,13 +371,15 @@ async function recordLedgerCheck(
 /** The result of a consistency check, as JSON and as text. */
 
 export function ledgerJson(check: LedgerCheck): Record<string, unknown> {
-  const { account, atMs, records, unfiled, accounting, stranded, dangling, hasMore } = check
+  const { account, atMs, records, unfiled, undated, accounting, stranded, dangling, hasMore } =
+    check
   return {
     ledger: account,
     whole: isConsistent(check),
     at: formatIsoTime(atMs),
     records,
     ...(unfiled !== 0 && { unfiled }),
+    ...(Object.keys(undated).length > 0 && { undated }),
     feeds: Object.entries(accounting.feeds).map(([feed, counts]) => ({ feed, ...counts })),
     sinks: Object.entries(accounting.sinks).map(([sink, counts]) => ({
       sink,
@@ -413,6 +415,7 @@ export function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
     ...Object.entries(accounting.feeds).map(([feed, counts]) => feedLine(feed, counts)),
     ...Object.entries(accounting.sinks).map(([sink, counts]) => sinkLine(check, sink, counts)),
     ...unfiledLines(check),
+    ...undatedLines(check),
     ...stranded.slice(0, shownFindings).map(strandedLine),
     ...moreLines(stranded.length),
     ...dangling.slice(0, shownFindings).map(danglingLine),
@@ -444,6 +447,13 @@ function unfiledLines({ unfiled }: LedgerCheck): string[] {
   if (unfiled === 0) return []
   const what = unfiled > 0 ? 'that were made are not in it' : 'are in it that nobody made'
   return [`  the index of records: ${pluralize(Math.abs(unfiled), 'record')} ${what}`]
+}
+
+function undatedLines({ undated }: LedgerCheck): string[] {
+  return Object.entries(undated).map(
+    ([sink, count]) =>
+      `  sink ${sanitize(sink)}: the counts by day have ${pluralize(Math.abs(count), 'item')} too ${count > 0 ? 'few' : 'many'}`,
+  )
 }
 
 const lackReasons: Record<MissingPlace, string> = {

@@ -55,6 +55,9 @@ local function settle_item(result, rid, n)
     return { status = 'settled' }
   end
   note(item, result)
+  if result.outcome == 'delivered' then
+    tally('message', item.d)
+  end
   if final[result.outcome] then
     end_item(rid, n, record, item, { outcome = result.outcome, retention = ask.retention })
   else
@@ -110,6 +113,9 @@ local function settle_batch(result, bid)
     return { status = 'settled' }
   end
   note(batch, result)
+  if result.outcome == 'delivered' then
+    tally('message', batch.d)
+  end
   if result.outcome == 'retry' then
     batch.at = math.floor(now + result.wait)
     batch.st = 'retrying'

@@ -15,9 +15,9 @@
 --          how many of them could not be read), before? (counts of the pieces before this one),
 --          events [{u (uid), rid, q? (its id in the quarantine, if it was ever there), sv and rk
 --          (severity and its rank), ty (type), seen {m, b} (fingerprint), base? {m, b} (fingerprint
---          as baseline; only below the start bound), bl (baseline), ca? (created, ms), cl? (ignored
---          | remediated), l (labels), w (decisions), ur? (fields not read), nr (no readable
---          severity), dt (full event wanted), pr? {id, src, ms, again} (credential pair), ih [{k,
+--          as baseline; only below the start bound), bl (baseline), ca? (created, ms), v (visible
+--          since, ms), about (what lists show of it), cl? (ignored | remediated), l (labels), w
+--          (decisions), ur? (fields not read), nr (no readable severity), dt (full event wanted), pr? {id, src, ms, again} (credential pair), ih [{k,
 --          ms}] (what it inhibits), items [{d, k, q (destination, sink, routes), m, b
 --          (fingerprint), bw? (batch wait, ms), sh (shadow), g? {id, kind, wait, at?, about,
 --          urgent} (group), li? (digest that lists it as sent)}]}], bad [{rid, m, b, uid?,
@@ -318,6 +318,7 @@ local function take_in(place, event, payload)
       return
     end
     counts.new = counts.new + 1
+    tally('new', ask.feed, severity_word(event.sv))
     if is_late(event) then
       counts.late = counts.late + 1
       redis.call('HINCRBY', feed, 'late:' .. lateness(event), 1)
@@ -335,7 +336,9 @@ local function take_in(place, event, payload)
     record.sv = event.sv
   end
   record.cl = event.cl or record.cl
-  record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w, ur = event.ur }
+  record.about = event.about
+  local visible = raised and ask.requested or event.v
+  record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w, ur = event.ur, v = visible }
   add_items(event, record)
   remember_inhibitor(event)
   save_record(event.rid, record)

@@ -144,9 +144,9 @@ local function give_up()
     for _, target in ipairs(ask.targets) do
       add_item(target)
     end
-    move(item, 'diverted')
+    move(item, 'diverted', ask.verb == 'divert' and 'fallback' or 'moved')
   else
-    move(item, 'dead')
+    move(item, 'dead', 'discarded')
     item.st = 'discarded' -- counted as dead, with its dead letter closed at once
   end
   item.why = nil

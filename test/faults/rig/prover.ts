@@ -45,10 +45,12 @@ function findingsOf({
   dangling,
   accounting,
   unfiled,
+  undated,
 }: LedgerCheck): string[] {
   const accounts = Object.entries({ ...accounting.feeds, ...accounting.sinks })
   return [
     ...(unfiled === 0 ? [] : [`${unfiled} records are not in the index`]),
+    ...Object.entries(undated).map(([sink, count]) => `sink ${sink}: ${count} not dated`),
     ...accounts.flatMap(([name, { unaccounted }]) =>
       unaccounted === 0 ? [] : [`${name}: ${unaccounted} unaccounted for`],
     ),

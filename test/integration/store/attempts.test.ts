@@ -301,9 +301,11 @@ test('items held for their detail are sent on together when it is there', async 
   expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'detail' })
   const payload = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'x' } }
   const recordId = ledger.fingerprints.recordId('a/b/1')
-  const made = await releaseDetail(ledger, recordId, { soc: false, siem: 1_000 }, payload)
+  const made = await releaseDetail(ledger, recordId, { soc: false, siem: 1_000 }, { payload })
   expect(made.map(({ kind }) => kind)).toEqual(['single', 'collect'])
-  expect(await releaseDetail(ledger, recordId, { soc: false, siem: 1_000 }, payload)).toEqual([])
+  expect(await releaseDetail(ledger, recordId, { soc: false, siem: 1_000 }, { payload })).toEqual(
+    [],
+  )
   const begun = await beginAttempt(ledger, made[0]!.ref, 't', lease)
   expect(begun).toMatchObject({ members: [{ payload: { detail: { name: 'x' } } }] })
   expect(await peekBatch(ledger, 'siem', 10)).toMatchObject([
@@ -317,7 +319,7 @@ test('a full event that comes when nobody waits for it any more changes nothing 
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
   const recordId = ledger.fingerprints.recordId('a/b/1')
   const late = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'late' } }
-  expect(await releaseDetail(ledger, recordId, { soc: false }, late)).toEqual([])
+  expect(await releaseDetail(ledger, recordId, { soc: false }, { payload: late })).toEqual([])
   expect((await readPayload(ledger, recordId))?.detail).toBeUndefined()
 })
 

@@ -297,7 +297,12 @@ async function divert(ledger: AccountLedger, ref: string): Promise<void> {
 async function release(ledger: AccountLedger, uid: string, modes: SinkBatchWaits): Promise<void> {
   const recordId = ledger.fingerprints.recordId(uid)
   const payload = await readPayload(ledger, recordId)
-  await releaseDetail(ledger, recordId, modes, payload && { ...payload, detail: { name: 'x' } })
+  await releaseDetail(
+    ledger,
+    recordId,
+    modes,
+    payload && { payload: { ...payload, detail: { name: 'x' } } },
+  )
 }
 
 /** Items in any state, as somebody may still know them. */

@@ -207,6 +207,8 @@ test('a commit that is replayed answers as the first time and counts once', asyn
         sv: 'high',
         rk: 4,
         ty: 'x',
+        v: 1,
+        about: { fetched: 1 },
         seen: ledger.fingerprints.seen('brand', 'a/b/1'),
         l: {},
         w: [],

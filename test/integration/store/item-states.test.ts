@@ -220,12 +220,17 @@ test('a full event that comes when its message went leaves what was told as it i
   const recordId = ledger.fingerprints.recordId(uid)
   const payload = await readPayload(ledger, recordId)
   const told = { ...payload!, detail: { id: 7 } }
-  const [made] = await releaseDetail(ledger, recordId, { soc: false }, told)
+  const [made] = await releaseDetail(ledger, recordId, { soc: false }, { payload: told })
   await beginAttempt(ledger, made!.ref, 't', lease)
   await settle(ledger, made!.ref, 't', { outcome: 'delivered' })
   expect(await readPayload(ledger, recordId)).toEqual(told)
   expect(
-    await releaseDetail(ledger, recordId, { soc: false }, { ...told, detail: 'unavailable' }),
+    await releaseDetail(
+      ledger,
+      recordId,
+      { soc: false },
+      { payload: { ...told, detail: 'unavailable' } },
+    ),
   ).toEqual([])
   expect(await readPayload(ledger, recordId)).toEqual(told)
 })

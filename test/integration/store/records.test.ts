@@ -59,7 +59,11 @@ test('the history of an event that was raised, tried, held and shadowed is whole
   const attempt = { ref, token: 't1', replica: 'r1' }
   await settleAttempt(ledger, attempt, { ...lost, reason: 'timeout', answer: 'none' })
   const raised = routed({ uid, severity: 'high', remediatedAtMs: 5 }, ['soc', 'siem'], true)
-  const unread = { ...raised, event: { ...raised.event, unread: ['tags'] } }
+  const unread = {
+    ...raised,
+    title: 'Stealer log: joe',
+    event: { ...raised.event, unread: ['tags'] },
+  }
   await takeIn(ledger, [unread], { feed: 'second', labels: { team: 'b' } })
   await beginAttempt(ledger, ref, 't2', 30_000)
   await settleAttempt(ledger, { ...attempt, token: 't2' }, { outcome: 'delivered', answer: '204' })
@@ -71,12 +75,26 @@ test('the history of an event that was raised, tried, held and shadowed is whole
     uid,
     type: 'stealer_log',
     severity: 'high',
+    title: 'Stealer log: joe',
+    createdAtMs: raised.event.createdAtMs,
+    matchedAtMs: raised.event.matchedAtMs,
+    fetchedAtMs: lately,
+    identifiers: ['example.com'],
+    tags: [],
     firstSeenMs: lately,
     sightings: [
-      { feed: 'brand', atMs: lately, severity: 'low', labels: { team: 'a' }, decisions },
+      {
+        feed: 'brand',
+        atMs: lately,
+        visibleMs: raised.event.matchedAtMs,
+        severity: 'low',
+        labels: { team: 'a' },
+        decisions,
+      },
       {
         feed: 'second',
         atMs: lately,
+        visibleMs: lately,
         severity: 'high',
         labels: { team: 'b' },
         decisions,

@@ -14,8 +14,45 @@ local function key(kind, id, part)
   return id and base .. ':' .. kind .. ':' .. id or base .. ':' .. kind
 end
 
+-- Counts are added up while a script runs, and written when it ends: see finish().
+local sums = { counters = {}, day = {} }
+
 local function bump(field, by)
-  redis.call('HINCRBY', key('counters'), field, by)
+  sums.counters[field] = (sums.counters[field] or 0) + by
+end
+
+-- Counts for today's report: what came in, what ended and how, and how soon people were told.
+local function tally(...)
+  local field = table.concat({ ... }, '|')
+  sums.day[field] = (sums.day[field] or 0) + 1
+end
+
+local known_severities = { info = true, low = true, medium = true, high = true, critical = true }
+
+local function severity_word(severity)
+  return known_severities[severity] and severity or 'unknown'
+end
+
+local day_ms = 86400000
+
+-- Ends every script that includes this file: scripts.ts calls it.
+local function finish()
+  for field, by in pairs(sums.counters) do
+    redis.call('HINCRBY', key('counters'), field, by)
+  end
+  if not next(sums.day) then
+    return
+  end
+  local name = key('day', math.floor(now / day_ms))
+  local is_first = redis.call('EXISTS', name) == 0
+  for field, by in pairs(sums.day) do
+    redis.call('HINCRBY', name, field, by)
+  end
+  if is_first then
+    redis.call('HSETNX', key('counters'), 'first_day', math.floor(now / day_ms))
+    local kept = redis.call('HGET', key('kept-for'), 'history') or 90 * day_ms
+    redis.call('PEXPIRE', name, kept + 2 * day_ms)
+  end
 end
 
 local function load_record(rid)
@@ -54,13 +91,15 @@ local function item_ref(rid, n, item)
   return 'i:' .. rid .. ':' .. n .. ':' .. item.k
 end
 
--- The only place where an item changes state: the counters of its sink change with it.
-local function move(item, state)
+-- The only place where an item changes state: the counters of its sink change with it. `reason`: why
+-- it ends undelivered.
+local function move(item, state, reason)
   if item.st and not final[item.st] then
     bump('s|' .. item.k .. '|pending|' .. item.st, -1)
   end
   if final[state] then
     bump('s|' .. item.k .. '|' .. state, 1)
+    tally('ended', item.d, severity_word(item.sv), state, reason or '')
     item.e = now
   else
     bump('s|' .. item.k .. '|pending|' .. state, 1)
@@ -232,7 +271,7 @@ end
 
 local function suppress(rid, n, item, reason, rule)
   unwake(item_ref(rid, n, item))
-  move(item, 'suppressed')
+  move(item, 'suppressed', reason)
   item.at = nil
   item.y = nil
   item.why = reason
@@ -270,6 +309,24 @@ local function rest(rid, record, retention, is_new)
   redis.call('PEXPIREAT', key('pay', rid), at + retention.payload)
 end
 
+-- Upper bounds in seconds of the time from visible to told; more than the last is 'more'.
+local delays = { 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400 }
+
+-- Counts how long an event was visible before its destination got it; one that was sent again was
+-- told before.
+local function tally_delay(record, item)
+  local sight = record.f[item.g]
+  if item.rp or not sight.v then
+    return
+  end
+  for _, bound in ipairs(delays) do
+    if now - sight.v <= bound * 1000 then
+      return tally('told', item.d, severity_word(item.sv), bound)
+    end
+  end
+  tally('told', item.d, severity_word(item.sv), 'more')
+end
+
 -- Makes an item final by the outcome of its attempt or message; how: {outcome, retention}.
 local function end_item(rid, n, record, item, how)
   if final[item.st] then
@@ -281,7 +338,11 @@ local function end_item(rid, n, record, item, how)
     leave_collection(own, item) -- an attempt that answers late may find it in a group or batch
     redis.call('SREM', key('orphans', item.k), own)
   end
-  move(item, how.outcome)
+  local last = item.h and item.h[#item.h]
+  move(item, how.outcome, how.outcome == 'dead' and last and last.r or nil)
+  if how.outcome == 'delivered' then
+    tally_delay(record, item)
+  end
   item.why = nil
   item.y = nil
   if how.outcome == 'dead' then

@@ -1,0 +1,149 @@
+/** Counts by day: what they hold of each way in which an item ends, and that records say the same. */
+import { expect, test } from 'vitest'
+import {
+  discardItem,
+  moveItem,
+  overflowItems,
+  resendItem,
+  withholdItems,
+} from '../../../src/store/pending-items.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readAccountingSnapshot } from '../../../src/store/accounts.ts'
+import { type DayCount, dayOf, formatDay, readDayCounts } from '../../../src/store/day-counts.ts'
+import { readRecord, scanRecords } from '../../../src/store/records.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
+import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+async function countsOf(ledger: AccountLedger): Promise<Omit<DayCount, 'account' | 'day'>[]> {
+  const today = dayOf(await redisMs(ledger.redis))
+  const counts = await readDayCounts(ledger, { fromDay: today - 1, toDay: today })
+  return counts.map(({ account: _account, day: _day, ...rest }) => rest)
+}
+
+function refOf(ledger: AccountLedger, uid: string, sink = 'soc', index = 0): string {
+  return `i:${ledger.fingerprints.recordId(uid)}:${index}:${sink}`
+}
+
+async function deliver(ledger: AccountLedger, ref: string): Promise<void> {
+  await beginAttempt(ledger, ref, 't', 30_000)
+  await settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, { outcome: 'delivered' })
+}
+
+test('every way in which an item ends is counted once, by destination, severity and reason', async () => {
+  const ledger = await tests.ledger()
+  const nowMs = await redisMs(ledger.redis)
+  const event = { severity: 'high', matchedAtMs: nowMs - 7_000 }
+  const uids = ['told', 'silenced', 'given-up', 'moved', 'too-many', 'failed'].map(
+    (id) => `a/b/${id}`,
+  )
+  const events = uids.map((uid) => routed({ ...event, uid }))
+  const shadowed = routed({ ...event, uid: 'a/b/shadow', severity: 'grave' })
+  shadowed.items[0]!.isShadow = true
+  await takeIn(ledger, [...events, shadowed], { requestedAtMs: nowMs })
+  const [told, silenced, givenUp, moved, tooMany, failed] = uids.map((uid) => refOf(ledger, uid))
+
+  await deliver(ledger, told!)
+  await withholdItems(ledger, [{ ref: silenced!, act: 'suppress', reason: 'silence', rule: 's1' }])
+  await discardItem(ledger, givenUp!, 'by ann')
+  const record = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/moved')))!
+  const lake = { sink: 'lake', destination: 'lake', batchWaitMs: undefined }
+  await moveItem(ledger, { ref: moved!, record, item: record.items[0]! }, [lake], 'ann')
+  await overflowItems(ledger, [tooMany!], { sink: 'soc', keep: 0 })
+  await beginAttempt(ledger, failed!, 't', 30_000)
+  const attempt = { ref: failed!, token: 't', replica: 'r1' }
+  await settleAttempt(ledger, attempt, { outcome: 'dead', reason: 'gone', answer: '410' })
+
+  const ended = { kind: 'ended', destination: 'soc', severity: 'high', count: 1 }
+  expect(await countsOf(ledger)).toEqual(
+    expect.arrayContaining([
+      { kind: 'new', feed: 'brand', severity: 'high', count: 6 },
+      { kind: 'new', feed: 'brand', severity: 'unknown', count: 1 },
+      { ...ended, outcome: 'delivered', reason: '' },
+      { ...ended, outcome: 'suppressed', reason: 'silence' },
+      { ...ended, severity: 'unknown', outcome: 'suppressed', reason: 'shadow' },
+      { ...ended, outcome: 'dead', reason: 'discarded' },
+      { ...ended, outcome: 'dead', reason: 'overflow' },
+      { ...ended, outcome: 'dead', reason: 'gone' },
+      { ...ended, outcome: 'diverted', reason: 'moved' },
+      { kind: 'message', destination: 'soc', count: 1 },
+      { kind: 'told', destination: 'soc', severity: 'high', withinS: 10, count: 1 },
+    ]),
+  )
+  expect(await countsOf(ledger)).toHaveLength(11)
+  expect(await endedByWalk(ledger)).toEqual(await endedByDay(ledger))
+})
+
+test('what is sent again counts as delivered again, and not as told later', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' })])
+  const ref = refOf(ledger, 'a/b/1')
+  await deliver(ledger, ref)
+  await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })
+  await deliver(ledger, ref)
+  const counts = await countsOf(ledger)
+  const kinds = counts.map(({ kind, count }) => `${kind} ${count}`)
+  expect(kinds.toSorted()).toEqual(['ended 2', 'message 2', 'new 1', 'told 1'])
+})
+
+test('an event is visible since it matched, and what stood there before since it was read', async () => {
+  const ledger = await tests.ledger()
+  const nowMs = await redisMs(ledger.redis)
+  const matched = { matchedAtMs: nowMs - 3_000_000 }
+  const ahead = { matchedAtMs: nowMs + 3_000_000 }
+  const page = { requestedAtMs: nowMs }
+  await takeIn(ledger, [routed({ ...matched, uid: 'a/b/old' })], { ...page, isBackfilling: true })
+  await takeIn(ledger, [routed({ ...matched, uid: 'a/b/late' })], page)
+  await takeIn(ledger, [routed({ ...ahead, uid: 'a/b/ahead' })], page)
+  await takeIn(ledger, [routed({ matchedAtMs: null, uid: 'a/b/none' })], page)
+  const uids = ['old', 'late', 'ahead', 'none'].map((id) => `a/b/${id}`)
+  const since = uids.map(async (uid) => {
+    const record = await readRecord(ledger, ledger.fingerprints.recordId(uid))
+    return nowMs - record!.sightings[0]!.visibleMs
+  })
+  expect(await Promise.all(since)).toEqual([0, 3_000_000, 0, 0])
+})
+
+test('days are kept as long as the history, and what they lack is found', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
+  await deliver(ledger, refOf(ledger, 'a/b/1'))
+  const today = dayOf(await redisMs(ledger.redis))
+  const name = ledger.key('day', String(today))
+  expect(await ledger.redis.pttl(name)).toBeGreaterThan(ledger.retention.history)
+  const [field] = (await ledger.redis.hkeys(name)).filter((one) => one.startsWith('ended|'))
+  await ledger.redis.hincrby(name, field!, -1)
+  expect((await readAccountingSnapshot(ledger)).undated).toEqual({ soc: 1 })
+  await ledger.redis.hincrby(name, field!, 3)
+  expect((await readAccountingSnapshot(ledger)).undated).toEqual({ soc: -2 })
+  await ledger.redis.del(name)
+  expect((await readAccountingSnapshot(ledger)).undated).toEqual({})
+  expect(formatDay(20_000)).toBe('2024-10-04')
+})
+
+/** Items that ended, by destination, severity and state: as the counts have it. */
+async function endedByDay(ledger: AccountLedger): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {}
+  const today = dayOf(await redisMs(ledger.redis))
+  for (const one of await readDayCounts(ledger, { fromDay: today - 1, toDay: today })) {
+    if (one.kind !== 'ended') continue
+    const name = [one.destination, one.severity, one.outcome].join(' ')
+    sums[name] = (sums[name] ?? 0) + one.count
+  }
+  return sums
+}
+
+/** The same as the records have it. */
+async function endedByWalk(ledger: AccountLedger): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {}
+  for await (const { items } of scanRecords(ledger)) {
+    for (const { destination, severity, state, endedAtMs } of items) {
+      if (endedAtMs === undefined) continue
+      const outcome = state === 'discarded' ? 'dead' : state
+      const name = [destination, severity === 'grave' ? 'unknown' : severity, outcome].join(' ')
+      sums[name] = (sums[name] ?? 0) + 1
+    }
+  }
+  return sums
+}
