@@ -89,6 +89,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./ledger/items.ts')).itemsCommand,
   },
   {
+    term: 'report [options]',
+    description: 'count what was seen, told and suppressed, and how soon, by day and by others',
+    load: async () => (await import('./ledger/report.ts')).reportCommand,
+  },
+  {
     term: 'audit [options]',
     description:
       'compare what the service shows with the ledger, and the ledger with itself; exits 1 while anything is missing',

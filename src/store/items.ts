@@ -22,6 +22,11 @@ export interface LedgerItem {
   ref: string
   uid: string | null
   type: string | undefined
+  /** The title of its messages; undefined: it is quarantined. */
+  title: string | undefined
+  /** Names of what matched, and tags. */
+  identifiers: readonly string[]
+  tags: readonly string[]
   severity: string
   state: State
   /** Since when it is final, or waits; ms. */
@@ -43,6 +48,14 @@ export interface ItemFilter {
   severity?: ((severity: string) => boolean) | undefined
   types?: readonly string[] | undefined
   reason?: string | undefined
+  /** Judges title and uid. */
+  text?: ((words: string) => boolean) | undefined
+  /** In any case. */
+  identifier?: string | undefined
+  tag?: string | undefined
+  route?: string | undefined
+  /** The rule by which it is held, suppressed or was redirected. */
+  rule?: string | undefined
   fromMs?: number | undefined
   toMs?: number | undefined
 }
@@ -56,6 +69,7 @@ export const needyStates: ReadonlySet<State> = new Set(['dead', 'quarantined', '
 
 export function fits(item: LedgerItem, filter: ItemFilter): boolean {
   const { states, sink, feed, severity, types, reason, fromMs = 0, toMs = Infinity } = filter
+  const { text, identifier, tag, route, rule } = filter
   return (
     (states?.has(item.state) ?? true) &&
     (sink === undefined || item.item?.sink === sink) &&
@@ -63,9 +77,18 @@ export function fits(item: LedgerItem, filter: ItemFilter): boolean {
     (severity?.(item.severity) ?? true) &&
     (types === undefined || types.includes(item.type ?? '')) &&
     (reason === undefined || item.reason === reason) &&
+    (route === undefined || item.item?.routes.includes(route) === true) &&
+    (rule === undefined || item.item?.rule === rule) &&
+    (text?.(`${item.title ?? ''} ${item.uid ?? ''}`) ?? true) &&
+    (identifier === undefined || item.identifiers.some((name) => isSame(name, identifier))) &&
+    (tag === undefined || item.tags.some((name) => isSame(name, tag))) &&
     item.sinceMs >= fromMs &&
     item.sinceMs <= toMs
   )
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
 }
 
 /**
@@ -128,13 +151,16 @@ async function* scanDead(
 
 /** All items of a record. */
 function recordItems(ledger: AccountLedger, record: LedgerRecord): LedgerItem[] {
-  const { recordId, uid, type, sightings } = record
+  const { recordId, uid, type, title, identifiers, tags, sightings } = record
   const feeds = [...new Set(sightings.map(({ feed }) => feed))]
   return record.items.map((item) => ({
     ledger,
     ref: `i:${recordId}:${item.index}:${item.sink}`,
     uid,
     type,
+    title,
+    identifiers,
+    tags,
     severity: item.severity,
     state: stateOf(item),
     sinceMs: item.endedAtMs ?? item.createdAtMs,
@@ -151,6 +177,9 @@ function quarantinedItem(ledger: AccountLedger, entry: QuarantineEntry): LedgerI
     ref: entry.id,
     uid: entry.uid,
     type: undefined,
+    title: undefined,
+    identifiers: [],
+    tags: [],
     severity: noSeverity, // it counts as critical until it reads
     state: 'quarantined',
     sinceMs: entry.atMs,

@@ -82,6 +82,26 @@ test('sinks', async () => {
   ).toMatchFileSnapshot(transcriptFile('sinks'))
 })
 
+test('report', async () => {
+  const { run } = await aLedgerScene(tests)
+  await expect(
+    await transcript(run, ({ type }) =>
+      type(`
+      report
+      report --by destination --since 2d
+      report --by reason
+      report --by severity --account main
+      report --by feed --output csv
+      report --by sink --output json
+      report --since 2026-01-01 --until 2026-01-02
+      report --by colour
+      report --account nobody
+      report --since soon
+    `),
+    ),
+  ).toMatchFileSnapshot(transcriptFile('report'))
+})
+
 test('items list', async () => {
   const { run } = await aLedgerScene(tests)
   await expect(
@@ -97,6 +117,8 @@ test('items list', async () => {
       items list --state delivered --type bot --limit 1
       items list --state dead --reason invalid --limit 1 --wide
       items list --feed leaks
+      items list --state all --text alice --identifier EXAMPLE.com --route root --suppressed-by s1
+      items list --state all --tag none
       items list --account second
       items list --sink lak
       items list --feed brnd

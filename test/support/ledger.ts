@@ -5,6 +5,7 @@ import { type LedgerCheck, checkLedgers } from '../../src/audit/ledger-check.ts'
 import { severityRank, type ThreatEvent } from '../../src/event.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
+import { titleOf } from '../../src/messages/message.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
 import { type AccountLedger, openLedger, type Standing } from '../../src/store/account-ledger.ts'
@@ -109,8 +110,10 @@ export function routed(
   destinations: string[] = ['soc'],
   wantsDetail = false,
 ): RoutedEvent {
+  const event = aThreatEvent(overrides)
   return {
-    event: aThreatEvent(overrides),
+    event,
+    title: titleOf({ feed: 'brand', event }),
     decisions: [{ route: 'root', path: ['root'], why: [] }],
     items: destinations.map((destination) => ({
       sink: destination.split(':')[0]!,

@@ -17,7 +17,7 @@ import {
 } from '../../store/items.ts'
 import { readSinkNames } from '../../store/pending-items.ts'
 import { type CommonOptions, type Context, addCommonOptions } from '../context.ts'
-import { type OpenStore, requireLedger } from '../open/open-store.ts'
+import { ledgersFor, type OpenStore } from '../open/open-store.ts'
 import {
   addPeriodOptions,
   listParser,
@@ -39,6 +39,11 @@ export interface SelectionOptions extends CommonOptions, PeriodOptions {
   severity?: (severity: string) => boolean
   type?: string[]
   reason?: string
+  text?: (words: string) => boolean
+  identifier?: string
+  tag?: string
+  route?: string
+  suppressedBy?: string
 }
 
 export function addSelectionOptions(command: Command): Command {
@@ -64,6 +69,11 @@ export function addSelectionOptions(command: Command): Command {
     )
     .option('--type <types>', 'of events of these types, such as a,b', parseList)
     .option('--reason <word>', 'that failed, wait or are not sent for it, e.g. timeout', parseText)
+    .option('--suppressed-by <rule>', 'held or suppressed by this silence or mute', parseText)
+    .option('--route <name>', 'that this route took', parseText)
+    .option('--text <words>', 'with these words in the title or uid', parseSearch)
+    .option('--identifier <name>', 'of events that matched this identifier', parseText)
+    .option('--tag <name>', 'of events with this tag', parseText)
   return addPeriodOptions(command, 'in its state since')
 }
 
@@ -95,6 +105,12 @@ function parseSeverity(text: string): (severity: string) => boolean {
   return (severity) => chosen.includes(isKnownSeverity(severity) ? severity : noSeverity)
 }
 
+/** Titles show domains defanged: both forms are found. */
+function parseSearch(text: string): (words: string) => boolean {
+  const part = refang(parseText(text)).toLowerCase()
+  return (words) => refang(words).toLowerCase().includes(part)
+}
+
 export interface Selection {
   ledgers: readonly AccountLedger[]
   filter: ItemFilter
@@ -106,8 +122,9 @@ export async function readSelection(
   config: Config,
   options: SelectionOptions,
 ): Promise<Selection> {
-  const { account, state, sink, feed, severity, type, reason } = options
-  const ledgers = account === undefined ? store.ledgers : [requireLedger(store, account)]
+  const { account, state, sink, feed, severity, type, suppressedBy: rule } = options
+  const { reason, text, identifier, tag, route } = options
+  const ledgers = ledgersFor(store, { account })
   if (sink !== undefined) {
     const known = await Promise.all(ledgers.map(readSinkNames))
     requireKnown('sink', sink, [...config.sinks.map(({ name }) => name), ...known.flat()])
@@ -118,7 +135,8 @@ export async function readSelection(
     requireKnown('feed', feed, [...config.feeds.map(({ name }) => name), ...known])
   }
   const { fromMs, toMs } = resolvePeriod(options, await redisNow(store))
-  const filter = { states: state, sink, feed, severity, types: type, reason, fromMs, toMs }
+  const words = { reason, rule, route, text, identifier, tag }
+  const filter = { states: state, sink, feed, severity, types: type, ...words, fromMs, toMs }
   return { ledgers, filter }
 }
 
@@ -130,11 +148,14 @@ function requireKnown(thing: string, name: string, names: readonly string[]): vo
   )
 }
 
+/** Options of acts, beside those that choose items. */
+const notNarrowing: ReadonlySet<string> = new Set(['by', 'yes', 'to'])
+
 /** Throws CommandError where nothing is named: no act is on everything by chance. */
 export function requireNarrowed(ids: readonly string[], options: SelectionOptions): void {
-  const { state, sink, feed, severity, type, reason, since, until, account } = options
-  const narrowing = [state, sink, feed, severity, type, reason, since, until, account]
-  if (ids.length > 0 || narrowing.some((one) => one !== undefined)) return
+  const { config: _config, output: _output, ...narrowing } = options
+  const isNarrowed = Object.keys(narrowing).some((name) => !notNarrowing.has(name))
+  if (ids.length > 0 || isNarrowed) return
   const remedy = 'name them by uid or id, or choose them with --sink, --feed, --state and the like'
   throw new CommandError('mistake', `no items are named; ${remedy}`)
 }

@@ -35,8 +35,8 @@ import {
   destinationLabels,
   type DestinationLabels,
   ledgerFor,
+  ledgersFor,
   type OpenStore,
-  requireLedger,
   withStore,
 } from '../open/open-store.ts'
 import {
@@ -87,10 +87,6 @@ export async function showItem(
         : known.flatMap((one) => knownLines(one, labels)),
   })
   if (known.length === 0) context.exitCode = 1
-}
-
-function ledgersFor(store: OpenStore, { account }: ShowOptions): readonly AccountLedger[] {
-  return account === undefined ? store.ledgers : [requireLedger(store, account)]
 }
 
 /** Accepts a bare delivery id, `delivery b…`, and a mail's Message-ID: `<b….recipient@domain>`. */
@@ -288,7 +284,7 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
     head,
     ...first.item.history.map((note) => `  ${formatAttempt(note)}`),
     ...found.flatMap(({ record, item, message }) => [
-      `  ${severityLabel(item.severity)}  ${message?.title ?? sanitize(record.type, 60)}`,
+      `  ${severityLabel(item.severity)}  ${message?.title ?? sanitize(record.title ?? record.type)}`,
       `      ${sanitize(record.uid, 600)}, account ${record.account}: ${formatState(item)}`,
       `      taken in ${formatUtcTime(record.firstSeenMs)}`,
       ...(message ? linkLines(message) : []).map((line) => `      ${line}`),

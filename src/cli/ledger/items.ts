@@ -1,11 +1,10 @@
 /** The `items` commands: everything that the ledger holds, by one selection. */
 import { Command } from 'commander'
-import type { Config } from '../../config/config.ts'
 import { resendAct, discardAct, moveAct } from '../../delivery/item-acts.ts'
 import { formatSeverity } from '../../messages/summary.ts'
 import { itemStates } from '../../store/item-states.ts'
 import { type LedgerItem, listItems, needyStates, orderOf } from '../../store/items.ts'
-import { deliveryId, readPayloads, readRecord } from '../../store/records.ts'
+import { deliveryId } from '../../store/records.ts'
 import { createPrinter, type Listing, severityStyle, shortTime } from '../api/listing.ts'
 import { addCommonOptions, type Context, loadConfigFile } from '../context.ts'
 import {
@@ -19,7 +18,7 @@ import { CommandError, findNamed, formatIsoTime, sanitize } from '../terminal.ts
 import { addSelectionOptions, readSelection, type SelectionOptions } from './item-selection.ts'
 import { itemJson } from './item-text.ts'
 import { type ActOptions, runAct } from './items-act.ts'
-import { renderRecordMessage, shortId, showItem, type ShowOptions } from './items-show.ts'
+import { shortId, showItem, type ShowOptions } from './items-show.ts'
 
 export function itemsCommand(context: Context): Command {
   const show = addCommonOptions(new Command('show'))
@@ -109,13 +108,6 @@ const stateHelp = `\nStates:\n${Object.entries(itemStates)
   .map(([state, says]) => `  ${state.padEnd(12)} ${says}`)
   .join('\n')}`
 
-/** An item with the title that its messages have. */
-interface Row {
-  item: LedgerItem
-  title: string | undefined
-  link: string | null
-}
-
 async function list(context: Context, options: ListOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const isNeedy = options.state === undefined
@@ -124,7 +116,7 @@ async function list(context: Context, options: ListOptions): Promise<void> {
     const wanted = isNeedy ? { ...filter, states: needyStates } : filter
     const by = orderOf(wanted, isNeedy)
     const found = await listItems(ledgers, wanted, { limit: options.limit, order: by })
-    return { rows: await readTitles(config, found.items), hasMore: found.hasMore, order: by }
+    return { rows: found.items, hasMore: found.hasMore, order: by }
   })
   const { terminal } = context
   if (rows.length === 0 && options.output === 'text') {
@@ -134,7 +126,7 @@ async function list(context: Context, options: ListOptions): Promise<void> {
   const listing = itemsListing(destinationLabels(config))
   const printer = createPrinter(context, options.output, listing, options)
   printer.add(rows)
-  const next = hasMore && order !== 'worst' ? formatIsoTime(rows.at(-1)?.item.sinceMs) : null
+  const next = hasMore && order !== 'worst' ? formatIsoTime(rows.at(-1)?.sinceMs) : null
   if (rows.length > 0 || options.output === 'json') printer.end(next)
   if (!hasMore) return
   const option = order === 'oldest' ? '--since' : '--until'
@@ -142,29 +134,8 @@ async function list(context: Context, options: ListOptions): Promise<void> {
   terminal.printError(`there is more: a higher --limit shows it, up to ${maxRows}${on}`)
 }
 
-/** Payloads are large: so many are in memory at a time. */
-const payloadsAtOnce = 50
-
-async function readTitles(config: Config, items: readonly LedgerItem[]): Promise<Row[]> {
-  const titled = new Map<LedgerItem, Row>()
-  for (const [ledger, own] of Map.groupBy(items, (item) => item.ledger)) {
-    for (let at = 0; at < own.length; at += payloadsAtOnce) {
-      const some = own.slice(at, at + payloadsAtOnce)
-      const ids = some.map(({ ref }) => ref.split(':')[1] ?? '')
-      const payloads = await readPayloads(ledger, ids)
-      for (const [i, item] of some.entries()) {
-        const payload = payloads[i]
-        const record = payload && (await readRecord(ledger, ids[i] ?? ''))
-        const message = record && renderRecordMessage(config, record, payload, item.item)
-        titled.set(item, { item, title: message?.title, link: message?.link ?? null })
-      }
-    }
-  }
-  return items.flatMap((item) => titled.get(item) ?? [])
-}
-
-function itemsListing(labels: DestinationLabels): Listing<Row> {
-  const place = ({ item: { item } }: Row): string => {
+function itemsListing(labels: DestinationLabels): Listing<LedgerItem> {
+  const place = ({ item }: LedgerItem): string => {
     if (item === undefined) return '-'
     const label = labels.get(item.destination) ?? item.destination
     return label === item.sink ? item.sink : `${item.sink}, ${label}`
@@ -174,51 +145,46 @@ function itemsListing(labels: DestinationLabels): Listing<Row> {
       {
         title: 'SINCE (UTC)',
         width: 16,
-        text: ({ item: { sinceMs } }) => shortTime(formatIsoTime(sinceMs)),
+        text: ({ sinceMs }) => shortTime(formatIsoTime(sinceMs)),
       },
       {
         title: 'STATE',
         width: 11,
-        text: ({ item: { state } }) => state,
-        style: ({ item: { state } }) =>
-          state === 'dead' || state === 'quarantined' ? 'red' : undefined,
+        text: ({ state }) => state,
+        style: ({ state }) => (state === 'dead' || state === 'quarantined' ? 'red' : undefined),
       },
       {
         title: 'SEVERITY',
         width: 8,
-        text: ({ item: { severity } }) => formatSeverity(severity),
-        style: ({ item: { severity } }) => severityStyle(severity),
+        text: ({ severity }) => formatSeverity(severity),
+        style: ({ severity }) => severityStyle(severity),
       },
       { title: 'TO', width: 20, text: place },
-      { title: 'REASON', width: 16, text: ({ item: { reason } }) => reason ?? '-' },
+      { title: 'REASON', width: 16, text: ({ reason }) => reason ?? '-' },
       {
         title: 'UID',
         width: 60,
-        text: ({ item: { uid, entry } }) => uid ?? (entry ? shortId(entry) : ''),
+        text: ({ uid, entry }) => uid ?? (entry ? shortId(entry) : ''),
       },
     ],
-    below: ({ item, title }) => [
-      ...(title === undefined ? [] : [title]),
+    below: (item) => [
+      ...(item.title === undefined ? [] : [sanitize(item.title)]),
       ...(item.entry ? [quarantineLine(item.entry)] : []),
       ...answerLines(item),
     ],
-    json: ({ item, title = null, link }) => ({
-      account: item.ledger.account,
-      uid: item.uid,
-      type: item.type ?? null,
-      feeds: item.feeds,
-      since: formatIsoTime(item.sinceMs),
-      reason: item.reason ?? null,
-      title,
-      link,
-      ...(item.item
-        ? { ...itemJson(item.item, labels), delivery: deliveryId(item.item) }
-        : {
-            id: item.ref,
-            severity: item.severity,
-            state: item.state,
-            problem: item.entry?.problem,
-          }),
+    json: ({ item, ...one }) => ({
+      account: one.ledger.account,
+      uid: one.uid,
+      type: one.type ?? null,
+      feeds: one.feeds,
+      since: formatIsoTime(one.sinceMs),
+      reason: one.reason ?? null,
+      title: one.title ?? null,
+      identifiers: one.identifiers,
+      tags: one.tags,
+      ...(item
+        ? { ...itemJson(item, labels), delivery: deliveryId(item) }
+        : { id: one.ref, severity: one.severity, state: one.state, problem: one.entry?.problem }),
     }),
     csv: [],
   }

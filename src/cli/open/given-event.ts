@@ -11,7 +11,7 @@ import type { RoutableEvent } from '../../routing/router.ts'
 import { type LedgerRecord, type Payload, readPayload, readRecord } from '../../store/records.ts'
 import { type Context, inputName, readText } from '../context.ts'
 import { CommandError } from '../terminal.ts'
-import { type KnownSilences, readAllSilences, requireLedger, withStore } from './open-store.ts'
+import { type KnownSilences, readAllSilences, ledgersFor, withStore } from './open-store.ts'
 
 export interface GivenEvent extends RoutableEvent {
   /** undefined: there is no full event. */
@@ -126,7 +126,7 @@ export async function readStoredEvents(
   const namedFeed = config.feeds.find(({ name }) => name === named)
   const wanted = account ?? namedFeed?.account
   return withStore(config, async (store) => {
-    const ledgers = wanted === undefined ? store.ledgers : [requireLedger(store, wanted)]
+    const ledgers = ledgersFor(store, { account: wanted })
     const found = await Promise.all(
       ledgers.map(async (ledger) => {
         const id = ledger.fingerprints.recordId(uid)

@@ -59,8 +59,16 @@ export function ledgerFor({ ledgers }: OpenStore, account: string): AccountLedge
   return ledger
 }
 
+/** The ledgers of all accounts, or of one. Throws CommandError for one that is not known. */
+export function ledgersFor(
+  store: OpenStore,
+  { account }: { account?: string | undefined },
+): readonly AccountLedger[] {
+  return account === undefined ? store.ledgers : [requireLedger(store, account)]
+}
+
 /** The ledger of an account, configured or not. Throws CommandError. */
-export function requireLedger({ ledgers }: OpenStore, account: string): AccountLedger {
+function requireLedger({ ledgers }: OpenStore, account: string): AccountLedger {
   const named = ledgers.map((ledger) => ({ name: ledger.account, ledger }))
   return findNamed(named, account, 'account').ledger
 }

@@ -15,16 +15,16 @@ local function key(kind, id, part)
 end
 
 -- Counts are added up while a script runs, and written when it ends: see finish().
-local sums = { counters = {}, day = {} }
+local sums = { counters = {}, dated = {} }
 
 local function bump(field, by)
   sums.counters[field] = (sums.counters[field] or 0) + by
 end
 
--- Counts for today's report: what came in, what ended and how, and how soon people were told.
+-- Counts by day and hour: what came in, what ended and how, and how soon people were told.
 local function tally(...)
   local field = table.concat({ ... }, '|')
-  sums.day[field] = (sums.day[field] or 0) + 1
+  sums.dated[field] = (sums.dated[field] or 0) + 1
 end
 
 local known_severities = { info = true, low = true, medium = true, high = true, critical = true }
@@ -33,26 +33,34 @@ local function severity_word(severity)
   return known_severities[severity] and severity or 'unknown'
 end
 
-local day_ms = 86400000
+local hour_ms, day_ms = 3600000, 86400000
+
+local function write_counts(name, kept_for)
+  local is_first = redis.call('EXISTS', name) == 0
+  for field, by in pairs(sums.dated) do
+    redis.call('HINCRBY', name, field, by)
+  end
+  if is_first then
+    redis.call('PEXPIRE', name, kept_for())
+  end
+end
 
 -- Ends every script that includes this file: scripts.ts calls it.
 local function finish()
   for field, by in pairs(sums.counters) do
     redis.call('HINCRBY', key('counters'), field, by)
   end
-  if not next(sums.day) then
+  if not next(sums.dated) then
     return
   end
-  local name = key('day', math.floor(now / day_ms))
-  local is_first = redis.call('EXISTS', name) == 0
-  for field, by in pairs(sums.day) do
-    redis.call('HINCRBY', name, field, by)
-  end
-  if is_first then
-    redis.call('HSETNX', key('counters'), 'first_day', math.floor(now / day_ms))
-    local kept = redis.call('HGET', key('kept-for'), 'history') or 90 * day_ms
-    redis.call('PEXPIRE', name, kept + 2 * day_ms)
-  end
+  local day = math.floor(now / day_ms)
+  redis.call('HSETNX', key('counters'), 'first_day', day)
+  write_counts(key('day', day), function()
+    return (redis.call('HGET', key('kept-for'), 'history') or 90 * day_ms) + 2 * day_ms
+  end)
+  write_counts(key('hour', math.floor(now / hour_ms)), function()
+    return 2 * day_ms
+  end)
 end
 
 local function load_record(rid)

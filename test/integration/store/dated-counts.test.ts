@@ -9,17 +9,23 @@ import {
 } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccountingSnapshot } from '../../../src/store/accounts.ts'
-import { type DayCount, dayOf, formatDay, readDayCounts } from '../../../src/store/day-counts.ts'
+import { type DatedCount, readCounts } from '../../../src/store/dated-counts.ts'
 import { readRecord, scanRecords } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
-async function countsOf(ledger: AccountLedger): Promise<Omit<DayCount, 'account' | 'day'>[]> {
-  const today = dayOf(await redisMs(ledger.redis))
-  const counts = await readDayCounts(ledger, { fromDay: today - 1, toDay: today })
-  return counts.map(({ account: _account, day: _day, ...rest }) => rest)
+const dayMs = 86_400_000
+
+/** The counts of yesterday and today. */
+async function readDays(ledger: AccountLedger): Promise<DatedCount[]> {
+  const toMs = await redisMs(ledger.redis)
+  return readCounts(ledger, { by: 'day', fromMs: toMs - dayMs, toMs })
+}
+
+async function countsOf(ledger: AccountLedger): Promise<object[]> {
+  return (await readDays(ledger)).map(({ account: _account, atMs: _at, ...rest }) => rest)
 }
 
 function refOf(ledger: AccountLedger, uid: string, sink = 'soc', index = 0): string {
@@ -82,7 +88,7 @@ test('what is sent again counts as delivered again, and not as told later', asyn
   await deliver(ledger, ref)
   await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })
   await deliver(ledger, ref)
-  const counts = await countsOf(ledger)
+  const counts = await readDays(ledger)
   const kinds = counts.map(({ kind, count }) => `${kind} ${count}`)
   expect(kinds.toSorted()).toEqual(['ended 2', 'message 2', 'new 1', 'told 1'])
 })
@@ -109,7 +115,7 @@ test('days are kept as long as the history, and what they lack is found', async 
   const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
   await deliver(ledger, refOf(ledger, 'a/b/1'))
-  const today = dayOf(await redisMs(ledger.redis))
+  const today = Math.floor((await redisMs(ledger.redis)) / dayMs)
   const name = ledger.key('day', String(today))
   expect(await ledger.redis.pttl(name)).toBeGreaterThan(ledger.retention.history)
   const [field] = (await ledger.redis.hkeys(name)).filter((one) => one.startsWith('ended|'))
@@ -119,14 +125,12 @@ test('days are kept as long as the history, and what they lack is found', async 
   expect((await readAccountingSnapshot(ledger)).undated).toEqual({ soc: -2 })
   await ledger.redis.del(name)
   expect((await readAccountingSnapshot(ledger)).undated).toEqual({})
-  expect(formatDay(20_000)).toBe('2024-10-04')
 })
 
 /** Items that ended, by destination, severity and state: as the counts have it. */
 async function endedByDay(ledger: AccountLedger): Promise<Record<string, number>> {
   const sums: Record<string, number> = {}
-  const today = dayOf(await redisMs(ledger.redis))
-  for (const one of await readDayCounts(ledger, { fromDay: today - 1, toDay: today })) {
+  for (const one of await readDays(ledger)) {
     if (one.kind !== 'ended') continue
     const name = [one.destination, one.severity, one.outcome].join(' ')
     sums[name] = (sums[name] ?? 0) + one.count
@@ -147,3 +151,18 @@ async function endedByWalk(ledger: AccountLedger): Promise<Record<string, number
   }
   return sums
 }
+
+test('an hour has what its day has of it, for two days', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
+  await deliver(ledger, refOf(ledger, 'a/b/1'))
+  const toMs = await redisMs(ledger.redis)
+  const hours = await readCounts(ledger, { by: 'hour', fromMs: toMs - 3_600_000, toMs })
+  const places = new Set(hours.map(({ atMs }) => atMs))
+  expect([...places].every((atMs) => atMs % 3_600_000 === 0 && toMs - atMs < 7_200_000)).toBe(true)
+  expect(hours.map(({ atMs: _at, ...one }) => one)).toEqual(
+    (await readDays(ledger)).map(({ atMs: _at, ...one }) => one),
+  )
+  const name = ledger.key('hour', String([...places][0]! / 3_600_000))
+  expect(await ledger.redis.pttl(name)).toBeLessThanOrEqual(2 * dayMs)
+})

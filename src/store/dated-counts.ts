@@ -1,0 +1,77 @@
+/**
+ * Counts by day and by hour (UTC) of an account: what came in, what ended and how, what was sent,
+ * and how long events were visible before they were told. The scripts write them in the step that
+ * changes the ledger, so they add up with its counters. Days are kept as long as the history, hours
+ * for two days.
+ */
+import type { AccountLedger } from './account-ledger.ts'
+
+const spanMs = { day: 86_400_000, hour: 3_600_000 } as const
+
+/** How an item ended. */
+export type Outcome = 'delivered' | 'suppressed' | 'diverted' | 'dead'
+
+/** What is counted. Severities are the API's words, or `unknown`. */
+type Counted =
+  | { kind: 'new'; feed: string; severity: string }
+  | {
+      kind: 'ended'
+      destination: string
+      severity: string
+      outcome: Outcome
+      /** Of a dead letter its last error, else the kind of the rule; empty: delivered. */
+      reason: string
+    }
+  /** Messages that a destination accepted; one may carry many events. */
+  | { kind: 'message'; destination: string }
+  /** Events that a destination got for the first time at most `withinS` after they were visible. */
+  | { kind: 'told'; destination: string; severity: string; withinS: number }
+
+/** One count of one day or hour; `atMs`: when that began. */
+export type DatedCount = Counted & { account: string; atMs: number; count: number }
+
+/** Inclusive: from the day or hour of `fromMs` to that of `toMs`. */
+interface CountSpan {
+  by: keyof typeof spanMs
+  fromMs: number
+  toMs: number
+}
+
+/** Reads the counts of a span; a day or hour in which nothing happened has none. */
+export async function readCounts(
+  ledger: AccountLedger,
+  { by, fromMs, toMs }: CountSpan,
+): Promise<DatedCount[]> {
+  const first = Math.floor(fromMs / spanMs[by])
+  const length = Math.floor(toMs / spanMs[by]) - first + 1
+  const places = Array.from({ length }, (_one, at) => first + at)
+  const pipeline = ledger.redis.pipeline()
+  for (const place of places) pipeline.hgetall(ledger.key(by, String(place)))
+  const answers = (await pipeline.exec()) ?? []
+  return answers.flatMap(([error, fields], at) => {
+    if (error) throw error
+    const atMs = (places[at] ?? 0) * spanMs[by]
+    return Object.entries(fields as Record<string, string>).map(([field, count]) => ({
+      ...parseField(field),
+      account: ledger.account,
+      atMs,
+      count: Number(count),
+    }))
+  })
+}
+
+function parseField(field: string): Counted {
+  const [kind, name = '', severity = '', third = '', reason = ''] = field.split('|')
+  if (kind === 'new') return { kind, feed: name, severity }
+  if (kind === 'message') return { kind, destination: name }
+  if (kind === 'told') {
+    const withinS = third === 'more' ? Infinity : Number(third)
+    return { kind, destination: name, severity, withinS }
+  }
+  return { kind: 'ended', destination: name, severity, outcome: third as Outcome, reason }
+}
+
+/** The sink of a destination's id. */
+export function sinkOfDestination(destination: string): string {
+  return destination.split(':')[0] ?? destination
+}
