@@ -392,14 +392,14 @@ export interface DigestState {
 export async function readDigestState(
   { ledgers, redis, keys }: { ledgers: readonly AccountLedger[]; redis: Redis; keys: Keys },
   sink: GroupingSink,
-  nowMs: number,
+  { nowMs, counted = ledgers }: { nowMs: number; counted?: readonly AccountLedger[] },
 ): Promise<DigestState | undefined> {
   const [lead] = ledgers
   const times = lead && (await readDigestTimes({ lead, redis, keys }, sink, nowMs))
   if (!times) return undefined
   let items = 0
   for (const { id: destination } of sink.destinations) {
-    for (const ledger of ledgers) items += await countMembers(ledger, digestGroupId(destination))
+    for (const ledger of counted) items += await countMembers(ledger, digestGroupId(destination))
   }
   return { items, ...times }
 }

@@ -94,7 +94,9 @@ test('a clock that jumps four days ahead and back sends no digest early and leav
     expect(await beganMs('now')).toBeLessThanOrEqual(Date.now() + 1)
     const sink = { name: 'now', destinations: [{ id: 'now' }], digest: { schedule } }
     const store = { ledgers: [ledger], redis: ledger.redis, keys: createKeys(prefix) }
-    const state = await readDigestState(store, sink as unknown as GroupingSink, Date.now())
+    const state = await readDigestState(store, sink as unknown as GroupingSink, {
+      nowMs: Date.now(),
+    })
     expect(await dueMs('now')).toBe(state!.nextDueMs)
   } finally {
     await end()

@@ -18,6 +18,9 @@ test('accounts', async () => {
       accounts list
       accounts list --output json
       accounts list --output xml
+      accounts list umbrella
+      accounts list umbrela
+      accounts list --problems
       # writes
       accounts discard umbrella
       accounts discard umbrella --yes --by ann
@@ -40,6 +43,9 @@ test('feeds', async () => {
       feeds list --output json
       feeds list --output xml
       feeds list --why
+      feeds list --problems
+      feeds list --account second
+      feeds list --account nobody
       # writes
       feeds pause leaks --reason 'not yet'
       feeds list leaks
@@ -67,6 +73,10 @@ test('sinks', async () => {
       sinks list
       sinks list --output json
       sinks list --output xml
+      sinks list desk
+      sinks list dsk
+      sinks list --problems
+      sinks list --account second
       # writes
       sinks pause lake --reason maintenance
       sinks pause lake

@@ -9,8 +9,8 @@ import {
 } from '../../daemon/for-commands/feed-report.ts'
 import { explainPolling, type PollReason } from '../../daemon/for-commands/polling-reasons.ts'
 import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
+import { chooseListed, type NarrowingOptions } from '../narrowing.ts'
 import { withStore } from '../open/open-store.ts'
-import type { WideOption } from '../options.ts'
 import {
   findNamed,
   pluralize,
@@ -22,9 +22,12 @@ import {
   troubleLines,
 } from '../terminal.ts'
 
-export interface ListOptions extends CommonOptions, WideOption {
+export interface ListOptions extends CommonOptions, NarrowingOptions {
   why?: true
 }
+
+/** A feed of the configuration, or one that the ledger alone still knows. */
+type ListedFeed = { name: string; account: string } & ({ report: FeedReport } | { left: LeftFeed })
 
 /** Prints of each feed what differs from well; all of it of one that is named, or with --wide. */
 export async function listFeeds(
@@ -34,28 +37,59 @@ export async function listFeeds(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const isWhole = name !== undefined || options.wide === true
-  const { reports, left, whys } = await withStore(config, async (store) => ({
-    reports: await reportFeeds(store, config),
-    left: await reportLeftFeeds(store, config),
-    whys: options.why && (await explainPolling(store, config)),
-  }))
-  const found = [...reports.map(({ feed }) => feed), ...left]
-  if (name !== undefined) findNamed(found, name, 'feed')
-  const shown = reports.filter(({ feed }) => name === undefined || feed.name === name)
-  const gone = left.filter((feed) => name === undefined || feed.name === name)
+  const { listed, whys } = await withStore(config, async (store) => {
+    const reports = (await reportFeeds(store, config)).map((report) => ({ ...report.feed, report }))
+    const left = (await reportLeftFeeds(store, config)).map((one) => ({ ...one, left: one }))
+    return {
+      listed: ofAccount([...reports, ...left], options.account),
+      whys: options.why && (await explainPolling(store, config)),
+    }
+  })
+  const { shown, left } = chooseListed<ListedFeed>(listed, options, {
+    badness,
+    thing: 'feed',
+    name,
+  })
   print(context, options, {
-    json: [
-      ...shown.map((report) => ({ ...feedJson(report), ...whyJson(whys?.get(report.feed)) })),
-      ...gone.map(leftFeedJson),
-    ],
+    json: shown.map((one) =>
+      'left' in one
+        ? leftFeedJson(one.left)
+        : { ...feedJson(one.report), ...whyJson(whys?.get(one.report.feed)) },
+    ),
     lines: () => [
-      ...shown.flatMap((report) => [
-        ...feedLines(context, report, isWhole),
-        ...whyLines(context, whys?.get(report.feed)),
-      ]),
-      ...gone.flatMap((feed) => leftFeedLines(context, feed)),
+      ...shown.flatMap((one) =>
+        'left' in one
+          ? leftFeedLines(context, one.left)
+          : [
+              ...feedLines(context, one.report, isWhole),
+              ...whyLines(context, whys?.get(one.report.feed)),
+            ],
+      ),
+      ...left,
     ],
   })
+}
+
+/** Throws CommandError for an account that has no feed. */
+function ofAccount(listed: readonly ListedFeed[], wanted: string | undefined): ListedFeed[] {
+  if (wanted === undefined) return [...listed]
+  const accounts = [...new Set(listed.map(({ account }) => account))]
+  findNamed(
+    accounts.map((name) => ({ name })),
+    wanted,
+    'account with feeds',
+  )
+  return listed.filter(({ account }) => account === wanted)
+}
+
+/** 3: it does not get on; 2: something is in its way; 1: somebody may want to know. */
+function badness(listed: ListedFeed): number {
+  if ('left' in listed) return 1
+  const { state, lagMs = 0, lagObjectiveMs, quarantined } = listed.report
+  if (state === undefined) return 1
+  if (state.unreadable || state.refused || lagMs > lagObjectiveMs) return 3
+  if (state.trouble ?? state.rescanTrouble ?? state.paused ?? quarantined > 0) return 2
+  return datedAheadMs(state) === undefined && !state.isRewound ? 0 : 1
 }
 
 function whyJson(why: PollReason | undefined): Record<string, unknown> {

@@ -15,9 +15,10 @@ import {
   print,
 } from '../context.ts'
 import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
+import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
-import { addWideOption, parsePastTime } from '../options.ts'
+import { parsePastTime } from '../options.ts'
 import {
   findNamed,
   sanitize,
@@ -28,11 +29,10 @@ import {
 } from '../terminal.ts'
 
 export function feedsCommand(context: Context): Command {
-  const list = addWideOption(addCommonOptions(new Command('list')))
+  const list = addAccountOption(addNarrowingOptions(addCommonOptions(new Command('list')), 'feed'))
     .description(
-      'list feeds with what is wrong with each; all that is known of one, or with --wide',
+      'list feeds with what is wrong with each, the worst first; all of one, or with --wide',
     )
-    .argument('[feed]', 'name of the feed')
     .option('--why', 'which feed is read next, and why')
     .action((name: string | undefined, options: ListOptions) => listFeeds(context, name, options))
   const rewind = addCommonOptions(new Command('rewind'))

@@ -38,6 +38,7 @@ import {
   operatorName,
   withStore,
 } from '../open/open-store.ts'
+import { addNarrowingOptions, chooseListed, type NarrowingOptions } from '../narrowing.ts'
 import { formatPending } from '../sinks/sinks-list.ts'
 import {
   CommandError,
@@ -51,9 +52,11 @@ import {
 } from '../terminal.ts'
 
 export function accountsCommand(context: Context): Command {
-  const list = addCommonOptions(new Command('list'))
-    .description('every account of the ledger: configured or not, and what waits in it')
-    .action((options: CommonOptions) => listAccounts(context, options))
+  const list = addNarrowingOptions(addCommonOptions(new Command('list')), 'account')
+    .description('list accounts of configuration and ledger with what waits, the worst first')
+    .action((name: string | undefined, options: ListOptions) =>
+      listAccounts(context, name, options),
+    )
   const discard = addByOption(addCommonOptions(new Command('discard')))
     .description('give up what an account that left took in, and remove its ledger')
     .argument('<account>', 'name of the account; it must not be configured any more')
@@ -73,36 +76,56 @@ export interface AccountReport {
   renames: Rename[]
 }
 
-async function listAccounts(context: Context, options: CommonOptions): Promise<void> {
+type ListOptions = CommonOptions & NarrowingOptions
+
+async function listAccounts(
+  context: Context,
+  name: string | undefined,
+  options: ListOptions,
+): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { reports, nowMs } = await withStore(config, async (store) => ({
     reports: await reportAccounts(store, config),
     nowMs: await redisNow(store),
   }))
-  print(context, options, {
-    json: reports.map((report) => accountJson(report, config)),
-    lines: () => reports.flatMap((report) => accountLines(context, report, nowMs)),
+  const named = reports.map((report) => ({ name: report.entry.name, report }))
+  const { shown, left } = chooseListed(named, options, {
+    badness: ({ report }) => badness(report),
+    thing: 'account',
+    name,
   })
+  print(context, options, {
+    json: shown.map(({ report }) => accountJson(report, config)),
+    lines: () => [...shown.flatMap(({ report }) => accountLines(context, report, nowMs)), ...left],
+  })
+}
+
+/** 3: nothing is polled; 2: something waits for somebody; 1: it left, or may have a new name. */
+function badness({ isConfigured, holdings, trouble, renames }: AccountReport): number {
+  const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
+  if (trouble) return 3
+  if (deadLetters + quarantined > 0 || (!isConfigured && pendingTotal > 0)) return 2
+  return isConfigured && renames.length === 0 ? 0 : 1
 }
 
 export async function reportAccounts(store: OpenStore, config: Config): Promise<AccountReport[]> {
   const { redis, keys } = store
-  const entries = await readAccounts(store)
-  const renames = await findAllRenames(store, config)
-  const reports: AccountReport[] = []
-  for (const entry of entries) {
+  const [entries, renames] = [await readAccounts(store), await findAllRenames(store, config)]
+  const reports = entries.map(async (entry): Promise<AccountReport> => {
     const { name: account } = entry
     const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
     const configured = config.accounts.find(({ name }) => name === account)
-    reports.push({
+    return {
       entry,
       isConfigured: configured !== undefined,
       holdings: ledger && (await readHoldings(ledger)),
       trouble: configured && (await readAccountTrouble(store, configured)),
       renames: renames.filter((rename) => rename.account === account),
-    })
-  }
-  return reports.toSorted((a, b) => Number(b.isConfigured) - Number(a.isConfigured))
+    }
+  })
+  return (await Promise.all(reports)).toSorted(
+    (a, b) => Number(b.isConfigured) - Number(a.isConfigured),
+  )
 }
 
 async function findAllRenames(store: OpenStore, config: Config): Promise<Rename[]> {

@@ -60,9 +60,10 @@ export function reportCommand(context: Context): Command {
 }
 
 const help = `
-Without --since, of the last seven days. Days are whole, UTC, and kept as long as the history
-(retention.history). SEEN counts events, MESSAGES messages, all else an event for each recipient.
-P50, P95 and WORST are how long it took from when the API showed an event until its recipient had it.`
+Without --since, of the last seven days. Days are whole, in UTC, and kept as
+long as the history (retention.history). SEEN counts events, MESSAGES messages,
+all else an event for each recipient. P50, P95 and WORST tell how long the API
+had shown an event when its recipient got it.`
 
 interface Period {
   fromMs: number

@@ -4,7 +4,8 @@ import { redisNow } from '../../redis/scripts.ts'
 import { troubleTexts } from '../../self-alerts/troubles.ts'
 import { countByState } from '../../store/item-states.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
-import { withStore } from '../open/open-store.ts'
+import { chooseListed, type NarrowingOptions } from '../narrowing.ts'
+import { ledgersFor, withStore } from '../open/open-store.ts'
 import {
   pluralize,
   sanitize,
@@ -14,16 +15,31 @@ import {
   troubleLines,
 } from '../terminal.ts'
 
-export async function listSinks(context: Context, options: CommonOptions): Promise<void> {
+export type ListOptions = CommonOptions & NarrowingOptions
+
+export async function listSinks(
+  context: Context,
+  name: string | undefined,
+  options: ListOptions,
+): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { reports, nowMs } = await withStore(config, async (store) => ({
-    reports: await reportSinks(store, config),
+    reports: await reportSinks(store, config, ledgersFor(store, options)),
     nowMs: await redisNow(store),
   }))
+  const { shown, left } = chooseListed(reports, options, { badness, thing: 'sink', name })
   print(context, options, {
-    json: reports.map(sinkJson),
-    lines: () => reports.flatMap((report) => sinkLines(context, report, nowMs)),
+    json: shown.map(sinkJson),
+    lines: () => [...shown.flatMap((report) => sinkLines(context, report, nowMs)), ...left],
   })
+}
+
+/** 3: it takes nothing; 2: something failed or waits for somebody; 1: its next message is a test. */
+function badness({ type, circuit, recipients, deadLetters }: SinkReport): number {
+  const { state, disabled, paused, trouble } = circuit
+  if (disabled ?? state === 'open') return 3
+  if (paused ?? trouble ?? (type === undefined || recipients.length + deadLetters > 0)) return 2
+  return state === 'closed' ? 0 : 1
 }
 
 function sinkJson(report: SinkReport): Record<string, unknown> {

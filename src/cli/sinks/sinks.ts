@@ -10,14 +10,15 @@ import {
   print,
 } from '../context.ts'
 import { destinationsBySink, withStore } from '../open/open-store.ts'
-import { listSinks } from './sinks-list.ts'
+import { listSinks, type ListOptions } from './sinks-list.ts'
+import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
 import { testSink } from './sinks-test.ts'
 import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from '../terminal.ts'
 
 export function sinksCommand(context: Context): Command {
-  const list = addCommonOptions(new Command('list'))
-    .description('how each sink does: what waits, what failed, its circuit and its digest')
-    .action((options: CommonOptions) => listSinks(context, options))
+  const list = addAccountOption(addNarrowingOptions(addCommonOptions(new Command('list')), 'sink'))
+    .description('list sinks with circuit, pending items, failures and digest, the worst first')
+    .action((name: string | undefined, options: ListOptions) => listSinks(context, name, options))
   const test = addCommonOptions(new Command('test'))
     .description('send one message marked TEST to each destination of a sink; needs no Redis')
     .argument('<sink>', 'name of the sink')

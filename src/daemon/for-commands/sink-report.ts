@@ -9,6 +9,7 @@ import { redisNow } from '../../redis/scripts.ts'
 import { listDestinations } from '../../sinks/destinations.ts'
 import type { Destination } from '../../sinks/sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readAccounting } from '../../store/accounts.ts'
 import { countDeadLetters, readSinkNames } from '../../store/pending-items.ts'
 import type { OpenLedgers } from './feed-report.ts'
@@ -33,36 +34,70 @@ export interface SinkReport {
   digest: DigestState | undefined
 }
 
-/** Sinks that left the configuration come last, and only while they still have items. */
-export async function reportSinks(store: OpenLedgers, config: Config): Promise<SinkReport[]> {
+/**
+ * Sinks that left the configuration come last, and only while they still have items; `counted`: of
+ * these ledgers.
+ */
+export async function reportSinks(
+  store: OpenLedgers,
+  config: Config,
+  counted: readonly AccountLedger[] = store.ledgers,
+): Promise<SinkReport[]> {
   const nowMs = await redisNow(store)
-  const counts = await sumBySink(store)
+  const counts = await sumBySink(counted)
   const circuit = openCircuit(store, config)
   const destinationsOf = new Map(config.sinks.map((sink) => [sink.name, listDestinations(sink)]))
   const grouping = groupingSinks(config.sinks)
   const configured = new Map(config.sinks.map((sink) => [sink.name, sink]))
-  const circuits = new Map<string, CircuitReading>()
-  for (const name of await listSinkNames(store, config))
-    circuits.set(name, await circuit.read(name, nowMs, destinationsOf.get(name)))
-  const reports: SinkReport[] = []
-  for (const [name, reading] of circuits) {
+  const { names, ledgersOf } = await findSinks(counted, config)
+  const readings = names.map(async (name): Promise<[string, CircuitReading]> => {
+    return [name, await circuit.read(name, nowMs, destinationsOf.get(name))]
+  })
+  const circuits = new Map(await Promise.all(readings))
+  const reports = [...circuits].map(async ([name, reading]): Promise<SinkReport> => {
     const sink = grouping.get(name)
-    const own = destinationsOf.get(name) ?? []
     const settings = configured.get(name)
-    reports.push({
+    const own = ledgersOf(name)
+    return {
       name,
       type: settings?.type,
       fallback: settings?.fallback,
       relief: settings && describeFallback(settings, circuits, nowMs),
       circuit: reading,
-      recipients: await readRecipients(circuit, own, nowMs),
+      recipients: await readRecipients(circuit, destinationsOf.get(name) ?? [], nowMs),
       ...(counts.get(name) ?? { pending: {}, diverted: 0 }),
-      deadLetters: await countAllDeadLetters(store, name),
-      firstDueMs: await readFirstDueMs(store, name),
-      digest: sink && (await readDigestState(store, sink, nowMs)),
-    })
+      deadLetters: await countAllDeadLetters(own, name),
+      firstDueMs: await readFirstDueMs(own, name),
+      digest: sink && (await readDigestState(store, sink, { nowMs, counted: own })),
+    }
+  })
+  return (await Promise.all(reports)).filter(
+    ({ type, ...report }) => type !== undefined || hasSomethingLeft(report),
+  )
+}
+
+interface FoundSinks {
+  /** Configured sinks in their order, then those that only the ledger knows. */
+  names: string[]
+  /** The ledgers that ever had an item for the sink. */
+  ledgersOf: (sink: string) => AccountLedger[]
+}
+
+async function findSinks(
+  ledgers: readonly AccountLedger[],
+  { sinks }: Config,
+): Promise<FoundSinks> {
+  const stored = await Promise.all(ledgers.map(readSinkNames))
+  const bySink = Map.groupBy(
+    stored.flatMap((names, at) => names.map((name) => ({ name, at }))),
+    ({ name }) => name,
+  )
+  const names = [...new Set([...sinks.map(({ name }) => name), ...[...bySink.keys()].toSorted()])]
+  const ledgersOf = (sink: string): AccountLedger[] => {
+    const places = new Set(bySink.get(sink)?.map(({ at }) => at))
+    return ledgers.filter((_ledger, at) => places.has(at))
   }
-  return reports.filter(({ type, ...report }) => type !== undefined || hasSomethingLeft(report))
+  return { names, ledgersOf }
 }
 
 /** Of a sink with several destinations those that take nothing. */
@@ -85,15 +120,9 @@ function hasSomethingLeft({
   return deadLetters > 0 || Object.keys(pending).length > 0
 }
 
-/** Configured sinks in their order, then those that only the ledger knows. */
-async function listSinkNames({ ledgers }: OpenLedgers, { sinks }: Config): Promise<string[]> {
-  const stored = await Promise.all(ledgers.map(readSinkNames))
-  return [...new Set([...sinks.map(({ name }) => name), ...stored.flat().toSorted()])]
-}
-
 type Counts = Pick<SinkReport, 'pending' | 'diverted'>
 
-async function sumBySink({ ledgers }: OpenLedgers): Promise<Map<string, Counts>> {
+async function sumBySink(ledgers: readonly AccountLedger[]): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>()
   for (const ledger of ledgers) {
     const { sinks } = await readAccounting(ledger)
@@ -106,7 +135,10 @@ async function sumBySink({ ledgers }: OpenLedgers): Promise<Map<string, Counts>>
   return counts
 }
 
-async function readFirstDueMs({ ledgers }: OpenLedgers, sink: string): Promise<number | undefined> {
+async function readFirstDueMs(
+  ledgers: readonly AccountLedger[],
+  sink: string,
+): Promise<number | undefined> {
   const first = await Promise.all(
     ledgers.map((one) => one.redis.zrange(one.key('due', sink), '0', '0', 'WITHSCORES')),
   )
@@ -122,7 +154,10 @@ function addCounts(
   return { ...sum, ...Object.fromEntries(states.map(([s, count]) => [s, (sum[s] ?? 0) + count])) }
 }
 
-async function countAllDeadLetters({ ledgers }: OpenLedgers, sink: string): Promise<number> {
+async function countAllDeadLetters(
+  ledgers: readonly AccountLedger[],
+  sink: string,
+): Promise<number> {
   const counts = await Promise.all(ledgers.map((ledger) => countDeadLetters(ledger, sink)))
   return counts.reduce((sum, count) => sum + count, 0)
 }

@@ -343,7 +343,7 @@ test('where the clock is set back after a digest, the next window begins then an
   expect(await readTimerMs(ledger!, digestGroupId('oncall:0'), 'oncall')).toBe(dueMs)
   const sink = rig.options.sinks.get('oncall')!
   const store = { ledgers: rig.ledgers, redis: given.redis, keys: rig.keys }
-  expect(await readDigestState(store, sink, nowMs)).toMatchObject({ nextDueMs: dueMs })
+  expect(await readDigestState(store, sink, { nowMs })).toMatchObject({ nextDueMs: dueMs })
   await rig.show(ledger!, ...uids(2))
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
@@ -452,7 +452,7 @@ test('operators see how much waits for a digest over all accounts, when it is du
     readDigestState(
       { ledgers: ledgers, redis: given.redis, keys },
       rig.options.sinks.get('oncall')!,
-      Date.now(),
+      { nowMs: Date.now() },
     )
   const dueMs = everyMorning.schedule.next(Date.now())
   expect(await state()).toEqual({ items: 0, lastSentMs: undefined, nextDueMs: dueMs })
