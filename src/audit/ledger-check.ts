@@ -514,7 +514,7 @@ export async function listUpcomingMessages(
     .filter((ref) => sink === undefined || ref.sink === sink)
   return Promise.all(
     refs.map(async ({ id, sink: to }) => {
-      const [opened, seq] = await ledger.redis.hmget(ledger.key('gather', id), 'opened', 'seq')
+      const [opened, seq] = await ledger.redis.hmget(ledger.key('group', id), 'opened', 'seq')
       const flush = { ledger, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) }
       return { messageId: deriveMessageId(flush), sink: to }
     }),

@@ -246,7 +246,7 @@ async function ensureDigest(
   if (!ledger) return
   const id = digestGroupId(destination)
   const [from, setMs] = await Promise.all([
-    ledger.redis.hget(ledger.key('gather', id), 'from'),
+    ledger.redis.hget(ledger.key('group', id), 'from'),
     readTimerMs(ledger, id, name),
   ])
   const nextMs = digest.schedule.next(nowMs)
@@ -397,7 +397,7 @@ async function readAlreadySent(
 ): Promise<{ listed: AlreadySent[]; total: number; bySeverity: Summary['bySeverity'] }> {
   const sentItems: SentItem[] = []
   for (const ledger of ledgers) {
-    const refs = await ledger.redis.zrangebyscore(ledger.key('told', flush.id), '-inf', nowMs)
+    const refs = await ledger.redis.zrangebyscore(ledger.key('listed', flush.id), '-inf', nowMs)
     for (let from = 0; from < refs.length; from += readAtOnce) {
       const items = await readItems(ledger, refs.slice(from, from + readAtOnce))
       const delivered = items.filter(({ item }) => item.state === 'delivered')

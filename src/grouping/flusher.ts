@@ -368,7 +368,7 @@ async function sortFlushes(flushes: Flush[]): Promise<SortedFlushes> {
   const sorted: SortedFlushes = { cutOff: [], idle: [], full: [] }
   const places = flushes.map(async (flush) => {
     const { ledger, id } = flush
-    const frozenKeys = await ledger.redis.exists(ledger.key('sealed', deriveMessageId(flush)))
+    const frozenKeys = await ledger.redis.exists(ledger.key('members', deriveMessageId(flush)))
     if (frozenKeys === 1) return 'cutOff'
     return (await ledger.redis.exists(ledger.key('collect', id))) === 1 ? 'full' : 'idle'
   })
@@ -413,7 +413,7 @@ export async function readDigestTimes(
   if (!digest) return undefined
   const due: number[] = []
   for (const { id: destination } of destinations) {
-    const from = await lead.redis.hget(lead.key('gather', digestGroupId(destination)), 'from')
+    const from = await lead.redis.hget(lead.key('group', digestGroupId(destination)), 'from')
     due.push(digest.schedule.next(from === null ? nowMs : Number(from)))
   }
   const sent = await redis.hget(keys.shared('digests-sent'), name)

@@ -109,7 +109,7 @@ export function releaseMembers(flush: Flush, refs: readonly string[]): Promise<b
 
 /** References of the members that a message holds in this ledger. */
 export function readFrozenRefs(ledger: AccountLedger, messageId: string): Promise<string[]> {
-  return ledger.redis.zrange(ledger.key('sealed', messageId), '0', '-1')
+  return ledger.redis.zrange(ledger.key('members', messageId), '0', '-1')
 }
 
 /**

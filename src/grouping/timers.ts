@@ -50,7 +50,7 @@ export function readDestinations(
   timers: readonly string[],
 ): Promise<string[]> {
   const reading = timers.map(async (timer) => {
-    const about = await ledger.redis.hget(ledger.key('gather', timer.split(':')[1] ?? ''), 'about')
+    const about = await ledger.redis.hget(ledger.key('group', timer.split(':')[1] ?? ''), 'about')
     return about === null ? '' : (JSON.parse(about) as GroupFacts).destination
   })
   return Promise.all(reading)
@@ -108,7 +108,7 @@ export async function claimFlush(
 }
 
 export async function readFence(ledger: AccountLedger, id: string): Promise<Fence> {
-  const [opened, seq] = await ledger.redis.hmget(ledger.key('gather', id), 'opened', 'seq')
+  const [opened, seq] = await ledger.redis.hmget(ledger.key('group', id), 'opened', 'seq')
   return { opened: opened ?? false, seq: Number(seq ?? 0) }
 }
 
@@ -117,7 +117,7 @@ export async function peekFlush(
   ledger: AccountLedger,
   { id, sink, nowMs }: { id: string; sink: string; nowMs: number },
 ): Promise<Flush> {
-  const name = ledger.key('gather', id)
+  const name = ledger.key('group', id)
   const [about, seq, opened, from, note] = await ledger.redis.hmget(
     name,
     'about',

@@ -185,7 +185,7 @@ async function takeOverDigests(
     const ref = parseRef(timer)
     if (ref.kind !== 'group') continue
     const fields = ['kind', 'about', 'opened', 'from', 'note'] as const
-    const name = keys.account(account, 'gather', ref.id)
+    const name = keys.account(account, 'group', ref.id)
     const [kind, about, opened, from, note] = await redis.hmget(name, ...fields)
     if (kind !== 'digest' || !about || !opened || !from) continue
     const window = [opened, note ?? '{}', from]

@@ -59,7 +59,7 @@ ${more}`)
 
 function windowsOf({ ledgers }: App) {
   const ledger = ledgers[0] as AccountLedger
-  const gather = (sink: string): string => ledger.key('gather', digestGroupId(sink))
+  const gather = (sink: string): string => ledger.key('group', digestGroupId(sink))
   return {
     ledger,
     dueMs: (sink: string) => readTimerMs(ledger, digestGroupId(sink), sink),

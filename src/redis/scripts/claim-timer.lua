@@ -12,7 +12,7 @@ if due > at then
   return ''
 end
 redis.call('ZADD', key('timers'), 'XX', at + lease, timer)
-local fields = redis.call('HMGET', key('gather', split_ref(timer)[2]), 'kind', 'about', 'seq', 'opened', 'from', 'note', 'storm')
+local fields = redis.call('HMGET', key('group', split_ref(timer)[2]), 'kind', 'about', 'seq', 'opened', 'from', 'note', 'storm')
 return cjson.encode({ due = due, kind = fields[1] or nil, about = fields[2] or nil, seq = tonumber(fields[3] or '0'),
   opened = tonumber(fields[4] or nil), from = tonumber(fields[5] or nil), note = fields[6] or nil,
   storm = fields[7] or nil })

@@ -17,41 +17,41 @@ local ref = ask.message and ('b:' .. ask.bid .. ':' .. ask.message.k) or ''
 
 -- Whether the flush is the one that was claimed: another replica may have closed it meanwhile.
 local function stands(group)
-  local fields = redis.call('HMGET', key('gather', group.id), 'opened', 'seq')
+  local fields = redis.call('HMGET', key('group', group.id), 'opened', 'seq')
   return fields[1] == group.opened and tonumber(fields[2] or '0') == group.seq
 end
 
 -- Whether nothing ever joined the group in this account's ledger; a digest covers several of them.
 local function is_empty(group)
-  return not group.opened and redis.call('EXISTS', key('gather', group.id)) == 0
+  return not group.opened and redis.call('EXISTS', key('group', group.id)) == 0
 end
 
 local lead = ask.groups[1]
-local is_closed = redis.call('HGET', key('gather', lead.id), 'closed') == ask.bid
+local is_closed = redis.call('HGET', key('group', lead.id), 'closed') == ask.bid
 if is_closed or redis.call('EXISTS', key('batch', ask.bid)) == 1 then
   return ref -- done before, the reply was lost
 end
 if is_empty(lead) or not stands(lead) then
   return ''
 end
-if redis.call('ZCARD', key('sealed', ask.bid)) ~= ask.members then
+if redis.call('ZCARD', key('members', ask.bid)) ~= ask.members then
   return 'again'
 end
 
 -- Whether another replica is freezing this group into a message of its own; closing that one sets
 -- the timer.
 local function is_taken(group)
-  return group.bid ~= ask.bid and redis.call('EXISTS', key('sealed', group.bid)) == 1
+  return group.bid ~= ask.bid and redis.call('EXISTS', key('members', group.bid)) == 1
 end
 
 local function go_on(group)
   if not stands(group) or is_taken(group) then
     return
   end
-  local name, timer = key('gather', group.id), 'c:' .. group.id .. ':' .. group.k
+  local name, timer = key('group', group.id), 'c:' .. group.id .. ':' .. group.k
   redis.call('HINCRBY', name, 'seq', 1)
   if group.told then
-    redis.call('ZREMRANGEBYSCORE', key('told', group.id), '-inf', group.told)
+    redis.call('ZREMRANGEBYSCORE', key('listed', group.id), '-inf', group.told)
   end
   if group.from then
     redis.call('HSET', name, 'from', group.from, 'note', group.note)
@@ -62,14 +62,14 @@ local function go_on(group)
     redis.call('ZADD', key('timers'), is_urgent and math.min(set, group.next) or group.next, timer)
   elseif redis.call('ZCARD', key('collect', group.id)) == 0 then
     redis.call('ZREM', key('timers'), timer)
-    redis.call('DEL', name, key('told', group.id))
+    redis.call('DEL', name, key('listed', group.id))
   else
     local at = tonumber(redis.call('HGET', name, 'at')) or now -- of a held group: when the mute ends
     redis.call('ZADD', key('timers'), math.max(now, at), timer)
   end
 end
 
-redis.call('HSET', key('gather', lead.id), 'closed', ask.bid)
+redis.call('HSET', key('group', lead.id), 'closed', ask.bid)
 for _, group in ipairs(ask.groups) do
   go_on(group)
 end

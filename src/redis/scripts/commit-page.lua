@@ -167,7 +167,7 @@ local function add_item(event, record, candidate, pair)
   end
   local kind = send_on(event, item, n, candidate)
   if candidate.li then
-    redis.call('ZADD', key('told', candidate.li), now, item_ref(event.rid, n, item))
+    redis.call('ZADD', key('listed', candidate.li), now, item_ref(event.rid, n, item))
   end
   tell_made(event.rid, n, item, kind)
 end

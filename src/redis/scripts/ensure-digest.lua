@@ -8,7 +8,7 @@
 -- Returns  nothing
 -- @include lib/ledger.lua
 
-local name = key('gather', ARGV[1])
+local name = key('group', ARGV[1])
 redis.call('HSET', name, 'kind', 'digest', 'about', ARGV[4], 'wait', 0, 'at', ARGV[3])
 redis.call('HSETNX', name, 'opened', ARGV[5])
 local from = tonumber(redis.call('HGET', name, 'from'))

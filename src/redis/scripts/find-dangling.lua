@@ -55,7 +55,7 @@ local function problem_of(ref)
   if parts[1] == 'i' then
     return of_item(ref, parts[2], tonumber(parts[3]))
   end
-  local target = parts[1] == 'b' and 'batch' or (place == 'timers' and 'gather' or 'collect')
+  local target = parts[1] == 'b' and 'batch' or (place == 'timers' and 'group' or 'collect')
   return redis.call('EXISTS', key(target, parts[2])) == 0 and 'gone' or nil
 end
 

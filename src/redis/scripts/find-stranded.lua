@@ -17,11 +17,11 @@ local function lack_in_collection(ref, item)
   end
   local timer = redis.call('ZSCORE', key('timers'), 'c:' .. item.y .. ':' .. item.k)
   -- the timer of a group without settings is dropped when it fires
-  local is_known = redis.call('HEXISTS', key('gather', item.y), 'kind') == 1
+  local is_known = redis.call('HEXISTS', key('group', item.y), 'kind') == 1
   return not (timer and is_known) and 'timer' or nil
 end
 
--- The members of a batch by ref; {} for a summary, whose members are in `sealed`; false if it is
+-- The members of a batch by ref; {} for a summary, whose members are in `members`; false if it is
 -- gone.
 local messages = {}
 local function message_of(bid)
@@ -38,7 +38,7 @@ end
 
 local function lack_in_message(ref, item)
   local message = item.b and message_of(item.b)
-  local is_member = item.b and (message and message[ref] or redis.call('ZSCORE', key('sealed', item.b), ref))
+  local is_member = item.b and (message and message[ref] or redis.call('ZSCORE', key('members', item.b), ref))
   if not is_member then
     return 'message'
   end

@@ -10,7 +10,7 @@
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
-local lead = key('gather', ask.lead)
+local lead = key('group', ask.lead)
 local stands = redis.call('HMGET', lead, 'closed', 'opened', 'seq')
 if stands[1] == ask.bid or stands[2] ~= ask.opened or tonumber(stands[3] or '0') ~= ask.seq then
   return 0
@@ -25,7 +25,7 @@ local function keep(member, rid, n, record, item)
   item.at = nil
   item.y = nil
   item.b = ask.bid
-  redis.call('ZADD', key('sealed', ask.bid), member.o, member.r)
+  redis.call('ZADD', key('members', ask.bid), member.o, member.r)
   save_record(rid, record)
 end
 

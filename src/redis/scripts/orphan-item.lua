@@ -83,7 +83,7 @@ local function hold_batch(bid)
   end
   batch_risks = math.max(batch_risks, risks_of(batch))
   hold_refs(batch.m or {})
-  if not hold_some(key('sealed', bid)) then
+  if not hold_some(key('members', bid)) then
     return 0
   end
   redis.call('DEL', key('batch', bid))
@@ -99,7 +99,7 @@ local function hold_collection(id)
   if not hold_some(key('collect', id)) then
     return 0
   end
-  redis.call('DEL', key('gather', id), key('told', id))
+  redis.call('DEL', key('group', id), key('listed', id))
   return 1
 end
 

@@ -8,7 +8,7 @@
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
-local frozen = key('sealed', ask.bid)
+local frozen = key('members', ask.bid)
 for _, ref in ipairs(redis.call('ZRANGE', frozen, 0, ask.max - 1)) do
   settle_member(ref, ask)
   redis.call('ZREM', frozen, ref)

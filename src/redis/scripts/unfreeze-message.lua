@@ -12,7 +12,7 @@
 
 local ask = cjson.decode(ARGV[1])
 local bid = split_ref(ask.ref)[2]
-local name, frozen = key('batch', bid), key('sealed', bid)
+local name, frozen = key('batch', bid), key('members', bid)
 local text = redis.call('GET', name)
 local batch = text and cjson.decode(text)
 

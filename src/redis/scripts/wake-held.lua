@@ -7,7 +7,7 @@
 -- @include lib/ledger.lua
 
 for _, timer in ipairs(redis.call('ZRANGEBYSCORE', key('timers'), '(' .. ARGV[1], '+inf')) do
-  if redis.call('HGET', key('gather', split_ref(timer)[2]), 'kind') == 'held' then
+  if redis.call('HGET', key('group', split_ref(timer)[2]), 'kind') == 'held' then
     redis.call('ZADD', key('timers'), ARGV[1], timer)
   end
 end

@@ -232,7 +232,7 @@ describe('an item is stranded', () => {
     const sealing = { lead: turn!.id, bid: messageId, retention: second.retention }
     // as a digest of two accounts is sealed: the second one first
     const member = { r: `i:${id}:0:soc`, a: 'keep', o: 0 }
-    const opened = await tests.redis.hget(second.key('gather', turn!.id), 'opened')
+    const opened = await tests.redis.hget(second.key('group', turn!.id), 'opened')
     const ask = { ...sealing, opened, seq: 0, members: [member] }
     await second.run('freeze-members', JSON.stringify(ask))
     const found = async (ledgers: AccountLedger[]): Promise<string[]> =>

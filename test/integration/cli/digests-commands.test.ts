@@ -164,7 +164,7 @@ test('after a send the next digest comes at its time, with what came since', asy
   await tocsin('digests', 'send', 'oncall', ...config)
   const nextMs = Number(await ledger.redis.zscore(ledger.key('timers'), timer))
   expect((nextMs - dueMs) % 86_400_000).toBe(0)
-  const from = Number(await ledger.redis.hget(ledger.key('gather', digestGroupId(ann)), 'from'))
+  const from = Number(await ledger.redis.hget(ledger.key('group', digestGroupId(ann)), 'from'))
   expect(from).toBeGreaterThanOrEqual(startMs)
   await scene.show(['oncall'], [{ uid: 'paste/site/9', severity: 'info' }])
   const { out } = await tocsin('digests', 'preview', 'oncall', ...config)

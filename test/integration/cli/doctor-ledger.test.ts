@@ -340,7 +340,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     'a digest that is overdue',
     async (scene) => {
       await scene.show(['oncall'], [{ uid: 'a/b/1', severity: 'low' }])
-      for (const name of await tests.redis.keys(`${scene.ledger.key('gather')}:*`)) {
+      for (const name of await tests.redis.keys(`${scene.ledger.key('group')}:*`)) {
         await tests.redis.hset(name, 'from', Date.now() - 48 * hourMs)
       }
     },

@@ -138,7 +138,7 @@ test('a storm of a replica that slept leaves a group alone that another one is s
       }
       dieAt(ledger, 'close-flush', 1)
       await other.seal().catch(() => undefined)
-      sealedByOther = await given.redis.keys(ledger.key('sealed', '*'))
+      sealedByOther = await given.redis.keys(ledger.key('members', '*'))
     }
     return run()
   })
@@ -243,7 +243,7 @@ test('a replica that has not the sink holds no group of which another one is jus
     return run()
   })
   await without.flushGroupsOnce()
-  expect(await given.redis.keys(ledger.key('sealed', '*'))).toHaveLength(1)
+  expect(await given.redis.keys(ledger.key('members', '*'))).toHaveLength(1)
   expect(lines).toEqual([]) // nothing is held yet
   rig.clock.aheadMs = 1_000_000
   await rig.flush()

@@ -463,7 +463,7 @@ test('operators see how much waits for a digest over all accounts, when it is du
   rig.toMorning(1)
   await rig.flush()
   expect(await state()).toMatchObject({ items: 0, nextDueMs: dueMs + dayMs })
-  const window = ledgers[0]!.key('gather', digestGroupId('oncall:0'))
+  const window = ledgers[0]!.key('group', digestGroupId('oncall:0'))
   await given.redis.hset(window, 'from', dueMs + dayMs) // that recipient's next one has gone
   expect(await state()).toMatchObject({ nextDueMs: dueMs + dayMs })
 })

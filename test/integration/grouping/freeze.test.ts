@@ -250,7 +250,7 @@ test('a group that leads two messages of many, one after the other, is known by 
     expect(
       await freezeMembers(rig.ledger, sealing, (await readAllMemberRefs(turn)).map(going)),
     ).toBe(true)
-    const storm = await rig.ledger.redis.hget(rig.ledger.key('gather', turn.id), 'storm')
+    const storm = await rig.ledger.redis.hget(rig.ledger.key('group', turn.id), 'storm')
     storms.push(storm === messageId)
     const turns = [{ flush: turn, nextMs: nowMs + 300_000 }]
     expect(await closeMessage(rig.ledger, { messageId, members: 1, flushes: turns })).toMatchObject(
@@ -306,7 +306,7 @@ test.each(['settled', 'undone'])(
   'a message of hundreds is %s three hundred members at a time: Redis answers others in between',
   async (how) => {
     const { ledger } = await aRig()
-    const sealed = ledger.key('sealed', 'm1')
+    const sealed = ledger.key('members', 'm1')
     const about = JSON.stringify({ accounts: [ledger.account] })
     const message = { k: 'soc', kind: 'group', n: 0, st: 'queued', about }
     await ledger.redis.set(ledger.key('batch', 'm1'), JSON.stringify(message))

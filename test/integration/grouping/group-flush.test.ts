@@ -228,7 +228,7 @@ describe('a group', () => {
     rig.clock.aheadMs = 11_000
     await rig.flush()
     const left = (): Promise<string[]> => given.redis.keys(`${rig.ledger.key()}:*`)
-    expect((await left()).some((name) => name.includes(':gather:'))).toBe(true)
+    expect((await left()).some((name) => name.includes(':group:'))).toBe(true)
     rig.clock.aheadMs = 400_000
     expect(await rig.flush()).toBe(0)
     const names = await left()
@@ -367,7 +367,7 @@ describe('what a feed finds at first', () => {
         { isCaughtUp: false },
       )
     await page(0)
-    const [name = ''] = await given.redis.keys(rig.ledger.key('gather', '*'))
+    const [name = ''] = await given.redis.keys(rig.ledger.key('group', '*'))
     await given.redis.hset(name, 'opened', Date.now() - 898_000) // as if it had begun then
     await page(10)
     rig.clock.aheadMs = 3_000 // less than the wait for the next page

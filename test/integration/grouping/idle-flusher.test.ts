@@ -131,7 +131,7 @@ test('a shared reading covers each window to its end: windows end when it began'
   await rig.flusher.flushDigestsOnce(control)
   const [lead] = rig.ledgers
   for (const name of ['tenant0', 'tenant1']) {
-    const window = lead!.key('gather', digestGroupId(name))
+    const window = lead!.key('group', digestGroupId(name))
     const fromMs = Number(await given.redis.hget(window, 'from'))
     expect(fromMs).toBeGreaterThanOrEqual(beganMs)
     expect(fromMs - beganMs).toBeLessThan(60_000)

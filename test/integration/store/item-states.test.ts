@@ -129,7 +129,7 @@ test('an event whose group ended while its details were fetched opens it again',
   await takeIn(ledger, [
     { ...plan, items: plan.items.map((item) => ({ ...item, group: gathering })) },
   ])
-  await tests.redis.del(ledger.key('gather', 'g')) // nothing waited in it any more
+  await tests.redis.del(ledger.key('group', 'g')) // nothing waited in it any more
   const recordId = ledger.fingerprints.recordId(uid)
   const [made] = await releaseDetail(ledger, recordId, { soc: false }, undefined)
   expect(made).toMatchObject({ kind: 'group' })
@@ -240,10 +240,10 @@ test('a message whose outcome is known keeps its members when its sink is gone: 
   const name = ledger.key('batch', 'm1')
   const message = JSON.stringify({ k: 'soc', d: 'soc', kind: 'group', n: 1, o: 'delivered' })
   await tests.redis.set(name, message)
-  await tests.redis.zadd(ledger.key('sealed', 'm1'), 1, ref)
+  await tests.redis.zadd(ledger.key('members', 'm1'), 1, ref)
   await holdOrphan(ledger, 'b:m1:soc')
   expect(await tests.redis.get(name)).toBe(message)
-  expect(await tests.redis.zrange(ledger.key('sealed', 'm1'), '0', '-1')).toEqual([ref])
+  expect(await tests.redis.zrange(ledger.key('members', 'm1'), '0', '-1')).toEqual([ref])
   expect((await itemIn(ledger)).state).toBe('queued')
 })
 

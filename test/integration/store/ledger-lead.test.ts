@@ -53,7 +53,7 @@ test('a new account on top of the file neither resets the window of a digest nor
 test('when the account that led is gone, its digests go on where they were', async () => {
   const { rig, north, south, sentMs } = await aScene()
   const noteIn = (ledger: AccountLedger) =>
-    ledger.redis.hget(ledger.key('gather', digestGroupId('oncall:0')), 'note')
+    ledger.redis.hget(ledger.key('group', digestGroupId('oncall:0')), 'note')
   const next = await after(rig, [south])
   expect(JSON.parse((await noteIn(north)) ?? '')).toEqual({ suppressed: 0, dead: 0, diverted: 0 })
   expect(await noteIn(south)).toBe(await noteIn(north))
@@ -72,7 +72,7 @@ test('who takes the lead over gets the digests of the one before, at their times
   const [timer, soonMs] = [`c:${id}:oncall`, Date.now() + 3_600_000]
   await tests.redis.zadd(north.key('timers'), soonMs, timer)
   const windowIn = (ledger: AccountLedger) =>
-    tests.redis.hmget(ledger.key('gather', id), 'kind', 'about', 'from', 'note')
+    tests.redis.hmget(ledger.key('group', id), 'kind', 'about', 'from', 'note')
   for (const _again of [1, 2]) {
     await claimLead({ redis: tests.redis, keys: rig.keys }, [south])
     expect(await tests.redis.get(rig.keys.shared('lead'))).toBe(south.account)

@@ -210,7 +210,7 @@ local state_in = { group = 'group', backlog = 'group', digest = 'digest', held =
 -- Writes a group's settings, and its opening time if it is new; place: {id, kind, wait (ms), at?
 -- (ms), about (JSON)}.
 local function open_group(place)
-  local name = key('gather', place.id)
+  local name = key('group', place.id)
   redis.call('HSET', name, 'kind', place.kind, 'about', place.about, 'wait', place.wait, 'at', place.at or '')
   redis.call('HSETNX', name, 'opened', now)
 end
@@ -223,7 +223,7 @@ end
 
 -- Adds an item to the group item.y and sets the timer at which the group is flushed as one message.
 local function join_group(rid, n, item)
-  local stored = redis.call('HMGET', key('gather', item.y), 'kind', 'wait', 'at', 'opened')
+  local stored = redis.call('HMGET', key('group', item.y), 'kind', 'wait', 'at', 'opened')
   local kind, wait, timer = stored[1], tonumber(stored[2]), 'c:' .. item.y .. ':' .. item.k
   leave_due(rid, n, item)
   move(item, state_in[kind])
@@ -247,7 +247,7 @@ end
 -- Queues an item: in its group, in its sink's batch (batch_wait in ms), or by itself.
 -- Returns group | collect | single.
 local function enqueue(rid, n, item, batch_wait)
-  if item.y and redis.call('HEXISTS', key('gather', item.y), 'kind') == 1 then
+  if item.y and redis.call('HEXISTS', key('group', item.y), 'kind') == 1 then
     join_group(rid, n, item)
     return 'group'
   end
