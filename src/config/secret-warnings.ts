@@ -1,11 +1,11 @@
 /**
- * Warns of secrets that others can read or guess: files and configurations open to other users, a
- * Redis password sent in clear, weak keys. They are warnings, because only the operator knows the
- * users of the machine and the network.
+ * Warns of secrets that others can read: files and configurations open to other users, and a Redis
+ * password sent in clear. They are warnings, because only the operator knows the users of the
+ * machine and the network.
  */
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { findExposure, findOwnFileExposure } from '../lib/private-files.ts'
-import { findSecretKey, findWeakness, secretFromFile } from '../lib/secret.ts'
+import { findSecretKey, secretFromFile } from '../lib/secret.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
@@ -29,7 +29,6 @@ export function secretWarnings(tree: WrittenTree, source: Source): Finding[] {
     ...secrets.flatMap(exposedFile),
     ...exposedConfiguration(secrets, source.file),
     ...clearTextRedis(tree.value, secrets),
-    ...weakSecrets(tree.value, secrets),
   ]
 }
 
@@ -169,29 +168,4 @@ function readOr(secret: WrittenSecret, otherwise: string): string {
   } catch {
     return otherwise
   }
-}
-
-const remedies: Readonly<Record<string, string>> = {
-  secret: 'draw another, for the receiver too: echo "whsec_$(openssl rand -base64 32)"',
-  password: 'draw another, for Redis too: openssl rand -hex 32',
-  url: 'draw another password, for Redis too: openssl rand -hex 32',
-  api_key: 'use a key that the service made',
-}
-
-/** Checks what signs, what opens Redis and, if secrets are revealed, the keys that encrypt them. */
-function weakSecrets(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
-  const { sinks } = toSection(file)
-  const isKeySealing = Object.values(toSection(sinks)).some(
-    (sink) => String(toSection(sink)['reveal']) === 'true',
-  )
-  return secrets.flatMap((secret) => {
-    const { key, path } = secret
-    const isOfRedis = path[0] === 'redis'
-    const counts = key === 'secret' || isOfRedis || (key === 'api_key' && isKeySealing)
-    const remedy = counts ? remedies[key] : undefined
-    if (remedy === undefined) return []
-    const text = readOr(secret, '')
-    const problem = findWeakness(toAddress(text)?.password ?? text)
-    return problem === undefined ? [] : [{ path, problem, remedy }]
-  })
 }

@@ -1,13 +1,6 @@
 /** Warns of what is allowed but probably not meant. */
 import type { FeedConfig, PairDedupe } from '../feed-types/config.ts'
 import { expectIntervals, type Outlook, minPollInterval } from '../feeds/next-feed.ts'
-import {
-  toRescanLoad,
-  isFrequent,
-  planRescans,
-  rescanShare,
-  usualPerWeek,
-} from '../feeds/rescan-plan.ts'
 import type { Finding } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
 import { formatDuration } from '../lib/time-zone.ts'
@@ -132,7 +125,6 @@ function feedWarnings(config: Config): Finding[] {
   return [
     ...budgetWarnings(config),
     ...objectiveWarnings(config),
-    ...minIntervalWarnings(config),
     ...pairWarnings(config),
     ...legacyWarnings(config),
   ]
@@ -140,15 +132,15 @@ function feedWarnings(config: Config): Finding[] {
 
 const tiers: Tier[] = ['search', 'basic']
 
-function budgetWarnings({ accounts, feeds, limits }: Config): Finding[] {
-  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
+/** Warns of feeds with intervals of their own that exceed what feeds may use of a tier. */
+function budgetWarnings({ accounts, feeds }: Config): Finding[] {
   const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return [...groupByOrganization(accounts).values()].flatMap((sharing) =>
     tiers.flatMap((tier) => {
       const polled = sharing
         .flatMap(({ name }) => byAccount.get(name) ?? [])
         .filter((feed) => feed.tier === tier)
-      return tierWarnings({ sharing, tier, polled, minIntervalMs })
+      return tierWarnings(sharing, tier, polled)
     }),
   )
 }
@@ -163,14 +155,25 @@ function groupByOrganization(accounts: readonly AccountConfig[]): Map<string, Ac
   )
 }
 
-interface PolledTier {
-  /** Accounts of one organization: the lowest of their limits counts. */
-  sharing: readonly AccountConfig[]
-  tier: Tier
-  /** The feeds of these accounts whose pages count against the tier. */
-  polled: FeedConfig[]
-  /** No feed is read again sooner. */
-  minIntervalMs: number
+/** `sharing`: accounts of one organization, of which the lowest limits count. */
+function tierWarnings(
+  sharing: readonly AccountConfig[],
+  tier: Tier,
+  polled: readonly FeedConfig[],
+): Finding[] {
+  const limit = Math.min(...sharing.map(({ limits }) => limits[tier]))
+  const usable = limit * Math.min(...sharing.map(({ feedShare }) => feedShare))
+  const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
+  if (perSecond <= usable) return []
+  const whose = sharing.length > 1 ? 'the feeds of its organization' : 'its feeds'
+  const demand = `${whose} ask for ${perSecond.toFixed(2)} requests per second`
+  return [
+    {
+      path: ['accounts', sharing[0]?.name ?? '', 'limits', tier],
+      problem: `${demand}, more than the ${Number(usable.toPrecision(2))} that feeds may use of the tier ${tier}`,
+      remedy: 'raise every on the feeds, or the limit if the service allows it',
+    },
+  ]
 }
 
 /** The stated intervals of a lane are kept only if all of them fit, else none is. */
@@ -189,88 +192,6 @@ function objectiveWarnings(config: Config): Finding[] {
       },
     ]
   })
-}
-
-/** Warns of stated intervals that are shorter than `limits.polls` allows. */
-function minIntervalWarnings({ feeds, limits }: Config): Finding[] {
-  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
-  const hurried = feeds.filter(({ longestMs = Infinity }) => longestMs < minIntervalMs)
-  const [first] = hurried
-  if (!first) return []
-  const others = hurried.length > 1 ? ` and ${hurried.length - 1} more` : ''
-  const shortest = formatDuration(Math.ceil(minIntervalMs / 1000) * 1000)
-  return [
-    {
-      path: ['limits', 'polls'],
-      problem: `no feed is read again sooner than after ${shortest}: the shorter every or lag_objective of ${first.name}${others} is not kept`,
-      remedy: `state ${shortest} or more, or raise polls`,
-    },
-  ]
-}
-
-/**
- * Each poll is at least one request. Rescans get what the polls leave of the feeds' share, and at
- * least a tenth of it.
- */
-function tierWarnings({ sharing, tier, polled, minIntervalMs }: PolledTier): Finding[] {
-  const path = ['accounts', sharing[0]?.name ?? '', 'limits', tier]
-  const limit = Math.min(...sharing.map(({ limits }) => limits[tier]))
-  const usable = limit * Math.min(...sharing.map(({ feedShare }) => feedShare))
-  const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
-  if (perSecond > usable) {
-    const whose = sharing.length > 1 ? 'the feeds of its organization' : 'its feeds'
-    const demand = `${whose} ask for ${perSecond.toFixed(2)} requests per second`
-    return [
-      {
-        path,
-        problem: `${demand}, more than the ${Number(usable.toPrecision(2))} that feeds may use of the tier ${tier}`,
-        remedy: 'raise every on the feeds, or the limit if the service allows it',
-      },
-    ]
-  }
-  const ratePolled = polled.filter(({ everyMs }) => everyMs === undefined)
-  const leftPerSecond = usable - perSecond - (1000 * ratePolled.length) / minIntervalMs
-  const problem = sweepProblem(polled, Math.max(leftPerSecond, rescanShare * usable))
-  if (problem === undefined) return rareRescans(polled, { path, usable })
-  const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'
-  return [{ path, problem, remedy }]
-}
-
-const dayMs = 86_400_000
-
-/** Warns if the rate limit lets the whole window of the feeds be rescanned less than once a day. */
-function rareRescans(
-  polled: FeedConfig[],
-  { path, usable }: { path: string[]; usable: number },
-): Finding[] {
-  const shared = polled.filter((feed) => feed.sweep?.everyMs === undefined && isFrequent(feed))
-  const loads = shared.filter(({ sweep }) => sweep).map(toRescanLoad)
-  const { wholeEveryMs } = planRescans(loads, usable)
-  if (wholeEveryMs <= dayMs) return []
-  const volume = `at ${usualPerWeek} events a week and feed`
-  const problem = `${volume}, the whole sweep.back of its ${loads.length} feeds is read again only every ${formatDuration(wholeEveryMs)}: what is late by days is found as late as that`
-  return [
-    { path, problem, remedy: 'shorten sweep.back, or raise the limit if the service allows it' },
-  ]
-}
-
-/** A hundred events: the least that a rescan's window is expected to hold. */
-const minPages = 10
-
-/** A tier's rescans with fixed intervals all have to end within the shortest of them. */
-function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | undefined {
-  const everyMs = polled.flatMap(({ sweep }) =>
-    sweep?.everyMs === undefined ? [] : [sweep.everyMs],
-  )
-  if (everyMs.length === 0) return undefined
-  const shortestMs = Math.min(...everyMs)
-  const needed = minPages * everyMs.length
-  const carried = (leftPerSecond * shortestMs) / 1000
-  if (carried >= needed) return undefined
-  const anHour = 3_600_000 / shortestMs
-  const available = `its sweeps get ${Math.floor(carried * anHour)} requests an hour beside the polls`
-  const wanted = `${Math.ceil(needed * anHour)} are needed for ${minPages} pages each`
-  return `${available}, ${wanted} every ${formatDuration(shortestMs)}`
 }
 
 function legacyWarnings({ feeds }: Config): Finding[] {

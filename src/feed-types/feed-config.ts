@@ -1,6 +1,6 @@
 /** The parsed configuration of feeds, by type, and the keys that several types share. */
 import { z } from 'zod'
-import { type KnownSeverity, severities, severityRank } from '../event.ts'
+import { type KnownSeverity } from '../event.ts'
 import {
   duration,
   foreignKeys,
@@ -16,7 +16,6 @@ import {
   wrongKind,
 } from '../lib/config-fields.ts'
 import type { Tier } from '../upstream/config.ts'
-import { singleTypeFilters, singleTypeGroups } from '../upstream/resources/enumerations.ts'
 import type { EventQuery } from '../upstream/resources/events.ts'
 import type { LegacySearchParameters } from '../upstream/resources/legacy-search.ts'
 
@@ -198,59 +197,6 @@ export interface PairDedupe {
   forMs: number
   /** Whether a destination that had the pair gets it again from another source. */
   isSentAgain: boolean
-}
-
-/** The values of a feed's items under names of matchers; a name that is absent may have any. */
-export interface FeedYield {
-  /** By its type, whatever the service answers; `''`: never a value. */
-  fixed: Readonly<Record<string, readonly string[]>>
-  /** By its filters, of the words that `closedWords` has. */
-  asked: Readonly<Record<string, readonly string[]>>
-}
-
-/** Words that an item has only if the filters of its feed ask for them. */
-export const closedWords: Readonly<Record<string, readonly string[]>> = {
-  type: singleTypeFilters,
-  severity: severities,
-}
-
-export function describeYield(feed: FeedConfig): FeedYield {
-  switch (feed.type) {
-    case 'credentials':
-    case 'tenant_credentials':
-    case 'credential_search': {
-      const kind = { kind: ['credential'], type: ['credential'] }
-      return {
-        fixed: { ...kind, severity: [feed.severity], tag: [''], identifier: [''] },
-        asked: {},
-      }
-    }
-    case 'cookies': {
-      const kind = { kind: ['credential'], type: ['cookie'], tag: [''], identifier: [''] }
-      return { fixed: { ...kind, severity: [feed.severity, feed.expiredSeverity] }, asked: {} }
-    }
-    case 'reports': {
-      const kind = { kind: ['report'], type: ['threat_flow_report'], source: ['threat_flow'] }
-      return { fixed: { ...kind, severity: [feed.severity], identifier: [''] }, asked: {} }
-    }
-    case 'legacy_search':
-      return { fixed: { kind: ['event'] }, asked: {} }
-    case 'events':
-    case 'tenant_events':
-    case 'identifier_events':
-    case 'event_search':
-      return { fixed: { kind: ['event'] }, asked: describeFilters(feed.filters) }
-  }
-}
-
-function describeFilters({ type, severity }: EventSearchFilters): FeedYield['asked'] {
-  const asked: Record<string, readonly string[]> = {}
-  const types = type?.flatMap((word) => singleTypeGroups[word] ?? [word])
-  if (types?.every((word) => singleTypeFilters.includes(word))) asked['type'] = types
-  const isLeast = typeof severity === 'string'
-  const words = isLeast ? severities.slice(severityRank(severity) - 1) : severity
-  if (words) asked['severity'] = words
-  return asked
 }
 
 type PairPart = 'identity' | 'secret' | 'domain'

@@ -143,7 +143,7 @@ export interface RescanLoad {
  */
 export const rescanShare = 0.1
 /** Events per week of a feed whose events nobody has counted yet. */
-export const usualPerWeek = 1_000
+const usualPerWeek = 1_000
 export const itemsPerPage = 10
 
 /** Plans the rescans of the feeds of one tier. `perSecond`: requests that its feeds may send. */

@@ -16,7 +16,7 @@ const eventOnlyNames = new Set<string>(
 )
 
 /** Whether all events of a feed meet the matcher, or none does. */
-export function isFeedMatcher({ name }: Matcher): boolean {
+function isFeedMatcher({ name }: Matcher): boolean {
   return !eventOnlyNames.has(name)
 }
 
@@ -42,7 +42,7 @@ function isCommon(matcher: Matcher, severity: string | undefined): boolean {
 }
 
 /** The account that the matchers name with `=`, if any. */
-export function namedAccount(matchers: readonly Matcher[]): string | undefined {
+function namedAccount(matchers: readonly Matcher[]): string | undefined {
   return matchers.find(({ name, operator }) => name === 'account' && operator === '=')?.value
 }
 

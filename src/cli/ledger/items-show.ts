@@ -420,7 +420,7 @@ function formatReading(
  * Renders an event as its messages do, for an item as its sink has it, secrets masked; possible
  * only while its payload is retained.
  */
-export function renderRecordMessage(
+function renderRecordMessage(
   config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
   { account, uid, sightings }: LedgerRecord,
   payload: Payload,

@@ -197,32 +197,6 @@ export type LegacyType = (typeof legacyTypes)[number]
  */
 export const eventFilterTypes = [...legacyTypes, 'ad', 'ads'] as const
 
-/** Words of the `type` filter that find items of this one type (docs/api-notes.md, Types that stand for others). */
-export const singleTypeFilters: readonly string[] = [
-  'forum_post',
-  'forum_topic',
-  'forum_profile',
-  'seller',
-  'blog_post',
-  'chat_message',
-  'listing',
-  'paste',
-  'leak',
-  'bot',
-  'stealer_log',
-  'bucket',
-  'bucket_object',
-  'social_media_account',
-]
-
-/** Words of the `type` filter that stand for a few of these, and for nothing else. */
-export const singleTypeGroups: Readonly<Record<string, readonly string[]>> = {
-  forum_content: ['forum_post', 'forum_topic'],
-  profile: ['forum_profile', 'seller'],
-  infected_devices: ['bot', 'stealer_log'],
-  buckets: ['bucket', 'bucket_object'],
-}
-
 /** Types of the legacy search that contain others (docs/api-notes.md, Types that stand for others). */
 export const legacyTypeGroups: Readonly<Partial<Record<LegacyType, readonly LegacyType[]>>> = {
   illicit_networks: [

@@ -1,8 +1,7 @@
 /** What feeds ask for that their budget does not carry, or that is probably not meant. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatMistake } from '../../../src/config/config.ts'
-import { expectPolling, findWarnings } from '../../../src/config/warnings.ts'
+import { expectPolling } from '../../../src/config/warnings.ts'
 import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
 
 interface Budget {
@@ -33,44 +32,8 @@ const events = 'type: events, identifier_group: 7'
 const credentials = 'type: credentials, identifier: 77, severity: high'
 const search = 'type: credential_search, severity: low, query: { type: keyword, keyword: acme }'
 
-describe('sweeps that the polls leave no room for', () => {
-  // feeds use 0.7 of the limit, whatever they are, and leave a tenth of that to sweeps
+describe('intervals that together exceed the limit', () => {
   test('are told with both numbers and the place of the limit', () => {
-    const hourly = `${events}, sweep: { every: 1h }`
-    const [warning, ...others] = load([hourly], { search: 0.004 }).warnings
-    expect(others).toEqual([])
-    expect(formatMistake(warning!)).toMatch(
-      /^tocsin\.yaml:\d+:\d+ accounts\.main\.limits\.search: its sweeps get 1 requests an hour beside the polls, 10 are needed for 10 pages each every 1 h; raise every on the feeds or in their sweep, or the limit if the service allows it$/,
-    )
-  })
-
-  test('are counted together, against the shortest of their intervals', () => {
-    const both = [`${events}, sweep: { every: 1h }`, `${search}, every: 60s, sweep: { every: 30m }`]
-    expect(warningsOf(both, { search: 0.15 })).toEqual([
-      'accounts.main.limits.search: its sweeps get 37 requests an hour beside the polls, 40 are needed for 10 pages each every 30 min',
-    ])
-    expect(warningsOf(both, { search: 0.16 })).toEqual([])
-  })
-
-  test('are no matter where they are switched off, rare, or of another tier', () => {
-    const budget = { search: 0.014 }
-    expect(warningsOf([`${events}, sweep: false`], budget)).toEqual([])
-    expect(warningsOf([`${events}, sweep: { every: 3h }`], budget)).toEqual([])
-    expect(warningsOf([`${events}, tier: basic`], budget)).toEqual([])
-    expect(warningsOf([credentials], budget)).toEqual([])
-    expect(warningsOf([`${events}, sweep: { every: 2h }`], budget)).toHaveLength(1)
-  })
-
-  test('without an interval of their own they come as often as the limit allows; over a day is told', () => {
-    const feeds = (count: number): string[] => Array<string>(count).fill(events)
-    expect(warningsOf(feeds(30))).toEqual([])
-    expect(warningsOf(feeds(35))).toEqual([
-      'accounts.main.limits.search: at 1000 events a week and feed, the whole sweep.back of its 35 feeds is read again only every 1 d 3 h: what is late by days is found as late as that',
-    ])
-    expect(warningsOf(feeds(35).map((keys) => `${keys}, sweep: { back: 1d }`))).toEqual([])
-  })
-
-  test('are not told of where the polls alone are too many', () => {
     expect(warningsOf([`${search}, every: 60s`], { search: 0.01 })).toEqual([
       'accounts.main.limits.search: its feeds ask for 0.02 requests per second, more than the 0.007 that feeds may use of the tier search',
     ])
@@ -92,14 +55,11 @@ ${indexes.map((index) => `  feed${index}: { account: tenant${index}, ${feed} }`)
       )
     }
     const one = (): string => ', organization_id: 7'
-    expect(told(one, events)).toEqual([
-      'accounts.tenant0.limits.search: at 1000 events a week and feed, the whole sweep.back of its 35 feeds is read again only every 1 d 3 h: what is late by days is found as late as that',
-    ])
     expect(told(one, `${search}, every: 45s`)).toEqual([
       'accounts.tenant0.limits.search: the feeds of its organization ask for 0.78 requests per second, more than the 0.7 that feeds may use of the tier search',
     ])
-    expect(told((index) => `, organization_id: ${index + 1}`, events)).toEqual([])
-    expect(told(() => '', events)).toEqual([])
+    expect(told((index) => `, organization_id: ${index + 1}`, `${search}, every: 45s`)).toEqual([])
+    expect(told(() => '', `${search}, every: 45s`)).toEqual([])
   })
 
   test('no feed of the defaults is warned of, up to ten in a tier', () => {
@@ -145,21 +105,6 @@ describe('intervals that operators state', () => {
     ])
     const objective = Array<string>(8).fill(`${events}, lag_objective: 10s`)
     expect(warningsOf(objective)).toHaveLength(1)
-  })
-
-  test('are told where limits.polls does not let a feed have them', () => {
-    const many = [`${events}, every: 5s`, ...Array<string>(19).fill(events)]
-    const told = (feeds: string[], polls: number): string[] =>
-      findWarnings({ ...load(feeds, { search: 100 }).config, limits: { pollsPerSecond: polls } }, 0)
-        .filter(({ path }) => path[0] === 'limits')
-        .map(({ problem }) => problem)
-    expect(told(many, 4)).toEqual([])
-    expect(told(many, 2)).toEqual([
-      'no feed is read again sooner than after 10 s: the shorter every or lag_objective of feed0 is not kept',
-    ])
-    expect(told([...many, `${events}, lag_objective: 6s`], 2)).toEqual([
-      'no feed is read again sooner than after 11 s: the shorter every or lag_objective of feed0 and 1 more is not kept',
-    ])
   })
 
   test('are objectives too; without any, the objective follows from the number of feeds, not below 5 min', () => {

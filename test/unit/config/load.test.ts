@@ -577,18 +577,6 @@ describe('warnings', () => {
     ).toEqual([])
   })
 
-  test('a route behind one that takes all of its events', () => {
-    const routes = (first: string): string => `
-  routes:
-    - { name: early, matchers: ['severity>=high']${first} }
-    - { name: late, matchers: ['type=paste', 'severity >= "high"'] }
-`
-    expect(warningsOf({ route: routes('') })).toEqual([
-      'route.routes[1]: never matches: the route early before it takes all of its events',
-    ])
-    expect(warningsOf({ route: routes(', continue: true') })).toEqual([])
-  })
-
   test('a warning prints like a mistake, with its place', () => {
     const [warning] = load(fileWith({ sinks: webhook })).warnings
     expect(formatMistake(warning!)).toMatch(/tocsin\.yaml:\d+:3 sinks\.siem: its requests are not /)

@@ -2,10 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
 import type { FeedConfig } from '../../../src/feed-types/config.ts'
-import { describeYield } from '../../../src/feed-types/feed-config.ts'
-import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
-import { findFeedType } from '../../../src/feed-types/feed-types.ts'
-import { matcherValues } from '../../../src/routing/router.ts'
 import {
   aCookieFeed,
   aCredentialFeed,
@@ -151,30 +147,4 @@ test('whatever changes what a feed reads or tells is another configuration', () 
   const hashes = variants.map((keys) => load(`  brand: { ${keys} }`).hash)
   expect(new Set(hashes).size).toBe(variants.length)
   expect(load(`  brand: { ${events}, sweep: { back: 168h } }`).hash).toBe(hashes[0])
-})
-
-test.each([
-  [events, { metadata: { uid: 'paste/pastebin/1', tags: ['x'] }, kind: 'credential' }],
-  [tenantEvents, { metadata: { uid: 'leak/x/1' } }],
-  [identifierEvents, { metadata: { uid: 'credential/x/1' } }],
-  ['type: event_search, query: {type: domain, fqdn: acme.com}', { metadata: { uid: 'a/b/1' } }],
-  ['type: legacy_search, query: acme', { header: { uid: 'a/b/1' } }],
-  [credentials, { id: 1, type: 'bot', tags: ['vip'], identifiers: [{ id: 1, name: 'acme' }] }],
-  [tenantCredentials, { id: 2, kind: 'event', severity: 'low' }],
-  [search, { id: 3, tags: ['vip'] }],
-  [
-    "type: reports, requests: ['5f3c']",
-    { requestId: 'r', outcome: 'completed', report: { id: 1, tags: ['apt'], severity: 'high' } },
-  ],
-])('what is said of all items of a feed with %s holds for what is read of one', (keys, raw) => {
-  const feed = feedOf(keys)
-  const parsed = findFeedType(feed).parse(raw, { ...feed, scope: '' } as PolledFeed)
-  if (!parsed.ok) throw new Error(parsed.problem)
-  const input = { event: parsed.event, feed: feed.name, account: feed.account, labels: {} }
-  const { fixed } = describeYield(feed)
-  expect(Object.keys(fixed)).toContain('kind')
-  for (const [name, words] of Object.entries(fixed)) {
-    const values = matcherValues(input, name)
-    expect([name, values.length === 0 ? [''] : values]).toEqual([name, words])
-  }
 })
