@@ -15,7 +15,6 @@ import {
   secretTexts,
 } from '../../upstream/resources/operation.ts'
 import { operations } from '../../upstream/resources/operations.ts'
-import { maskKnown } from '../../masking/masking.ts'
 import { type Context, inputName, print, requireConfirmation } from '../context.ts'
 import { addByOption, type ByOption, ledgerFor, operatorName } from '../open/open-store.ts'
 import { CommandError, findNamed, formatTable, jsonText, sanitize } from '../terminal.ts'
@@ -41,7 +40,7 @@ import {
   type RevealOption,
   valueAt,
 } from './listing.ts'
-import { type Asked, holdsMask, maskAnswer } from './masks.ts'
+import { type Asked, holdsMask, maskAllSecrets, maskAnswer } from './masks.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 
 export function apiCommand(context: Context): Command {
@@ -229,7 +228,7 @@ async function writeOnce(
 
 function describeWrite(row: Operation, account: string, request: Fields): string[] {
   const { method, path, body, secrets } = buildRequest(row, request)
-  const content = body === undefined ? '' : ` with ${maskKnown(secrets)(jsonText(body))}`
+  const content = body === undefined ? '' : ` with ${jsonText(maskAllSecrets(body, secrets))}`
   return [
     `${row.name} (${row.summary}), by account ${account}:`,
     sanitize(`${method} ${path}${content}`, 4_000),

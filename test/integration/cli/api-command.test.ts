@@ -180,6 +180,18 @@ describe('what changes something', () => {
     expect(err).not.toContain('Hush-4711')
   })
 
+  test.each(['hush"4711', String.raw`hush\4711`, 'h7'])(
+    'shows %s in no spelling in its question',
+    async (secret) => {
+      const { runAt } = await aScene()
+      const asset = { name: 's', type: 'secret', search_types: [], data: { secret } }
+      const file = aFile('asset.json', JSON.stringify(asset))
+      const { err } = await runAt('n', 'api', 'assets.create', '--body', file)
+      expect(err).toMatch(/"data":\{"secret":"h?••••/)
+      expect(err).not.toContain(JSON.stringify(secret).slice(1, -1))
+    },
+  )
+
   test.each([
     ['done', undefined, 'done'],
     ['refused', { effect: 'status', status: 404 }, 'refused by the service'],
