@@ -12,7 +12,6 @@ import {
   type Operation,
   parameterNames,
   type SearchPage,
-  secretTexts,
 } from '../../upstream/resources/operation.ts'
 import { operations } from '../../upstream/resources/operations.ts'
 import { type Context, inputName, print, requireConfirmation } from '../context.ts'
@@ -28,7 +27,14 @@ import {
   type ServiceOptions,
   withClient,
 } from './api-command.ts'
-import { addFieldOptions, columnsOf, describeBody, pageSizeOf, readOptions } from './fields.ts'
+import {
+  addFieldOptions,
+  columnsOf,
+  describeBody,
+  holdsSecret,
+  pageSizeOf,
+  readOptions,
+} from './fields.ts'
 import {
   addRevealOption,
   cellText,
@@ -96,7 +102,7 @@ async function readRequest(
   row: Operation,
   options: RequestOptions,
 ): Promise<Fields> {
-  const request = { ...(await readBody(context, options.body)), ...readOptions(row, options) }
+  const request = { ...(await readBody(context, row, options.body)), ...readOptions(row, options) }
   if (row.changes && holdsMask(request)) {
     throw new CommandError('mistake', 'the request holds a masked secret; write the secret itself')
   }
@@ -104,19 +110,17 @@ async function readRequest(
   return request
 }
 
-async function readBody(context: Context, body: string | undefined): Promise<Fields> {
+async function readBody(
+  context: Context,
+  row: Operation,
+  body: string | undefined,
+): Promise<Fields> {
   if (body === undefined) return {}
   if (!body.trim().startsWith('{')) return readJsonObject(context, body)
   const given = parseJsonObject(body, '--body')
-  if (secretTexts(given).length === 0 || isHashAlone(given)) return given
+  if (!holdsSecret(row, given)) return given
   const remedy = `give it in a file, or on ${inputName('-')} by --body -`
   throw new CommandError('mistake', `--body: others can read a secret on a command line; ${remedy}`)
-}
-
-/** A credential_hash identifies a pair of login and secret, and reveals neither. */
-function isHashAlone(given: Fields): boolean {
-  const others = JSON.parse(JSON.stringify(given).replaceAll('"credential_hash":', '"id":'))
-  return secretTexts(others).length === 0
 }
 
 /** A row of a table: the item as it is shown, and masked. */

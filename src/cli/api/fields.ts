@@ -6,6 +6,7 @@ import {
   type Operation,
   parameterNames,
   parameterShape,
+  secretTexts,
 } from '../../upstream/resources/operation.ts'
 import { parseList, parseWord } from '../options.ts'
 import { refuseEmpty } from '../usage.ts'
@@ -105,9 +106,17 @@ function kindOf(schema: Schema): Field['kind'] {
   return type === 'boolean' ? 'flag' : 'json'
 }
 
-/** No option: a secret on a command line can be read by every user of the machine. */
-function isSecretField({ secretFields = [] }: Operation, { name }: Field): boolean {
-  return secretFields.includes(name) || /secret|password/.test(name)
+/**
+ * Whether fields may not stand on a command line, which every user of the machine can read. A
+ * credential_hash identifies a pair of login and secret, and reveals neither.
+ */
+export function holdsSecret({ secretFields }: Operation, fields: Fields): boolean {
+  const others = JSON.stringify(fields).replaceAll('"credential_hash":', '"id":')
+  return secretTexts(JSON.parse(others), secretFields).length > 0
+}
+
+function isSecretField(row: Operation, { name }: Field): boolean {
+  return holdsSecret(row, { [name]: name })
 }
 
 /** Adds an option for each field that has one. */

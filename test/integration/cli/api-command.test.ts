@@ -75,6 +75,7 @@ describe('a request', () => {
     [['events.act', '--body={"targets":'], /--body:1:12: not JSON/],
     [['assets.replace', '--asset-id=7', '--body={"name":"••••"}'], /a masked secret/],
     [['credentials.search', '--body={"query":{"type":"secret","secret":"x"}}'], /others can read/],
+    [['cookies.search', '--body={"domain":"a.example","values":["x"]}'], /others can read/],
   ])('that is wrong is refused with the field, and nothing is sent: %j', async (args, told) => {
     const { run, sandbox } = await aScene()
     const { code, out, err } = await run('api', ...args)
