@@ -84,9 +84,9 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./sinks/render.ts')).renderCommand,
   },
   {
-    term: 'explain [options] <uid>',
-    description: 'the history of one event: where it came from, where it went, and why',
-    load: async () => (await import('./ledger/explain.ts')).explainCommand,
+    term: 'items',
+    description: 'list, show, resend, move and discard what the ledger holds, with its history',
+    load: async () => (await import('./ledger/items.ts')).itemsCommand,
   },
   {
     term: 'audit [options]',
@@ -100,21 +100,6 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./feeds/feeds.ts')).feedsCommand,
   },
   {
-    term: 'dead-letters',
-    description: 'what could not be delivered',
-    load: async () => (await import('./sinks/dead-letters.ts')).deadLettersCommand,
-  },
-  {
-    term: 'quarantine',
-    description: 'what could not be read as an event',
-    load: async () => (await import('./ledger/quarantine.ts')).quarantineCommand,
-  },
-  {
-    term: 'deliveries',
-    description: 'what was sent: messages with their events',
-    load: async () => (await import('./ledger/deliveries.ts')).deliveriesCommand,
-  },
-  {
     term: 'silences',
     description: 'what is not sent for a while, by whom and why',
     load: async () => (await import('./sinks/silences.ts')).silencesCommand,
@@ -126,7 +111,7 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'events',
-    description: 'list the events of the ledger; search and read events at the service',
+    description: 'search and read events at the service',
     load: async () => (await import('./api/events.ts')).eventsCommand,
   },
   {

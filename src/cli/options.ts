@@ -71,6 +71,17 @@ export function checkPastTime(text: string): string {
   }
 }
 
+/** Returns a parser of `30s`, `12h`, `7d` to ms, which throws InvalidArgumentError. */
+export function durationParser(least = '1ms'): (text: string) => number {
+  const field = duration('How long.', least)
+  return (text) => {
+    const parsed = field.safeParse(text)
+    if (parsed.success) return parsed.data
+    const [problem = '', remedy = ''] = parsed.error.issues[0]?.message.split('\n') ?? []
+    throw new InvalidArgumentError(`It is ${problem}; ${remedy}.`)
+  }
+}
+
 const agoField = duration('How long ago.')
 const isoTimePattern =
   /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
@@ -163,12 +174,6 @@ export function toRangeFilter({
     ...(fromMs !== undefined && { gte: new Date(fromMs).toISOString() }),
     ...(toMs !== undefined && { lte: new Date(toMs).toISOString() }),
   }
-}
-
-/** Parses a count or an ordinal of at most six digits. Throws InvalidArgumentError. */
-export function parsePositive(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Write a whole number of at least 1.')
 }
 
 /**

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { findTokenFile } from '../config/load.ts'
 import { ConfigError, type Mistake, formatMistake } from '../config/config.ts'
-import type { ReloadOutcome } from '../daemon/reload.ts'
+import type { ReloadOutcome } from '../daemon/daemon.ts'
 import { errorMessage, quoteForShell } from '../lib/errors.ts'
 import {
   isSameProof,

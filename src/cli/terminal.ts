@@ -219,24 +219,6 @@ function padToWidth(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - measureWidth(text)))
 }
 
-/** A table under bold titles in capitals, as wide as the terminal unless all of it is wanted. */
-export function titledTable(
-  terminal: Pick<Terminal, 'columns' | 'paint'>,
-  rows: readonly (readonly string[])[],
-  { wide }: { wide?: true },
-): string[] {
-  const [head = [], ...others] = rows
-  const titled = [head.map((title) => title.toUpperCase()), ...others]
-  const [titles = '', ...lines] = formatTable(titled, wide ? undefined : terminal.columns)
-  const isCut = lines.some((line) => line.includes('…'))
-  const hint = isCut && terminal.columns !== undefined && !wide
-  return [
-    terminal.paint('bold', titles),
-    ...lines,
-    ...(hint ? ['what is cut (…) is whole with --wide'] : []),
-  ]
-}
-
 /**
  * Characters that are invisible, or line breaks to some readers; JSON itself escapes only some of
  * the controls.

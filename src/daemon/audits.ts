@@ -1,11 +1,11 @@
 import type { AuditOptions } from '../audit/audit-feed.ts'
 import { type AuditSchedule, createAuditSchedule } from '../audit/audit-schedule.ts'
-import { isReserveReached, type PolledFeed } from '../feed-types/feed-type.ts'
+import { polledFeeds, isReserveReached, type PolledFeed } from '../feed-types/feed-type.ts'
 import { createRoomCheck } from '../redis/health.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
 import { findLedger, type EngineContext } from './context.ts'
 import type { DeliveryParts } from './delivery.ts'
-import { buildPlanner, polledFeeds } from './polled-feeds.ts'
+import { buildPlanner } from './planner.ts'
 import type { Upstream } from './upstream.ts'
 
 export type AuditParts = (feed: PolledFeed) => AuditOptions

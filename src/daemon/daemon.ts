@@ -30,6 +30,8 @@ import {
 } from './engine.ts'
 import { type ConfigReader, type EngineHost, reload, type ReloadOutcome } from './reload.ts'
 
+export type { ReloadOutcome } from './reload.ts'
+
 export interface App {
   /**
    * Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError,

@@ -35,8 +35,9 @@ import {
   createLiveSilences,
   type LiveSilences,
 } from './grouping.ts'
-import { buildMemberOptions } from './messages.ts'
-import { createAddressHasher, buildSecrets, type LeakedSecrets } from './sinks.ts'
+import { buildMemberOptions } from '../delivery/member-options.ts'
+import { createAddressHasher } from '../delivery/sink-address.ts'
+import { buildSecrets, type LeakedSecrets } from '../delivery/leaked-secrets.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface DeliveryParts {
@@ -132,10 +133,13 @@ function buildOrphans(
 function attemptOptions(
   context: EngineContext,
   secrets: LeakedSecrets,
-): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'> {
+): Omit<
+  DrainOptions,
+  'circuit' | 'rerouter' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'
+> {
   const { config, clock, logger, metrics, timings } = context
   return {
-    ...buildMemberOptions(config, secrets),
+    ...buildMemberOptions(config, secrets.open),
     standing: standingOf(context),
     circuitRecheckMs: timings.circuitRecheckMs,
     findLedger: (account) => findLedger(context, account),

@@ -1,4 +1,5 @@
 /** Builds, starts and stops an engine: one configuration and everything that polls and delivers. */
+import { polledFeeds } from '../feed-types/feed-type.ts'
 import type { AuditSchedule } from '../audit/audit-schedule.ts'
 import {
   createLedgerCheckSchedule,
@@ -27,7 +28,6 @@ import { buildAudits } from './audits.ts'
 import { type ProcessContext, type EngineContext, standingOf, unregistered } from './context.ts'
 import { buildDelivery, type DeliveryParts } from './delivery.ts'
 import { digestConfig } from './describe-config.ts'
-import { polledFeeds } from './polled-feeds.ts'
 import { buildPoller } from './polling.ts'
 import { buildSelfAlerts, type SelfAlertParts } from './self-alerts.ts'
 import { buildSinks } from './sinks.ts'

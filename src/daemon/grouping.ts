@@ -3,6 +3,8 @@ import type { Config } from '../config/config.ts'
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import { isBlocked } from '../delivery/failover.ts'
+import { groupingSinks } from '../delivery/grouping-sinks.ts'
+import { readSilences } from '../delivery/silences.ts'
 import type { Drains } from '../delivery/drains.ts'
 import type { RetryNow } from '../delivery/reroute.ts'
 import type {
@@ -13,23 +15,20 @@ import type {
 } from '../grouping/flush-context.ts'
 import { createFlusher, type Flusher, type PassControl } from '../grouping/flusher.ts'
 import type { GroupingSink } from '../grouping/placement.ts'
-import { createSchedule } from '../lib/cron-schedule.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { DigestFacts } from '../messages/summary.ts'
-import type { Redis } from '../redis/connection.ts'
-import type { Keys } from '../redis/keys.ts'
 import { type InhibitRule, targetKeys } from '../routing/inhibition.ts'
 import { createReach, type FeedFacts } from '../routing/reach.ts'
 import type { RouteNode, Router } from '../routing/router.ts'
-import { isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
+import type { Silence } from '../routing/silences.ts'
 import { allowsAll, decideVerdict } from '../routing/suppression.ts'
-import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
+import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { readAccounting, sumPending, upstreamFeedNames } from '../store/accounts.ts'
 import { countQuarantined, peekFeed } from '../store/feed-state.ts'
 import type { Suppression } from '../store/records.ts'
-import { areInhibited, readSilenceTexts, removeSilence } from '../store/silences.ts'
+import { areInhibited, removeSilence } from '../store/silences.ts'
 import { createLinkFilter } from '../upstream/links.ts'
 import { findLedger, leftLedgers, standingOf, type EngineContext } from './context.ts'
 
@@ -71,7 +70,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
   const findSinks = createSinkFinder(config, parts.router.root)
   return {
     ledgers,
-    sinks: groupingSinks(context, parts.sinks),
+    sinks: groupingSinks(config.sinks, (name) => parts.sinks.get(name)?.destinations ?? []),
     rules: parts.rules,
     intervalMs: (route) =>
       (route === null ? parts.router.root : parts.router.node(route))?.groupIntervalMs ??
@@ -91,36 +90,6 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
 
 /** For a group whose route is gone (route of the file, group_interval). */
 const defaultIntervalMs = 5 * 60_000
-
-/** The grouping settings of the sinks. */
-export function groupingSinks(
-  { config }: Pick<EngineContext, 'config'>,
-  sinks: ReadonlyMap<string, Pick<Sink, 'destinations'>>,
-): Map<string, GroupingSink> {
-  return new Map(
-    config.sinks.map((sink) => {
-      const { digest } = sink
-      const groupingSink: GroupingSink = {
-        name: sink.name,
-        isForPeople: sinkTypeOf(sink).audience === 'people',
-        destinations: sinks.get(sink.name)?.destinations ?? [],
-        digest: digest && {
-          schedule: createSchedule(digest),
-          timeZone: readersZone(sink) ?? digest.timeZone,
-          immediate: digest.immediate,
-          sendsEmpty: digest.sendsEmpty,
-          maxItems: digest.maxItems,
-        },
-      }
-      return [sink.name, groupingSink]
-    }),
-  )
-}
-
-/** The zone of the times that its readers see; undefined: it has none of its own. */
-function readersZone(sink: SinkConfig): string | undefined {
-  return 'timeZone' in sink ? sink.timeZone : undefined
-}
 
 type FeedCoverage = DigestFacts['feeds'][number]
 
@@ -313,28 +282,5 @@ export function createLiveSilences({
         if (endsAtMs < clock.now() - keepEndedMs) await removeSilence(redis, keys, id)
       }
     },
-  }
-}
-
-/** Reads the silences made by command, and the ids of entries that cannot be read. */
-export async function readSilences(
-  redis: Redis,
-  keys: Keys,
-): Promise<{ silences: Silence[]; unreadable: string[] }> {
-  const silences: Silence[] = []
-  const unreadable: string[] = []
-  for (const [id, text] of await readSilenceTexts(redis, keys)) {
-    const silence = parseSilence(tryParseJson(text))
-    if (isSilenceProblem(silence)) unreadable.push(id)
-    else silences.push(silence)
-  }
-  return { silences, unreadable }
-}
-
-function tryParseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
   }
 }

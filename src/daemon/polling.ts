@@ -1,4 +1,5 @@
 /** Builds the poller of an engine. */
+import { polledFeeds } from '../feed-types/feed-type.ts'
 import type { LaneLimit } from '../feeds/lane.ts'
 import { createPoller, type Poller } from '../feeds/poller.ts'
 import { createRescanBudget } from '../feeds/rescan-plan.ts'
@@ -9,7 +10,7 @@ import { readQuota } from '../upstream/rate-limits.ts'
 import { findLedger, type EngineContext } from './context.ts'
 import type { DeliveryParts } from './delivery.ts'
 import { countSuppressed } from './grouping.ts'
-import { buildPlanner, polledFeeds } from './polled-feeds.ts'
+import { buildPlanner } from './planner.ts'
 import type { Upstream } from './upstream.ts'
 
 export function buildPoller(

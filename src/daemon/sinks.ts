@@ -1,12 +1,8 @@
-/** Builds the sinks, the encryption of leaked secrets and the hash of sink addresses. */
-import type { Config } from '../config/config.ts'
-import type { HashAddress } from '../delivery/circuit.ts'
-import { createSecretBox } from '../lib/sealed-secret.ts'
+/** Builds the sinks. */
 import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type TemplateFailure, templateRemedy } from '../sinks/templates.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
-import type { EngineContext, ProcessContext } from './context.ts'
+import type { ProcessContext } from './context.ts'
 
 type Parts = Pick<ProcessContext, 'logger' | 'clock'> & Partial<Pick<ProcessContext, 'metrics'>>
 
@@ -31,71 +27,4 @@ export async function buildSinks(
     sinks.set(config.name, sink)
   }
   return sinks
-}
-
-/** Leaked secrets on their way through the ledger, encrypted under each account's own API key. */
-export interface LeakedSecrets {
-  /** undefined if no sink reveals secrets: then none is stored. */
-  seal?: (account: string, uid: string, secret: string) => string | undefined
-  /**
-   * Returns undefined for a secret sealed under another key, for another account or another uid.
-   */
-  open: (account: string, uid: string, sealed: string) => string | undefined
-  /** A digest of a pair of login and secret; undefined if the key cannot be read. */
-  pairId: (account: string, parts: readonly string[]) => string | undefined
-}
-
-export function buildSecrets({
-  config,
-  logger,
-}: Pick<EngineContext, 'config' | 'logger'>): LeakedSecrets {
-  const boxes = new Map(
-    config.accounts.map(({ name, apiKey }) => [name, createSecretBox(() => apiKey.reveal(), name)]),
-  )
-  const warned = new Set<string>()
-
-  /** Warns once per account: credentials come by the thousand. */
-  function withKey(account: string, action: () => string | undefined): string | undefined {
-    try {
-      return action()
-    } catch {
-      const message =
-        'the API key cannot be read: leaked secrets go masked, and pairs are not recognised'
-      if (!warned.has(account)) logger.warn({ account }, message)
-      warned.add(account)
-      return undefined
-    }
-  }
-
-  return {
-    ...(config.sinks.some(({ reveal }) => reveal) && {
-      seal: (account, uid, secret) => withKey(account, () => boxes.get(account)?.seal(secret, uid)),
-    }),
-    open: (account, uid, sealed) => boxes.get(account)?.open(sealed, uid),
-    pairId: (account, parts) => withKey(account, () => boxes.get(account)?.digest(parts)),
-  }
-}
-
-/**
- * Hashes a sink's address for Redis with the API key of the leading account (else of the first), so
- * that nobody can test a guess there. Reads the address at each use, because the file that holds it
- * may change.
- */
-export function createAddressHasher(
-  { accounts, sinks }: Pick<Config, 'accounts' | 'sinks'>,
-  ledgers: readonly Pick<AccountLedger, 'account'>[] = [],
-): HashAddress {
-  const [first] = accounts
-  const account = accounts.find(({ name }) => name === ledgers[0]?.account) ?? first
-  const box = account && createSecretBox(() => account.apiKey.reveal())
-  const addresses = new Map(sinks.map((sink) => [sink.name, sinkTypeOf(sink).address(sink)]))
-  return (sink) => {
-    const address = addresses.get(sink)
-    if (!box || !address) return ''
-    try {
-      return box.digest(['address of a sink', sink, address.reveal()])
-    } catch {
-      return '' // the file cannot be read: a disabled sink stays disabled
-    }
-  }
 }

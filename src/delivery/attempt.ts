@@ -31,8 +31,8 @@ export interface AttemptOptions extends DeliveryOptions {
   /** Called after a sink accepted and before the outcome is written; must not throw. */
   onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
-  /** Moves what the retry table gives up to the sink's fallback; undefined: no sink has one. */
-  rerouter?: Pick<Rerouter, 'hasFallback' | 'reroute' | 'unfreeze'> | undefined
+  /** Moves what the retry table gives up to the sink's fallback, and takes messages apart. */
+  rerouter: Pick<Rerouter, 'hasFallback' | 'reroute' | 'unfreeze'>
   /** Makes waiting retries due once a circuit has closed; undefined: each waits its own time. */
   retryNow?: Pick<RetryNow, 'retryAll'> | undefined
   standing: Standing
@@ -128,7 +128,7 @@ export async function attemptSend(
     const sinkError = asSinkError(error)
     if (signal.aborted && cutOffReasons.has(sinkError.reason))
       return handleCutOff(options, context, message, sinkError)
-    const hasFallback = !delivery.isTest && options.rerouter?.hasFallback(sink.name) === true
+    const hasFallback = !delivery.isTest && options.rerouter.hasFallback(sink.name)
     return {
       ...handleFailure(options, context, message, { error: sinkError, hasFallback }),
       sinkResult: sinkError,
@@ -306,7 +306,7 @@ interface DeliveryOptions extends MemberOptions {
 /** Why a message can never be sent. */
 type Unsendable = 'payload_expired' | 'recipient_removed'
 
-/** The id that the sink shows, the log names and `explain` takes. */
+/** The id that the sink shows, the log names and `items show` takes. */
 function deliveryIdOf({ kind, ref, members }: Message): string {
   return kind === 'item' ? (members[0]?.id ?? '') : `b${ref.split(':')[1] ?? ''}`
 }

@@ -42,7 +42,7 @@ export async function selectMessages(
       addChore(settleMembers(ledger, claim.ref, claim.batch, findLedger))
     } else if (claim.kind === 'unfreezing' || (claim.kind === 'summary' && isForMachines)) {
       // a summary was frozen while the sink was one for people: machines get each event
-      addChore(rerouter?.unfreeze(ledger, claim.ref).then(nudge))
+      addChore(rerouter.unfreeze(ledger, claim.ref).then(nudge))
     } else if (claim.kind !== 'collection') messages.push(claim)
     else {
       const few = Math.min(max, sink.concurrency) // frozen ones wait until all are frozen

@@ -189,11 +189,13 @@ async function findReroutable(
 }
 
 /** Reads for each destination the circuit that keeps its messages: the sink's, else its own. */
-function readEach(
+async function readEach(
   circuit: FailoverOptions['circuit'],
   { name, destinations }: Pick<FailoverSink, 'name' | 'destinations'>,
   nowMs: number,
 ): Promise<(CircuitReading & { id: string })[]> {
+  const own = await circuit.read(name, nowMs)
+  if (own.state !== 'closed') return destinations.map(({ id }) => ({ id, ...own }))
   return Promise.all(
     destinations.map(async ({ id }) => ({ id, ...(await circuit.read(name, nowMs, [{ id }])) })),
   )

@@ -504,10 +504,10 @@ export class SinkDrain {
   #followUp(ended: EndedSend, { batch }: SettleResult): void {
     const { rerouter, findLedger } = this.#options
     const { ledger, message, outcome, isGivenUp, newParts = 0 } = ended
-    if (isGivenUp) void this.#addChore(rerouter?.reroute(ledger, message.ref))
+    if (isGivenUp) void this.#addChore(rerouter.reroute(ledger, message.ref))
     if (newParts > 0 && message.kind === 'summary') {
-      const unfreezing = rerouter?.unfreeze(ledger, message.ref, {})
-      void this.#addChore(unfreezing?.then(() => this.nudge(ledger.account)))
+      const unfreezing = rerouter.unfreeze(ledger, message.ref, {})
+      void this.#addChore(unfreezing.then(() => this.nudge(ledger.account)))
     }
     if (batch) void this.#addChore(settleMembers(ledger, message.ref, batch, findLedger))
     countSettled(this.#options, this.#sink, ended)

@@ -169,3 +169,20 @@ export function isReserveReached(
   if (reserve === 0 || !quota) return false
   return quota.remaining <= reserve && nowMs - quota.atMs < quotaRecheckMs
 }
+
+interface FeedParts {
+  feeds: readonly FeedConfig[]
+  accounts: readonly { name: string; baseUrl: string; tenantId?: number | undefined }[]
+}
+
+/**
+ * The feeds of a configuration as they are polled, each with the scope in which its cursors are
+ * valid.
+ */
+export function polledFeeds({ feeds, accounts }: FeedParts): PolledFeed[] {
+  const byName = new Map(accounts.map((account) => [account.name, account]))
+  return feeds.map((feed) => {
+    const account = byName.get(feed.account)
+    return { ...feed, scope: `${account?.baseUrl} ${account?.tenantId ?? ''}` }
+  })
+}

@@ -85,6 +85,9 @@ async function noteFailure(
 ): Promise<PollOutcome> {
   const { logger, metrics } = options
   const { reason, message: answer, status, retryAfterMs } = error
+  // nothing was asked: the account pauses, and says why
+  if (reason === 'auth' && status === undefined && retryAfterMs !== undefined)
+    return { status: 'failed', reason, retryAfterMs }
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason })
   const refusedForMs = await noteIfRefused(options, feed, error).catch(() => undefined) // told below
   const outcome: PollOutcome =
@@ -348,7 +351,13 @@ function warnOfQuarantine(
   { quarantined, fetched }: Committed['counts'],
 ): void {
   const problem = malformed[0]?.problem
-  const fields = { feed, quarantined, fetched, problem, remedy: 'tocsin quarantine list' }
+  const fields = {
+    feed,
+    quarantined,
+    fetched,
+    problem,
+    remedy: 'tocsin items list --state quarantined',
+  }
   logger.repeated.warn(fields, 'items cannot be read and are quarantined: nobody is told of them', {
     cause: `${feed}: ${problem}`,
     list: 'feeds',

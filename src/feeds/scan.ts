@@ -331,12 +331,15 @@ export function holdTail(
   read: { scan: Scan; hasMore: boolean },
   dates: PageDates,
 ): HeldTail {
-  const { held, beyond, ...moved } = read.scan
+  const { held, beyond, ignoresDates, ...moved } = read.scan
   if (held) return readBeyond(asked, read, { ...dates, held })
   const limitMs = dates.nowMs + clockStepMs
   const { hasMore } = read
-  if (moved.ignoresDates || !((dates.latestMs ?? 0) > limitMs))
-    return { scan: hasMore ? read.scan : moved, hasMore, isAtNow: false, isBeyond: false }
+  const goesOn = { hasMore, isAtNow: false, isBeyond: false }
+  // what one odd item proved holds until a page in order
+  if (!((dates.latestMs ?? 0) > limitMs))
+    return { scan: { ...moved, ...(hasMore && beyond && { beyond }) }, ...goesOn }
+  if (ignoresDates) return { scan: hasMore ? read.scan : { ...moved, ignoresDates }, ...goesOn }
   const { passed: _past, ...stays } = { ...moved, cursor: asked.cursor }
   const front = { scan: stays, hasMore: false, isAtNow: true, isBeyond: false }
   if (!hasMore || moved.cursor === null) return front

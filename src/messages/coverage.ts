@@ -86,7 +86,7 @@ function buildAlarms(
     ...(more > 0 ? [`${more} more feeds are behind; they are listed below.`] : []),
     ...(dead > 0
       ? [
-          `${formatEventCount(dead)} could not be delivered to you; "tocsin dead-letters list" shows which.`,
+          `${formatEventCount(dead)} could not be delivered to you; "tocsin items list --state dead" shows which.`,
         ]
       : []),
   ]
@@ -118,7 +118,7 @@ function hasUnreadItems({ quarantined, isUnreadable = false }: Feed): boolean {
 function buildUnreadAlarms(feeds: readonly Feed[]): string[] {
   const shown = feeds.slice(0, maxFeedAlarms)
   const more = feeds.length - shown.length
-  const list = '"tocsin quarantine list" shows which'
+  const list = '"tocsin items list --state quarantined" shows which'
   return [
     ...shown.map((feed) => {
       const { fresh = 0 } = feed.quarantined ?? {}

@@ -178,7 +178,7 @@ export function listCommand(
 }
 
 function explainCommand(deliveryId: string): string {
-  return `tocsin explain ${deliveryId}`
+  return `tocsin items show ${deliveryId}`
 }
 
 /** What stands around the lines of a summary, as labelled texts for sinks that have no tables. */
@@ -421,7 +421,7 @@ function kindNote(summary: Summary, timeIn: TimeFormatter): string[] {
 function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>): string {
   // whole seconds, rounded down so that no item is left out
   const since = `${new Date(sinceMs).toISOString().slice(0, 19)}Z`
-  return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --diverted --since ${since}`
+  return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin items resend --sink ${sink} --state diverted --since ${since}`
 }
 
 /**

@@ -26,7 +26,7 @@ export const eventNames = [
 ] as const
 
 export interface Matcher {
-  /** As written, for `explain`. */
+  /** As written, for `items show`. */
   text: string
   name: string
   operator: MatcherOperator

@@ -45,14 +45,14 @@ const troubles = {
     now: (name) =>
       `half or more of what feed ${name} shows has not been readable, and nobody is told`,
     was: (name) => `half or more of what feed ${name} showed was not readable`,
-    toDo: (name) => `tocsin quarantine list --feed ${name}`,
+    toDo: (name) => `tocsin items list --feed ${name} --state quarantined`,
   },
   'items-quarantined': {
     severity: 'high',
     now: (name) => `items of feed ${name} have not been readable, and nobody is told of them`,
     was: (name) => `items of feed ${name} were not readable`,
     toDo: (name) =>
-      `tocsin quarantine list --feed ${name}; with a Tocsin that reads them: tocsin quarantine replay --all --feed ${name}`,
+      `tocsin items list --feed ${name} --state quarantined; with a Tocsin that reads them: tocsin items resend --feed ${name} --state quarantined`,
   },
   'feed-refused': {
     severity: 'high',
@@ -84,7 +84,7 @@ const troubles = {
     severity: 'high',
     now: (name) => `sink ${name} has had dead letters`,
     was: (name) => `sink ${name} had dead letters`,
-    toDo: (name) => `tocsin dead-letters list --sink ${name}`,
+    toDo: (name) => `tocsin items list --sink ${name} --state dead`,
   },
   'sink-paused': {
     severity: 'high',
@@ -150,12 +150,12 @@ const manyTexts = {
   'feed-unreadable': [
     'half or more of what many feeds show has not been readable, and nobody is told',
     'half or more of what many feeds showed was not readable',
-    'tocsin quarantine list',
+    'tocsin items list --state quarantined',
   ],
   'items-quarantined': [
     'items of many feeds have not been readable, and nobody is told of them',
     'items of many feeds were not readable',
-    'tocsin quarantine list',
+    'tocsin items list --state quarantined',
   ],
   'feed-refused': [
     'the service has refused what many feeds ask for',
@@ -180,7 +180,7 @@ const manyTexts = {
   'dead-letters': [
     'many sinks have had dead letters',
     'many sinks had dead letters',
-    'tocsin dead-letters list',
+    'tocsin items list --state dead',
   ],
   'sink-paused': ['many sinks have been paused', 'many sinks were paused', 'tocsin sinks list'],
   'digest-overdue': [

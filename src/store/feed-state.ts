@@ -323,19 +323,16 @@ function parseJson<T>(text: string | undefined): T | undefined {
 }
 
 /** An item that was set aside because it does not parse as an event. */
-export interface Quarantined {
-  feed: string
-  atMs: number
-  problem: string
-  /** Canonical JSON, secrets masked. Hostile text. */
-  raw: string
-}
-
-export interface QuarantineEntry extends Quarantined {
+export interface QuarantineEntry {
   /** 24 hex characters; the first twelve suffice to name it. */
   id: string
   account: string
+  feed: string
+  atMs: number
+  problem: string
   uid: string | null
+  /** Canonical JSON, secrets masked. Hostile text. */
+  raw: string
   /** Feeds that recognise the item by a fingerprint. */
   markedBy: string[]
 }
@@ -353,12 +350,11 @@ interface StoredEntry {
 export async function findQuarantined(
   ledger: AccountLedger,
   uid: string,
-): Promise<Quarantined | undefined> {
-  const entry = await ledger.redis.hget(ledger.key('quarantine-uids'), uid)
-  const text = entry && (await ledger.redis.hget(ledger.key('quarantine'), entry))
-  if (!text) return undefined
-  const stored = JSON.parse(text) as StoredEntry
-  return { feed: stored.feed, atMs: stored.at, problem: stored.problem, raw: stored.raw }
+): Promise<QuarantineEntry | undefined> {
+  const id = await ledger.redis.hget(ledger.key('quarantine-uids'), uid)
+  if (id === null) return undefined
+  const [entry] = parseEntry(ledger, id, await ledger.redis.hget(ledger.key('quarantine'), id))
+  return entry
 }
 
 /** How much of a feed is in the quarantine. */

@@ -5,8 +5,10 @@
 import { severityRank } from '../event.ts'
 import { redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
+import { fallbackRule } from './item-states.ts'
 import {
   type Item,
+  type ItemState,
   type LedgerRecord,
   parseHistory,
   type Payload,
@@ -14,7 +16,6 @@ import {
   readPayload,
   readRecord,
   scanPendingRecords,
-  scanRecords,
   type StoredItem,
   type Suppression,
 } from './records.ts'
@@ -322,35 +323,6 @@ export async function* scanPendingItems(
   }
 }
 
-/** Scans the items of a sink that ended at `sinceMs` or later and can be sent to it again. */
-export async function* scanEndedItems(
-  ledger: AccountLedger,
-  sink: string,
-  sinceMs: number,
-): AsyncGenerator<RecordItem> {
-  for await (const record of scanRecords(ledger, sinceMs))
-    yield* selectEndedItems(record, sink, sinceMs)
-}
-
-/** Selects those of one record: what the sink accepted, or what its fallback got instead. */
-export function selectEndedItems(
-  record: LedgerRecord,
-  sink: string,
-  sinceMs: number,
-): RecordItem[] {
-  return selectSinkItems(record, sink).filter(
-    ({ item }) =>
-      (item.state === 'delivered' || wentToFallback(item)) && (item.endedAtMs ?? 0) >= sinceMs,
-  )
-}
-
-const fallbackRulePrefix = 'fallback to '
-
-/** Whether failover diverted the item; what an operator moved does not come back. */
-function wentToFallback({ state, rule = '' }: Pick<Item, 'state' | 'rule'>): boolean {
-  return state === 'diverted' && rule.startsWith(fallbackRulePrefix)
-}
-
 function selectSinkItems(record: LedgerRecord, sink: string | undefined): RecordItem[] {
   return record.items
     .filter((item) => sink === undefined || item.sink === sink)
@@ -410,7 +382,7 @@ export async function rerouteItem(
   const args = {
     ref,
     verb: 'divert',
-    by: `${fallbackRulePrefix}${to}`,
+    by: fallbackRule(to),
     targets: stored,
     stale: staleMs,
   }
@@ -432,7 +404,7 @@ function toStoredTarget(
   }
 }
 
-/** Gives a pending item up: it counts as dead, with its dead letter closed at once. */
+/** Gives a pending item up, which then counts as dead, or closes a dead letter. */
 export function discardItem(
   ledger: AccountLedger,
   ref: string,
@@ -441,15 +413,22 @@ export function discardItem(
   return redirect(ledger, { ref, verb: 'discard', by })
 }
 
+interface ResendOptions {
+  batchWaitMs: number | undefined
+  by: string
+  /** The state in which it was found: one that is in another by now stays as it is. */
+  was?: ItemState | undefined
+}
+
 /**
  * Queues a final item again under its id. It counts as replayed; its first outcome stays counted.
  */
 export function resendItem(
   ledger: AccountLedger,
   ref: string,
-  { batchWaitMs, by }: { batchWaitMs: number | undefined; by: string },
+  { batchWaitMs, by, was }: ResendOptions,
 ): Promise<RedirectStatus> {
-  return redirect(ledger, { ref, verb: 'resend', by, bw: batchWaitMs })
+  return redirect(ledger, { ref, verb: 'resend', by, bw: batchWaitMs, was })
 }
 
 async function redirect(
@@ -465,18 +444,13 @@ async function runRedirect(ledger: AccountLedger, ask: Record<string, unknown>):
 }
 
 /** Sorts the most severe first: items arrive in the order in which they are moved. */
-export function worstFirst(a: MovableItem, b: MovableItem): number {
+export function worstFirst(a: Pick<MovableItem, 'item'>, b: Pick<MovableItem, 'item'>): number {
   return severityRank(b.item.severity) - severityRank(a.item.severity)
 }
 
-/** An item that was given up; it can be replayed while its payload is kept. */
-export interface DeadLetter {
-  /** `<account>.<record>.<index>`, as the commands take it. */
-  id: string
-  ref: string
+/** An item that was given up; it can be sent again while its payload is kept. */
+export interface DeadLetter extends RecordItem {
   diedAtMs: number
-  record: LedgerRecord
-  item: Item
 }
 
 interface DeadLetterPage {
@@ -493,13 +467,22 @@ export async function listDeadLetters(
   const total = await countDeadLetters(ledger, sink)
   const name = ledger.key('dead', sink)
   const refs = await ledger.redis.zrevrange(name, offset, offset + count - 1)
-  const letters = await Promise.all(
-    refs.map((ref) => {
-      const [, recordId = '', index = ''] = ref.split(':')
-      return readLetter(ledger, recordId, index)
-    }),
-  )
+  const letters = await Promise.all(refs.map((ref) => readLetter(ledger, ref)))
   return { total, letters: letters.filter((letter) => letter !== undefined) }
+}
+
+const lettersPerPage = 200
+
+/** The record of each dead letter of a sink, newest first; one of two letters comes twice. */
+export async function* scanDeadRecords(
+  ledger: AccountLedger,
+  sink: string,
+): AsyncGenerator<LedgerRecord> {
+  for (let offset = 0, total = 1; offset < total; offset += lettersPerPage) {
+    const page = await listDeadLetters(ledger, sink, { offset, count: lettersPerPage })
+    total = page.total
+    for (const { record } of page.letters) yield record
+  }
 }
 
 /** Counts a sink's dead letters, without those among the thousand oldest whose record has expired. */
@@ -516,58 +499,11 @@ export async function countDeadLetters(ledger: AccountLedger, sink: string): Pro
   return total - kept.filter((exists) => exists === 0).length
 }
 
-/** Finds a dead letter by its id without the account; undefined if this account has none such. */
-export async function findDeadLetter(
-  ledger: AccountLedger,
-  id: string,
-): Promise<DeadLetter | undefined> {
-  const [recordId = '', index = ''] = id.split('.')
-  return readLetter(ledger, recordId, index)
-}
-
 /** undefined if the item is not dead any more; its event may have come again as a new record. */
-async function readLetter(
-  ledger: AccountLedger,
-  recordId: string,
-  index: string,
-): Promise<DeadLetter | undefined> {
+async function readLetter(ledger: AccountLedger, ref: string): Promise<DeadLetter | undefined> {
+  const [, recordId = '', index = ''] = ref.split(':')
   const record = await readRecord(ledger, recordId)
   const item = record?.items[Number(index)]
   if (!record || item?.state !== 'dead') return undefined
-  const ref = `i:${recordId}:${index}:${item.sink}`
-  const id = `${ledger.account}.${recordId}.${index}`
-  return { id, ref, diedAtMs: item.endedAtMs ?? 0, record, item }
-}
-
-/**
- * `no_payload`: retention dropped what would be sent. `collect`: done, it waits in its sink's
- * batch.
- */
-export type LetterOutcome = 'done' | 'collect' | 'not_dead' | 'no_payload'
-
-export async function replayDeadLetter(
-  ledger: AccountLedger,
-  ref: string,
-  batchWaitMs: number | undefined,
-): Promise<LetterOutcome> {
-  return changeLetter(ledger, ref, 'replay', batchWaitMs)
-}
-
-/** Closes a dead letter; the item stays counted as dead. */
-export async function discardDeadLetter(
-  ledger: AccountLedger,
-  ref: string,
-): Promise<LetterOutcome> {
-  return changeLetter(ledger, ref, 'discard', undefined)
-}
-
-async function changeLetter(
-  ledger: AccountLedger,
-  ref: string,
-  verb: 'replay' | 'discard',
-  batchWaitMs: number | undefined,
-): Promise<LetterOutcome> {
-  const { history, payload } = ledger.retention
-  const answer = await ledger.run('dead-letter', ref, verb, batchWaitMs ?? '', history, payload)
-  return answer as LetterOutcome
+  return { ref, diedAtMs: item.endedAtMs ?? 0, record, item }
 }

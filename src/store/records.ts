@@ -330,7 +330,7 @@ export function deliveryId({ id, messageId }: Pick<Item, 'id' | 'messageId'>): s
 }
 
 /** When the last attempt ended: for all items of a settled message the same. */
-export function lastAttemptMs({ history }: Pick<Item, 'history'>): number | undefined {
+function lastAttemptMs({ history }: Pick<Item, 'history'>): number | undefined {
   return history.at(-1)?.atMs
 }
 

@@ -1,4 +1,5 @@
 /** The commands with their arguments and options, from the table that parses them. */
+import { itemStates } from '../../src/store/item-states.ts'
 import { PassThrough } from 'node:stream'
 import { Command, type Argument, type Option } from 'commander'
 import { addCommands } from '../../src/cli/commands.ts'
@@ -39,6 +40,13 @@ export async function commandBlocks(): Promise<[string, string][]> {
   )
   return [
     ['common options', optionTable(common)],
+    [
+      'item states',
+      table(
+        ['State', 'The item'],
+        Object.entries(itemStates).map(([state, says]) => [code(state), says]),
+      ),
+    ],
     ...tops.map((top): [string, string] => [
       `command ${top.name()}`,
       sectionsOf(top)

@@ -39,7 +39,7 @@ route: {sinks: [soc], group_wait: 0s}
     await until('the mail is there', () => email.length > 0)
     const text = email[0]!.mail!.text.replaceAll(/\s+/g, ' ')
     const command =
-      /tocsin (deliveries resend --sink soc --diverted --since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)/.exec(
+      /tocsin (items resend --sink soc --state diverted --since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)/.exec(
         text,
       )
     expect(email[0]!.mail!.subject).toContain('6 events could not be delivered to soc')

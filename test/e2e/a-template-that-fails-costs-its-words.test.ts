@@ -149,7 +149,7 @@ test('a receiver that refuses the built-in body leaves a dead letter that names 
     strict()
     await first.stop()
   }
-  const { out } = await tocsin('explain', uid, ...config)
+  const { out } = await tocsin('items', 'show', uid, ...config)
   expect(out).toMatch(
     /siem.*answered 400 to the built-in body, since the template webhook_body failed: the present time is not known \(line 1, column \d+ of the template\); mend it and replay/s,
   )
@@ -158,11 +158,11 @@ test('a receiver that refuses the built-in body leaves a dead letter that names 
   try {
     await second.start()
     await tocsin(
-      'dead-letters',
-      'replay',
+      'items',
+      'resend',
       '--sink',
       'siem',
-      '--all',
+      '--yes',
       '--config',
       aFile('tocsin.yaml', mended),
     )

@@ -118,7 +118,7 @@ test('100 critical items of an account that left are seen at once and delivered'
   expect(await json('audit', '--ledger', ...config)).toContainEqual(
     expect.objectContaining({ ledger: 'umbrella', whole: true, records: 100 }),
   )
-  const [story] = await json('explain', uids[0]!, ...config)
+  const [story] = await json('items', 'show', uids[0]!, ...config)
   expect(story).toMatchObject({ account: 'umbrella', items: [{ sink: 'siem' }] })
   expect(await json('feeds', 'list', ...config)).toContainEqual(
     expect.objectContaining({ feed: 'people', account: 'umbrella', is_configured: false }),

@@ -243,16 +243,16 @@ function expectMetrics(page: string): void {
 
 async function expectEachUidAlone(config: string): Promise<void> {
   for (const uid of oddUids) {
-    const { code, out } = await tocsin('explain', uid, '--output', 'json', '--config', config)
+    const { code, out } = await tocsin('items', 'show', uid, '--output', 'json', '--config', config)
     expect(code).toBe(0)
     expect((JSON.parse(out) as { uid: string }[]).map((story) => story.uid)).toEqual([uid])
   }
   for (const glob of ['paste/x/?', 'paste/*', '*']) {
-    expect(await tocsin('explain', glob, '--config', config)).toMatchObject({ code: 1 })
+    expect(await tocsin('items', 'show', glob, '--config', config)).toMatchObject({ code: 1 })
   }
-  const { out } = await tocsin('explain', 'paste/x/<!channel>', '--config', config)
+  const { out } = await tocsin('items', 'show', 'paste/x/<!channel>', '--config', config)
   expect(out).not.toMatch(invisible)
-  const { out: foreign } = await tocsin('explain', 'paste/x/site', '--config', config)
+  const { out: foreign } = await tocsin('items', 'show', 'paste/x/site', '--config', config)
   expect(foreign).toContain('Unverified link: hxxps://evil[.]example/login')
   expect(foreign).not.toContain('https://evil')
 }

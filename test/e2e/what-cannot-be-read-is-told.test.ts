@@ -56,7 +56,7 @@ self_alerts: {sink: siem}
 
     expect(notices()).toHaveLength(1)
     expect(notices()[0]).toContain('half or more of what feed brand shows has not been readable')
-    expect(notices()[0]).toContain('tocsin quarantine list --feed brand')
+    expect(notices()[0]).toContain('tocsin items list --feed brand --state quarantined')
     const warned = lines.filter((line) => line.includes('items cannot be read and are quarantined'))
     expect(warned).toHaveLength(1)
     expect(JSON.parse(warned[0]!)).toMatchObject({ feed: 'brand', quarantined: 5, fetched: 7 })

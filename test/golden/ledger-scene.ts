@@ -1,5 +1,5 @@
 /** A ledger with an event in every state, for the transcripts of commands. */
-import { createAddressHasher } from '../../src/daemon/sinks.ts'
+import { createAddressHasher } from '../../src/delivery/sink-address.ts'
 import { createCircuit } from '../../src/delivery/circuit.ts'
 import type { ThreatEvent } from '../../src/event.ts'
 import { mutedGroup } from '../../src/grouping/placement.ts'

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { aFile } from '../integration/cli/tocsin.ts'
 import { redisForTests } from '../support/ledger.ts'
 import { aLedgerScene } from './ledger-scene.ts'
-import { transcript, transcriptFile } from './transcript.ts'
+import { type Run, transcript, transcriptFile } from './transcript.ts'
 
 const tests = redisForTests()
 
@@ -35,10 +35,15 @@ test('feeds', async () => {
     await transcript(run, ({ type }) =>
       type(`
       feeds list
+      feeds list brand
+      feeds list brnd
       feeds list --output json
       feeds list --output xml
       feeds list --why
       # writes
+      feeds pause leaks --reason 'not yet'
+      feeds list leaks
+      feeds resume leaks
       feeds pause brand --reason "a look at the group"
       feeds pause brand
       feeds pause brnd --reason why
@@ -72,118 +77,127 @@ test('sinks', async () => {
       sinks resume dead
       sinks resume dsk
       sinks pause lak --reason why
-      sinks move lake --to siem
-      sinks move lake --to siem --yes
-      sinks move gone --to lake --yes --output json
-      sinks move lake --to lak --yes
-      sinks move lake --yes
-      sinks discard soc
-      sinks discard soc --yes
-      sinks discard soc --yes
-      sinks discard sco --yes
     `),
     ),
   ).toMatchFileSnapshot(transcriptFile('sinks'))
 })
 
-test('dead letters', async () => {
-  const scene = await aLedgerScene(tests)
-  const { run } = scene
-  await expect(
-    await transcript(run, async ({ type, know }) => {
-      const { out } = await run('dead-letters', 'list', '--output', 'json')
-      const { letters } = JSON.parse(out) as { letters: { id: string }[] }
-      know('one', letters[0]!.id)
-      know('two', letters[1]!.id)
-      await type(`
-      dead-letters list
-      dead-letters list --output json
-      dead-letters list --sink lake --limit 1
-      dead-letters list --sink lak
-      dead-letters list --page 2
-      dead-letters list --limit none
-      dead-letters show $one
-      dead-letters show $one --output json
-      dead-letters show nothing
-      # writes
-      dead-letters replay
-      dead-letters replay $one
-      dead-letters replay $one
-      dead-letters replay --all
-      dead-letters replay --all --sink lake --reason unauthorized
-      dead-letters discard $two
-      dead-letters discard $two --yes --output json
-      dead-letters discard $two --yes
-      dead-letters discard --all --sink lake --yes
-      dead-letters discard --all --sink lak --yes
-    `)
-    }),
-  ).toMatchFileSnapshot(transcriptFile('dead-letters'))
-})
-
-test('quarantine', async () => {
+test('items list', async () => {
   const { run } = await aLedgerScene(tests)
   await expect(
     await transcript(run, async ({ type, know }) => {
-      const { out } = await run('quarantine', 'list', '--output', 'json')
-      const { items } = JSON.parse(out) as { items: { id: string }[] }
-      know('one', items[0]!.id)
-      know('two', items[1]!.id)
-      know('one_short', items[0]!.id.slice(0, 12))
-      know('two_short', items[1]!.id.slice(0, 12))
+      for (const [n, id] of (await quarantineIds(run)).entries()) know(`q${n}`, id)
       await type(`
-      quarantine list
-      quarantine list --output json
-      quarantine list --feed leaks
-      quarantine list --feed brnd
-      quarantine show $one
-      quarantine show $one --output json
-      quarantine show nothing
-      # writes
-      quarantine replay
-      quarantine replay $one
-      quarantine replay $one --yes
-      quarantine replay $one --yes
-      quarantine replay --all --feed brand
-      quarantine replay --all --feed brand --yes --output json
-      quarantine replay --all --feed brnd --yes
-      quarantine list
+      items list
+      items list --output json --limit 1
+      items list --state pending
+      items list --state delivered,discarded,diverted,suppressed
+      items list --state delivered --sink lake --output json
+      items list --state pending --severity critical --account main
+      items list --state delivered --type bot --limit 1
+      items list --state dead --reason invalid --limit 1 --wide
+      items list --feed leaks
+      items list --account second
+      items list --sink lak
+      items list --feed brnd
+      items list --account nobody
+      items list --state sent
+      items list --severity grave
+      items list --since soon
+      items list --limit 0
     `)
     }),
-  ).toMatchFileSnapshot(transcriptFile('quarantine'))
+  ).toMatchFileSnapshot(transcriptFile('items-list'))
 })
 
-test('deliveries', async () => {
+test('items show', async () => {
   const { run } = await aLedgerScene(tests)
   await expect(
     await transcript(run, async ({ type, know }) => {
-      const { out } = await run('deliveries', 'list', '--output', 'json')
-      const { items } = JSON.parse(out) as { items: { id: string; events: unknown }[] }
-      for (const [n, { id }] of items.entries()) know(`id${n}`, id)
+      for (const [n, id] of (await quarantineIds(run)).entries()) know(`q${n}`, id)
+      const { out } = await run('items', 'list', '--state=frozen', '--output=json')
+      know('frozen', (JSON.parse(out) as { items: { delivery: string }[] }).items[0]!.delivery)
       await type(`
-      deliveries list
-      deliveries list --output json --limit 2
-      deliveries list --sink lake --state delivered,dead
-      deliveries list --state sent
-      deliveries list --sink lak
-      deliveries list --account umbrella
-      deliveries list --account nobody
-      deliveries list --since soon
-      deliveries show $id0
-      deliveries show $id1
-      deliveries show $id0 --output json
-      deliveries show nothing
-      # writes
-      deliveries resend --sink lake --since 1h
-      deliveries resend --sink lake --since 1h --yes --by ann
-      deliveries resend --sink siem --since 1h --yes --output json
-      deliveries resend --sink soc --since 1h --yes
-      deliveries resend --sink lake --since 1h --uid leak/site/unknown --yes
-      deliveries resend --sink lak --since 1h --yes
-      deliveries resend --sink lake --yes
+      items show leak/site/queued
+      items show leak/site/delivered
+      items show leak/site/retrying
+      items show leak/site/dead
+      items show leak/site/grouped
+      items show paste/site/digest
+      items show paste/site/shadow
+      items show chat/site/silenced
+      items show chat/site/muted
+      items show bot/market/sent1
+      items show bot/market/frozen1
+      items show $frozen
+      items show paste/site/bad
+      items show $q0
+      items show $q0 --output json
+      items show paste/site/left
+      items show paste/site/orphan
+      items show leak/site/sending
+      items show leak/site/diverted
+      items show leak/site/discarded
+      items show leak/site/raised
+      items show leak/site/trimmed
+      items show leak/site/unknown
+      items show leak/site/queued --output json
+      items show leak/site/trimmed --output json
+      items show leak/site/unknown --output json
+      items show leak/site/queued --account second
+      items show leak/site/queued --account nobody
+      items show abcd
+      items show
     `)
     }),
-  ).toMatchFileSnapshot(transcriptFile('deliveries'))
+  ).toMatchFileSnapshot(transcriptFile('items-show'))
+})
+
+async function quarantineIds(run: Run): Promise<string[]> {
+  const { out } = await run('items', 'list', '--state=quarantined', '--output=json')
+  const { items } = JSON.parse(out) as { items: { id: string }[] }
+  return items.flatMap(({ id }) => [id, id.slice(0, 12)])
+}
+
+test('items resend, move and discard', async () => {
+  const { run } = await aLedgerScene(tests)
+  await expect(
+    await transcript(run, async ({ type, know }) => {
+      for (const [n, id] of (await quarantineIds(run)).entries()) know(`q${n}`, id)
+      await type(`
+      # writes
+      items resend
+      items resend leak/site/dead
+      items resend leak/site/dead --yes --by ann
+      items resend leak/site/dead --yes
+      items show leak/site/dead
+      items resend --sink lake --reason unauthorized --yes
+      items resend --sink lake --output json --yes
+      items resend $q1
+      items resend $q1 --yes
+      items resend $q1 --yes
+      items resend --feed brand --state quarantined --yes
+      items resend --sink siem --state delivered --since 1h
+      items resend --sink siem --state delivered --since 1h --yes
+      items resend --sink desk --state diverted --yes
+      items resend leak/site/unknown --yes
+      items resend --sink lak --yes
+      items move --sink lake --to siem
+      items move --sink lake --to siem --yes --by ann
+      items move --sink lake --to siem --yes
+      items move --sink gone --to lake --yes --output json
+      items move --sink lake --to lake --yes
+      items move --sink lake --to lak --yes
+      items move --sink lake --yes
+      items discard --sink soc
+      items discard --sink soc --yes --by ann
+      items discard --sink soc --yes
+      items discard --state quarantined --yes
+      items discard --yes
+      items discard --sink sco --yes
+    `)
+    }),
+  ).toMatchFileSnapshot(transcriptFile('items-acts'))
 })
 
 test('silences', async () => {
@@ -238,60 +252,6 @@ test('digests', async () => {
     `),
     ),
   ).toMatchFileSnapshot(transcriptFile('digests'))
-})
-
-test('explain', async () => {
-  const { run } = await aLedgerScene(tests)
-  await expect(
-    await transcript(run, ({ type }) =>
-      type(`
-      explain leak/site/queued
-      explain leak/site/delivered
-      explain leak/site/retrying
-      explain leak/site/dead
-      explain leak/site/grouped
-      explain paste/site/digest
-      explain paste/site/shadow
-      explain chat/site/silenced
-      explain chat/site/muted
-      explain bot/market/sent1
-      explain bot/market/frozen1
-      explain paste/site/bad
-      explain paste/site/left
-      explain paste/site/orphan
-      explain leak/site/sending
-      explain leak/site/diverted
-      explain leak/site/discarded
-      explain leak/site/raised
-      explain leak/site/trimmed
-      explain leak/site/unknown
-      explain leak/site/queued --output json
-      explain leak/site/trimmed --output json
-      explain leak/site/unknown --output json
-      explain leak/site/queued --account second
-      explain leak/site/queued --account nobody
-      explain
-    `),
-    ),
-  ).toMatchFileSnapshot(transcriptFile('explain'))
-})
-
-test('events list', async () => {
-  const { run } = await aLedgerScene(tests)
-  await expect(
-    await transcript(run, ({ type }) =>
-      type(`
-      events list
-      events list --severity high --type bot --limit 2
-      events list --severity low --limit 1 --output json
-      events list --feed brand --account umbrella --wide
-      events list --severity grave
-      events list --account nobody
-      events list --since soon
-      events list --limit 0
-    `),
-    ),
-  ).toMatchFileSnapshot(transcriptFile('events-list'))
 })
 
 /** As the search gives an event. */

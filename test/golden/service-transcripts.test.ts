@@ -132,7 +132,7 @@ test('events', async () => {
       api events.note --uid paste/site/3 --notes 'a look of ours' --yes
       api events.note --uid nothing/at/all --severity low --yes
       api events.note --uid paste/site/3 --severity grave --yes
-      explain paste/site/3
+      items show paste/site/3
     `)
     }),
   ).toMatchFileSnapshot(transcriptFile('events'))

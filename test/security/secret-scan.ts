@@ -62,9 +62,9 @@ function missing(outputs: readonly Output[]): string[] {
   const expected: [string, RegExp][] = [
     ['log', /poll failed[^]*delivery failed|delivery failed[^]*poll failed/],
     ['log', /"level":"trace"|"level":"debug"/],
-    ['explain stealer_log/planted/1 --output text', /accepted/],
-    ['dead-letters list --output text', /(?:hook|slack)4\d\d/],
-    ['quarantine list --output text', /metadata\.uid/],
+    ['items show stealer_log/planted/1 --output text', /accepted/],
+    ['items list --output text', /(?:hook|slack)4\d\d/],
+    ['items list --state quarantined --output text', /metadata\.uid/],
     ['the file of Redis', /stealer_log\/planted\/1/],
     ['commands to Redis', /evalsha|fcall/i],
     ['Redis', /eve@example\.com/],
@@ -170,11 +170,11 @@ async function commands(scene: SecretScene, config: string): Promise<Output[]> {
   for (const form of ['text', 'json']) {
     for (const words of [...asked(scene), ...changing]) await run(...words, '--output', form)
   }
-  const letters = idsIn(await run('dead-letters', 'list', '--output', 'json'), 'letters')
-  const entries = idsIn(await run('quarantine', 'list', '--output', 'json'), 'items')
+  const listed = async (state: string): Promise<string[]> =>
+    idsIn(await run('items', 'list', '--state', state, '--output', 'json'), 'items')
+  const ids = [...(await listed('dead')).slice(0, 8), ...(await listed('quarantined'))]
   for (const form of ['text', 'json']) {
-    for (const id of letters.slice(0, 8)) await run('dead-letters', 'show', id, '--output', form)
-    for (const id of entries) await run('quarantine', 'show', id, '--output', form)
+    for (const id of ids) await run('items', 'show', id, '--output', form)
   }
   return outputs
 }
@@ -183,13 +183,15 @@ function asked(scene: SecretScene): string[][] {
   const uids = ['stealer_log/planted/1', 'paste/nobody/1', scene.sandbox.events()[0]!.uid]
   const accounts = ['main', 'proxied', 'closed', 'tok403', 'key500']
   return [
-    ...uids.map((uid) => ['explain', uid]),
+    ...uids.map((uid) => ['items', 'show', uid]),
+    ['items', 'list', '--state', 'quarantined'],
+    ['items', 'list', '--state', 'all'],
     ...accounts.map((name) => ['token', 'test', '--account', name]),
     ...['check', 'audit', 'plan', 'doctor', 'reload'].map((name) => [name]),
     ['check', '--live'],
     ...['siem', 'vault', 'soc', 'oncall'].map((sink) => ['render', uids[0] ?? '', '--sink', sink]),
     ['audit', '--feed', 'main'],
-    ...['feeds', 'sinks', 'dead-letters', 'quarantine', 'silences'].map((noun) => [noun, 'list']),
+    ...['feeds', 'sinks', 'items', 'silences'].map((noun) => [noun, 'list']),
     ['routes', 'show'],
     ['routes', 'explain', '--uid', 'stealer_log/planted/1'],
     ['events', 'get', 'stealer_log/planted/1', '--account', 'main'],

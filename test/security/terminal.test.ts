@@ -120,17 +120,18 @@ describe('of what the ledger keeps', () => {
     const malformed = [{ uid: event.uid, problem: words, raw: JSON.stringify({ words }) }]
     await takeIn(scene.ledger, [], { feed: 'brand', malformed })
     const run = (...args: string[]): Promise<Ended> => tocsin(...args, ...scene.config)
-    const letters = await run('dead-letters', 'list', '--output=json')
-    const entries = await run('quarantine', 'list', '--output=json')
-    const [letter] = (JSON.parse(letters.out) as { letters: { id: string }[] }).letters
-    const [entry] = (JSON.parse(entries.out) as { items: { id: string }[] }).items
+    const idOf = async (state: string): Promise<string> => {
+      const { out } = await run('items', 'list', `--state=${state}`, '--output=json')
+      return (JSON.parse(out) as { items: { id: string }[] }).items[0]!.id
+    }
+    const [letter, entry] = [await idOf('dead'), await idOf('quarantined')]
     for (const form of ['text', 'json']) {
       for (const args of [
-        ['explain', event.uid],
-        ['dead-letters', 'list'],
-        ['dead-letters', 'show', letter!.id],
-        ['quarantine', 'list'],
-        ['quarantine', 'show', entry!.id],
+        ['items', 'list'],
+        ['items', 'list', '--state', 'all'],
+        ['items', 'show', event.uid],
+        ['items', 'show', letter],
+        ['items', 'show', entry],
         ['routes', 'explain', '--uid', event.uid],
         ['digests', 'preview', 'oncall'],
         ['digests', 'preview', 'news'],
@@ -143,8 +144,8 @@ describe('of what the ledger keeps', () => {
   test('an id that nobody knows is said as text', async () => {
     const { config } = await aSocScene(tests)
     const pasted = words.replaceAll('\n', ' ')
-    for (const noun of [['explain'], ['dead-letters', 'show'], ['quarantine', 'show']]) {
-      expect(faultsOf(await tocsin(...noun, pasted, ...config))).toEqual([])
+    for (const verb of ['show', 'resend', 'discard']) {
+      expect(faultsOf(await tocsin('items', verb, pasted, ...config))).toEqual([])
     }
   })
 })

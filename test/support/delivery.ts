@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
 import { Drains } from '../../src/delivery/drains.ts'
 import { createOrphans } from '../../src/delivery/orphans.ts'
+import { createRerouter } from '../../src/delivery/reroute.ts'
 import { createSendPace } from '../../src/delivery/attempt.ts'
 import type { MemberOptions } from '../../src/delivery/delivery-member.ts'
 import { SinkDrain, type DrainOptions } from '../../src/delivery/sink-drain.ts'
@@ -117,9 +118,12 @@ export function drainOptions({
   ledgers: readonly AccountLedger[]
   clock: Clock
 }): DrainOptions {
+  const metrics = createMetrics({ clock })
+  const drains = { announceChanges: () => Promise.resolve() }
   return {
     findLedger: (account) => ledgers.find((one) => one.account === account),
     ...bareMembers,
+    rerouter: createRerouter({ sinks: new Map(), ledgers: [...ledgers], drains, metrics }),
     circuit: createCircuit(redis, keys),
     pace: createSendPace(redis, keys),
     hints: createWorkHints(redis, keys),
@@ -131,7 +135,7 @@ export function drainOptions({
     standing: aStanding(),
     clock,
     logger: silent,
-    metrics: createMetrics({ clock }),
+    metrics,
   }
 }
 

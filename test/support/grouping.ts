@@ -112,7 +112,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     ...drainOptions({ redis, keys, ledgers: ledgers, clock }),
     rules: gate,
     batchWaits: modesOf(given.sinks),
-    rerouter: given.rerouter,
+    ...(given.rerouter && { rerouter: given.rerouter }),
     retryNow: given.retryNow,
   }
 

@@ -10,8 +10,7 @@ import { createLinkFilter } from '../../upstream/links.ts'
 import type { EventAnswer } from '../../upstream/choices.ts'
 import type { WireFullEvent } from '../../upstream/resources/events.ts'
 import { type Context, print } from '../context.ts'
-import { linkLines } from '../ledger/explain.ts'
-import { eventsListCommand } from '../ledger/lists.ts'
+import { linkLines } from '../ledger/item-text.ts'
 import { parseText } from '../options.ts'
 import { CommandError, sanitize, type Terminal, formatUtcTime } from '../terminal.ts'
 import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from './api-command.ts'
@@ -21,7 +20,6 @@ import { maskAllSecrets } from './masks.ts'
 
 export function eventsCommand(context: Context): Command {
   return new Command('events')
-    .addCommand(eventsListCommand(context))
     .addCommand(eventsSearchCommand(context))
     .addCommand(eventsGetCommand(context))
 }

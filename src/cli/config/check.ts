@@ -17,7 +17,7 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { type FeedReport, withBounds } from '../feeds/feed-report.ts'
+import { type FeedReport, withBounds } from '../../daemon/for-commands/feed-report.ts'
 import { feedQueryJson, formatBounds, describeFeed } from '../feeds/feed-text.ts'
 import { pluralize, formatDuration } from '../terminal.ts'
 

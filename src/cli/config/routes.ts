@@ -89,7 +89,7 @@ async function showRoutes(context: Context, options: CommonOptions): Promise<voi
 function nodeJson(node: RouteNode): Record<string, unknown> {
   return {
     name: node.name,
-    stage: node.mode,
+    mode: node.mode,
     matchers: node.matchers.map(({ text }) => text),
     sinks: node.sinks,
     continue: node.continue,
@@ -243,7 +243,7 @@ export function traceJson(trace: RouteTrace): Record<string, unknown> {
     visits: trace.visits.map(({ route, path, mode, stopsSiblings, ...visit }) => ({
       route,
       path,
-      stage: mode,
+      mode,
       ...visit,
       stops_siblings: stopsSiblings,
     })),
@@ -267,7 +267,7 @@ function decisionJson(traced: TracedDecision): Record<string, unknown> {
   return {
     route,
     path,
-    stage: mode,
+    mode,
     ...decision,
     group: node.groupWaitMs === 0 ? null : labels,
     group_wait_seconds: node.groupWaitMs / 1000,

@@ -1,8 +1,7 @@
 /** How commands describe a feed. */
 
 import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../../feed-types/config.ts'
-import { isFrequent } from '../../feeds/rescan-plan.ts'
-import type { FeedReport } from './feed-report.ts'
+import type { FeedReport } from '../../daemon/for-commands/feed-report.ts'
 import { pluralize, formatDuration } from '../terminal.ts'
 
 /** What a feed reads, e.g. `identifier group 1042`. */
@@ -75,7 +74,7 @@ function formatEventQuery({ type, ...terms }: EventSearchQuery): string {
 /** How soon late events are found at most. */
 export function formatBounds(
   feed: FeedConfig,
-  { soonMs, wholeMs, isMatched }: NonNullable<FeedReport['bounds']>,
+  { soonMs, wholeMs, isMatched, isFrequent }: NonNullable<FeedReport['bounds']>,
 ): string {
   const soon = formatDuration(soonMs)
   if (isMatched) return `what is late, however old, is found by match time within ${soon}`
@@ -85,6 +84,6 @@ export function formatBounds(
       : `what is late by minutes is found within ${soon}, what is late by days within ${formatDuration(wholeMs)}`
   const backMs = feed.sweep?.backMs ?? 0
   if (backMs === 0) return within // all there is
-  const rest = isFrequent(feed) ? 'only by match time, where the service has it' : 'not at all'
+  const rest = isFrequent ? 'only by match time, where the service has it' : 'not at all'
   return `${within}, beyond ${formatDuration(backMs)} ${rest}`
 }

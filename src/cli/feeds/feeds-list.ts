@@ -1,30 +1,18 @@
-import type { Config } from '../../config/config.ts'
-import type { FeedConfig } from '../../feed-types/config.ts'
 import { findFeedType } from '../../feed-types/feed-types.ts'
-import { feedId, loadLane } from '../../feeds/lane-store.ts'
-import {
-  chooseNext,
-  type FeedPlace,
-  newFeedPlace,
-  minPollInterval,
-  eventRate,
-  currentShare,
-} from '../../feeds/next-feed.ts'
-import { readsAll } from '../../feeds/scan.ts'
-import { redisNow } from '../../redis/scripts.ts'
 import { datedAheadMs, type FeedState, type Unreadable, type Scan } from '../../store/feed-state.ts'
-import type { Organizations } from '../../upstream/organizations.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import {
   type FeedReport,
-  readKnownOrganizations,
   type LeftFeed,
   reportFeeds,
   reportLeftFeeds,
-} from './feed-report.ts'
+} from '../../daemon/for-commands/feed-report.ts'
+import { explainPolling, type PollReason } from '../../daemon/for-commands/polling-reasons.ts'
 import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
-import { type OpenStore, withStore } from '../open/open-store.ts'
+import { withStore } from '../open/open-store.ts'
+import type { WideOption } from '../options.ts'
 import {
+  findNamed,
   pluralize,
   sanitize,
   formatIsoTime,
@@ -34,39 +22,49 @@ import {
   troubleLines,
 } from '../terminal.ts'
 
-export interface ListOptions extends CommonOptions {
+export interface ListOptions extends CommonOptions, WideOption {
   why?: true
 }
 
-export async function listFeeds(context: Context, options: ListOptions): Promise<void> {
+/** Prints of each feed what differs from well; all of it of one that is named, or with --wide. */
+export async function listFeeds(
+  context: Context,
+  name: string | undefined,
+  options: ListOptions,
+): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
+  const isWhole = name !== undefined || options.wide === true
   const { reports, left, whys } = await withStore(config, async (store) => ({
     reports: await reportFeeds(store, config),
     left: await reportLeftFeeds(store, config),
     whys: options.why && (await explainPolling(store, config)),
   }))
+  const found = [...reports.map(({ feed }) => feed), ...left]
+  if (name !== undefined) findNamed(found, name, 'feed')
+  const shown = reports.filter(({ feed }) => name === undefined || feed.name === name)
+  const gone = left.filter((feed) => name === undefined || feed.name === name)
   print(context, options, {
     json: [
-      ...reports.map((report) => ({ ...feedJson(report), ...whyJson(whys?.get(report.feed)) })),
-      ...left.map(leftFeedJson),
+      ...shown.map((report) => ({ ...feedJson(report), ...whyJson(whys?.get(report.feed)) })),
+      ...gone.map(leftFeedJson),
     ],
     lines: () => [
-      ...reports.flatMap((report) => [
-        ...feedLines(context, report),
+      ...shown.flatMap((report) => [
+        ...feedLines(context, report, isWhole),
         ...whyLines(context, whys?.get(report.feed)),
       ]),
-      ...left.flatMap((feed) => leftFeedLines(context, feed)),
+      ...gone.flatMap((feed) => leftFeedLines(context, feed)),
     ],
   })
 }
 
 function whyJson(why: PollReason | undefined): Record<string, unknown> {
   if (!why) return {}
-  const { isNext, words, place, eventsPerHour, share } = why
+  const { isNext, place, eventsPerHour, share } = why
   return {
     polling: {
       is_next: isNext,
-      why: words,
+      why: formatWhy(why),
       read_at: formatIsoTime(place.readAtMs),
       interval_seconds: place.intervalMs === undefined ? null : place.intervalMs / 1000,
       events_per_hour: eventsPerHour,
@@ -77,7 +75,8 @@ function whyJson(why: PollReason | undefined): Record<string, unknown> {
 
 function whyLines({ terminal }: Context, why: PollReason | undefined): string[] {
   if (!why) return []
-  return [`  ${why.isNext ? terminal.paint('green', why.words) : why.words}`]
+  const words = formatWhy(why)
+  return [`  ${why.isNext ? terminal.paint('green', words) : words}`]
 }
 
 function leftFeedJson({ name, account, state, counts }: LeftFeed): Record<string, unknown> {
@@ -131,9 +130,9 @@ function feedJson({
     last_caught_up: formatIsoTime(state?.lastCaughtUpMs),
     newest_event: formatIsoTime(state?.newestMs),
     dated_ahead_until: formatIsoTime(state && datedAheadMs(state)),
-    floor: formatIsoTime(state?.startBoundMs),
+    start_bound: formatIsoTime(state?.startBoundMs),
     is_backfilling: state?.isBackfilling ?? false,
-    walk: scan
+    scan: scan
       ? {
           reason: scan.reason,
           started_at: formatIsoTime(scan.startedAtMs),
@@ -176,14 +175,14 @@ function findRunningRescan(state: FeedReport['state']): Scan | undefined {
   return state?.sweep.isDone ? undefined : state?.sweep.scan
 }
 
-function feedLines(context: Context, report: FeedReport): string[] {
+function feedLines(context: Context, report: FeedReport, isWhole: boolean): string[] {
   const { terminal } = context
-  const { feed, state, counts } = report
+  const { feed, state } = report
   const head = `${terminal.paint('bold', feed.name)} (${sanitize(describeFeed(feed))}, account ${feed.account})`
   if (state === undefined) return [`${head}: has not polled yet`]
   const paused = state.paused && terminal.paint('yellow', formatPause(state.paused))
   const unreadable = state.unreadable && terminal.paint('red', formatUnreadable(state.unreadable))
-  const { fetched = 0, duplicate = 0, quarantined = 0, baseline = 0 } = counts ?? {}
+  const { lastSuccessMs, lastCaughtUpMs, newestMs, startBoundMs, isBackfilling } = state
   return [
     `${head}: ${[paused, unreadable, formatLag(context, report)].find(Boolean)}`,
     ...(paused && unreadable ? [`  ${unreadable}`] : []),
@@ -191,16 +190,35 @@ function feedLines(context: Context, report: FeedReport): string[] {
     ...quarantineLines(context, report),
     ...refusalLines(context, state),
     ...troubleLines(terminal, state.trouble, state.nowMs),
-    `  last success ${formatTimeOrNever(state.lastSuccessMs)}, last caught up ${formatTimeOrNever(state.lastCaughtUpMs)}${state.isBackfilling ? ', working off a backlog' : ''}`,
-    `  newest event ${formatTimeOrNever(state.newestMs)}, start bound ${formatTimeOrNever(state.startBoundMs)}`,
+    ...(isWhole
+      ? [
+          `  last success ${formatTimeOrNever(lastSuccessMs)}, last caught up ${formatTimeOrNever(lastCaughtUpMs)}`,
+          `  newest event ${formatTimeOrNever(newestMs)}, start bound ${formatTimeOrNever(startBoundMs)}`,
+        ]
+      : []),
+    ...(isBackfilling ? ['  working off a backlog'] : []),
     ...datedAheadLines(context, report),
-    `  ${formatScan(report)}`,
+    ...(isWhole || state.isRewound ? [`  ${formatScan(report)}`] : []),
     ...remarkLines(context, report),
-    `  ${formatRescan(report)}`,
+    ...(isWhole ? [`  ${formatRescan(report)}`] : []),
     ...troubleLines(terminal, state.rescanTrouble, state.nowMs, 'rescans '),
-    `  ${fetched} fetched: ${counts?.new ?? 0} new, ${duplicate} known, ${quarantined} quarantined, ${baseline} older than the start bound`,
-    `  of these ${formatLateness(report)}, ${counts?.raised ?? 0} were raised in severity`,
+    ...(isWhole ? [`  ${formatCounts(report)}`] : []),
   ]
+}
+
+/** `22 fetched: 19 new, 1 known, 2 quarantined`; counts of zero are left out. */
+function formatCounts({ state, counts }: FeedReport): string {
+  const { fetched = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0 } = counts ?? {}
+  const parts = [
+    [counts?.new ?? 0, 'new'],
+    [duplicate, 'known'],
+    [quarantined, 'quarantined'],
+    [baseline, 'older than the start bound'],
+    [late, `late${formatLateness(state?.lateness)}`],
+    [counts?.raised ?? 0, 'raised in severity'],
+  ] as const
+  const named = parts.filter(([count]) => count > 0).map((part) => part.join(' '))
+  return `${fetched} fetched${named.length > 0 ? `: ${named.join(', ')}` : ''}`
 }
 
 function datedAheadLines({ terminal }: Context, report: FeedReport): string[] {
@@ -259,7 +277,9 @@ function formatUnreadable({ sinceMs, shown, unread, problem }: Unreadable): stri
 function quarantineLines({ terminal }: Context, { feed, quarantined }: FeedReport): string[] {
   if (quarantined === 0) return []
   const text = `${pluralize(quarantined, 'item')} in the quarantine, which nobody was told of`
-  return [`  ${terminal.paint('yellow', text)}: tocsin quarantine list --feed ${feed.name}`]
+  return [
+    `  ${terminal.paint('yellow', text)}: tocsin items list --feed ${feed.name} --state quarantined`,
+  ]
 }
 
 function formatLag(
@@ -297,87 +317,24 @@ const latenessAges = {
 }
 
 /** How late events were when they were found; shows whether the vendor publishes late. */
-function formatLateness({ state, counts }: FeedReport): string {
-  const { lateness = {} } = state ?? {}
+function formatLateness(lateness: FeedState['lateness'] = {}): string {
   const known = Object.entries(latenessAges).flatMap(([age, words]) => {
     const count = lateness[age] ?? 0
     return count > 0 ? [`${count} by up to ${words}`] : []
   })
   const longer = lateness['more'] ? [`${lateness['more']} by more`] : []
   const parts = [...known, ...longer]
-  return `${counts?.late ?? 0} came late${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`
+  return parts.length > 0 ? ` (${parts.join(', ')})` : ''
 }
 
 function formatRescan(report: FeedReport): string {
   const { feed, state } = report
   if (feed.sweep === undefined) return 'sweeps are switched off'
-  if (state && readsAll(feed, state)) return 'each poll reads all there is: no sweeps are needed'
+  if (report.isReadWhole) return 'each poll reads all there is: no sweeps are needed'
   const last = `last sweep ended ${formatTimeOrNever(state?.sweep.lastCompletedMs)}`
   const running = findRunningRescan(state)
   const status = running ? `${last}, one runs since ${formatUtcTime(running.startedAtMs)}` : last
   return report.bounds ? `${status}; ${formatBounds(feed, report.bounds)}` : status
-}
-
-/** Why a feed is polled next or not yet, from what the replicas recorded last. */
-interface PollReason {
-  /** The daemon would choose this feed now. */
-  isNext: boolean
-  words: string
-  place: FeedPlace
-  eventsPerHour: number
-  /** Share of the rate limit that feeds may use now. */
-  share: number
-}
-
-async function explainPolling(
-  store: OpenStore,
-  { accounts, feeds, limits }: Pick<Config, 'accounts' | 'feeds' | 'limits'>,
-): Promise<ReadonlyMap<FeedConfig, PollReason>> {
-  const nowMs = await redisNow(store)
-  const organizations = await readKnownOrganizations(store, accounts)
-  const lanes = new Map<string, FeedConfig[]>()
-  for (const feed of feeds) {
-    const { organization, tier } = organizations.laneFor(feed.account, feed.tier)
-    const id = `${organization}.${tier}`
-    lanes.set(id, [...(lanes.get(id) ?? []), feed])
-  }
-  const whys = new Map<FeedConfig, PollReason>()
-  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
-  for (const laneFeeds of lanes.values()) {
-    const lookup = { organizations, minIntervalMs, nowMs }
-    for (const [feed, why] of await explainLane(store, laneFeeds, lookup)) {
-      whys.set(feed, why)
-    }
-  }
-  return whys
-}
-
-async function explainLane(
-  { redis, keys }: OpenStore,
-  feeds: readonly FeedConfig[],
-  lookup: { organizations: Organizations; minIntervalMs: number; nowMs: number },
-): Promise<[FeedConfig, PollReason][]> {
-  const { organizations, minIntervalMs, nowMs } = lookup
-  const [first] = feeds
-  if (!first) return []
-  const lane = organizations.laneFor(first.account, first.tier)
-  const { state, places } = await loadLane(redis, keys, lane, { generation: undefined, nowMs })
-  const share = currentShare(state.share, organizations.shareFor(lane), nowMs)
-  const budget = { perSecond: organizations.limitFor(lane) * share, minIntervalMs }
-  const candidates = feeds.map((feed) => {
-    const { everyMs, longestMs } = feed
-    const place = places.get(feedId(feed)) ?? newFeedPlace()
-    return { config: feed, feed: { id: feedId(feed), everyMs, longestMs }, place }
-  })
-  const choice = chooseNext(candidates, state.fleet, budget, nowMs)
-  return candidates.map(({ config, place }) => {
-    const isNext = 'feed' in choice && choice.feed === feedId(config)
-    const why = isNext ? choice.why : undefined
-    const eventsPerHour = eventRate(place, state.fleet) * 3_600
-    const isIdle = 'atMs' in choice
-    const words = formatWhy(place, { why, isIdle, eventsPerHour, nowMs, everyMs: config.everyMs })
-    return [config, { isNext, words, place, eventsPerHour, share }]
-  })
 }
 
 const choiceReasons = {
@@ -386,18 +343,7 @@ const choiceReasons = {
   rate: 'most waits there, by its rate and its age',
 } as const
 
-function formatWhy(
-  place: FeedPlace,
-  facts: {
-    why: keyof typeof choiceReasons | undefined
-    /** No feed of the lane is due. */
-    isIdle: boolean
-    eventsPerHour: number
-    nowMs: number
-    everyMs: number | undefined
-  },
-): string {
-  const { why, isIdle, eventsPerHour, nowMs, everyMs } = facts
+function formatWhy({ why, isIdle, eventsPerHour, nowMs, everyMs, place }: PollReason): string {
   const { readAtMs, wait, intervalMs } = place
   if (wait && wait.untilMs > nowMs) {
     const left = formatDuration(wait.untilMs - nowMs)

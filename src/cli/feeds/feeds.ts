@@ -14,10 +14,10 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { type FeedReport, reportFeeds } from './feed-report.ts'
+import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
-import { parsePastTime } from '../options.ts'
+import { addWideOption, parsePastTime } from '../options.ts'
 import {
   findNamed,
   sanitize,
@@ -28,10 +28,13 @@ import {
 } from '../terminal.ts'
 
 export function feedsCommand(context: Context): Command {
-  const list = addCommonOptions(new Command('list'))
-    .description('how far each feed is, and whether it is paused')
+  const list = addWideOption(addCommonOptions(new Command('list')))
+    .description(
+      'list feeds with what is wrong with each; all that is known of one, or with --wide',
+    )
+    .argument('[feed]', 'name of the feed')
     .option('--why', 'which feed is read next, and why')
-    .action((options: ListOptions) => listFeeds(context, options))
+    .action((name: string | undefined, options: ListOptions) => listFeeds(context, name, options))
   const rewind = addCommonOptions(new Command('rewind'))
     .description('read a feed again from a time on; what was delivered is not sent again')
     .argument('<feed>', 'name of the feed')
@@ -77,7 +80,7 @@ async function rewindByName(context: Context, name: string, options: RewindOptio
     if (!options.yes) await requireConfirmation(context, lines)
     await rewindFeed(ledgerFor(store, feed.account), name, toMs)
     print(context, options, {
-      json: { feed: name, floor: formatIsoTime(toMs), told: lines },
+      json: { feed: name, start_bound: formatIsoTime(toMs), told: lines },
       lines: () => lines,
     })
   })

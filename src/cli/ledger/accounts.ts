@@ -3,20 +3,15 @@
  * configuration.
  */
 import { Command } from 'commander'
-import { type MessageRef, listUpcomingMessages } from '../../audit/ledger-check.ts'
 import type { Config } from '../../config/config.ts'
 import { findNewAccounts, findRenames, type Rename, formatRename } from '../../daemon/accounts.ts'
-import { leftLedgers } from '../../daemon/context.ts'
-import { readAnsweredMessage } from '../../delivery/claims.ts'
-import { readFrozenRefs, settleMembers } from '../../grouping/freeze.ts'
-import { redisNow } from '../../redis/scripts.ts'
 import {
-  type AccountLedger,
-  claimLead,
-  hasReplicas,
-  parseRef,
-  openExistingLedger,
-} from '../../store/account-ledger.ts'
+  type AccountDiscard,
+  type DiscardCounts,
+  settleAccount,
+} from '../../daemon/for-commands/discard-account.ts'
+import { redisNow } from '../../redis/scripts.ts'
+import { claimLead, hasReplicas, openExistingLedger } from '../../store/account-ledger.ts'
 import {
   type AccountEntry,
   type Holdings,
@@ -25,17 +20,7 @@ import {
   readHoldings,
   removeLedger,
 } from '../../store/accounts.ts'
-import {
-  discardDeadLetter,
-  discardItem,
-  holdOrphan,
-  listDeadLetters,
-  scanPendingItems,
-  type RecordItem,
-  type RedirectStatus,
-  readRepeatRisks,
-  readSinkNames,
-} from '../../store/pending-items.ts'
+import { countByState } from '../../store/item-states.ts'
 import { readAccountTrouble } from '../../upstream/tokens.ts'
 import type { Trouble } from '../../lib/trouble.ts'
 import {
@@ -123,7 +108,8 @@ export async function reportAccounts(store: OpenStore, config: Config): Promise<
 async function findAllRenames(store: OpenStore, config: Config): Promise<Rename[]> {
   const newAccounts = await findNewAccounts({ ...store, config })
   const found: Rename[] = []
-  for (const left of leftLedgers({ ...store, config })) {
+  const configured = new Set(config.accounts.map(({ name }) => name))
+  for (const left of store.ledgers.filter(({ account }) => !configured.has(account))) {
     found.push(...(await findRenames({ ...store, config }, newAccounts, left)))
   }
   return found
@@ -141,7 +127,7 @@ function accountJson(
     last_configured: formatIsoTime(configuredMs),
     trouble: troubleJson(trouble),
     discarding: discarding ? { since: formatIsoTime(discarding.atMs), by: discarding.by } : null,
-    pending: holdings?.pending ?? {},
+    pending: countByState(holdings?.pending ?? {}),
     dead_letters: holdings?.deadLetters ?? 0,
     quarantined: holdings?.quarantined ?? 0,
     feeds: listAccountFeeds(name, holdings, config),
@@ -210,23 +196,8 @@ export interface DiscardOptions extends CommonOptions, ByOption {
   yes?: true
 }
 
-interface DiscardRun {
+interface DiscardRun extends AccountDiscard {
   context: Context
-  store: OpenStore
-  account: string
-  /**
-   * undefined: the account ledger was already removed, by a run that was interrupted after that.
-   */
-  ledger: AccountLedger | undefined
-  by: string
-}
-
-interface DiscardCounts {
-  items: number
-  deadLetters: number
-  quarantined: number
-  /** Items in messages that are being sent right now. While there are any, nothing is removed. */
-  busy: number
 }
 
 /**
@@ -237,9 +208,6 @@ const recentlyConfiguredMs = 20_000
 
 /** Longest time that a daemon keeps using an account ledger after it was told to close it. */
 const closeWaitMs = 12_000
-
-/** An attempt that began longer ago than this died with its process. */
-const staleAttemptMs = 60_000
 
 export async function discardAccount(
   context: Context,
@@ -255,7 +223,9 @@ export async function discardAccount(
     if (!options.yes) await requireConfirmation(context, questionLines(account, holdings))
     const by = operatorName(context, options) ?? 'an operator'
     await handOverLead(store, config, account)
-    return discardLedger({ context, store, account, ledger, by }, holdings?.quarantined ?? 0)
+    const onProgress = (items: number): void => context.terminal.progress(`${items} given up`)
+    const discarding = { context, store, account, ledger, by, onProgress }
+    return discardLedger(discarding, holdings?.quarantined ?? 0)
   })
   const { items, deadLetters, quarantined, busy } = counts
   print(context, options, {
@@ -325,14 +295,15 @@ async function discardLedger(discarding: DiscardRun, quarantined: number): Promi
   const { context, store, account, by } = discarding
   const { terminal, clock, stop } = context
   const counts = { items: 0, deadLetters: 0, quarantined, busy: 0 }
-  await settleAll(discarding, counts)
+  await settleAccount(discarding, counts)
+  terminal.progress('')
   if (counts.busy > 0) return { ...counts, quarantined: 0 }
   await noteDiscarding(store, account, by)
   if (await hasReplicas(store.redis, store.keys)) {
     terminal.progress('waiting for running daemons to close its ledger')
     await clock.sleep(closeWaitMs, stop)
     stop.throwIfAborted()
-    await settleAll(discarding, counts) // what somebody replayed meanwhile
+    await settleAccount(discarding, counts) // what somebody replayed meanwhile
     if (counts.busy > 0) return { ...counts, quarantined: 0 }
   }
   terminal.progress(`removing the ledger of ${account}`)
@@ -343,126 +314,6 @@ async function discardLedger(discarding: DiscardRun, quarantined: number): Promi
     'refused',
     `account "${account}" is configured again: what was not removed yet stays`,
   )
-}
-
-async function settleAll(discarding: DiscardRun, counts: DiscardCounts): Promise<void> {
-  const { context, ledger } = discarding
-  if (!ledger) return
-  counts.busy += await releaseOthers(discarding, ledger) // first: what is taken apart later has no head any more
-  for await (const placed of scanPendingItems(ledger)) {
-    const outcome = await settleItem(discarding, ledger, placed)
-    if (outcome === 'busy') counts.busy += 1
-    if (outcome === 'done') counts.items += 1
-    if (counts.items % 50 === 0) context.terminal.progress(`${counts.items} given up`)
-  }
-  for (const sink of counts.busy > 0 ? [] : await readSinkNames(ledger)) {
-    counts.deadLetters += await closeDeadLetters(ledger, sink)
-  }
-  context.terminal.progress('')
-}
-
-async function settleItem(
-  discarding: DiscardRun,
-  ledger: AccountLedger,
-  { ref, item }: RecordItem,
-): Promise<RedirectStatus> {
-  const by = `by ${discarding.by}`
-  const first = await discardItem(ledger, ref, by)
-  if (first !== 'busy') return first
-  const { sink, messageId, atMs } = item
-  if (messageId !== undefined) {
-    const dissolved = await dissolveMessage(discarding, { messageId: messageId, sink }, [ledger])
-    if (dissolved !== 'done') return dissolved
-  } else {
-    if (await isBeingSent(discarding, atMs)) return 'busy'
-    await holdOrphan(ledger, ref)
-  }
-  return discardItem(ledger, ref, by)
-}
-
-/**
- * Takes the items of other accounts out of the frozen messages that this account leads, so that
- * they remain to be delivered. Returns how many are in messages that are being sent.
- */
-async function releaseOthers(discarding: DiscardRun, ledger: AccountLedger): Promise<number> {
-  const others = discarding.store.ledgers.filter(({ account }) => account !== ledger.account)
-  let busy = 0
-  for (const message of [
-    ...(await listLedMessages(ledger)),
-    ...(await listUpcomingMessages(ledger)),
-  ]) {
-    const members = await Promise.all(others.map((one) => readFrozenRefs(one, message.messageId)))
-    const count = members.flat().length
-    if (count > 0 && (await dissolveMessage(discarding, message, others)) === 'busy') busy += count
-  }
-  return busy
-}
-
-async function listLedMessages(ledger: AccountLedger): Promise<MessageRef[]> {
-  const messages: MessageRef[] = []
-  for (const sink of await readSinkNames(ledger)) {
-    const refs = await ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
-    for (const ref of refs.map(parseRef)) {
-      if (ref.kind === 'batch') messages.push({ messageId: ref.batchId, sink })
-    }
-  }
-  return messages
-}
-
-/**
- * Removes the targets' items from a frozen message, whichever account leads it. Returns `other`
- * when the message's outcome was already known.
- */
-async function dissolveMessage(
-  discarding: DiscardRun,
-  { messageId, sink }: MessageRef,
-  targets: readonly AccountLedger[],
-): Promise<'done' | 'busy' | 'other'> {
-  const { store, account, ledger: leader } = discarding
-  const ref = `b:${messageId}:${sink}`
-  const others = store.ledgers.filter((one) => one.account !== account)
-  const ledgers = leader ? [leader, ...others] : others
-  const head = await findMessageHead(ledgers, messageId)
-  if (await isBeingSent(discarding, head?.sentAtMs)) return 'busy'
-  const answered = head && (await readAnsweredMessage(head.ledger, ref))
-  if (head && answered) {
-    const findLedger = (name: string): AccountLedger | undefined =>
-      ledgers.find((one) => one.account === name)
-    await settleMembers(head.ledger, ref, answered, findLedger)
-    return 'other'
-  }
-  const risks = head ? await readRepeatRisks(head.ledger, ref) : 0
-  for (const ledger of targets) await holdOrphan(ledger, ref, risks)
-  return 'done'
-}
-
-async function isBeingSent({ store }: DiscardRun, sentAtMs: number | undefined): Promise<boolean> {
-  return sentAtMs !== undefined && (await redisNow(store)) - sentAtMs < staleAttemptMs
-}
-
-/** Finds a frozen message at the account that leads it, which may be another one. */
-async function findMessageHead(
-  ledgers: readonly AccountLedger[],
-  messageId: string,
-): Promise<{ ledger: AccountLedger; sentAtMs: number | undefined } | undefined> {
-  for (const ledger of ledgers) {
-    const text = await ledger.redis.get(ledger.key('batch', messageId))
-    if (text === null) continue
-    const { st, at } = JSON.parse(text) as { st?: string; at?: number }
-    return { ledger, sentAtMs: st === 'sending' ? at : undefined }
-  }
-  return undefined
-}
-
-async function closeDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
-  let closed = 0
-  for (;;) {
-    const { letters } = await listDeadLetters(ledger, sink, { offset: 0, count: 200 })
-    let done = 0
-    for (const { ref } of letters) done += (await discardDeadLetter(ledger, ref)) === 'done' ? 1 : 0
-    if (done === 0) return closed
-    closed += done
-  }
 }
 
 function discardLines(

@@ -3,7 +3,7 @@
  * both.
  */
 
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { auditFeed } from '../../audit/audit-feed.ts'
 import { recordAudit } from '../../audit/audit-schedule.ts'
 import { writeLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
@@ -25,18 +25,15 @@ import {
 } from '../../audit/pages.ts'
 import { repair } from '../../audit/repair.ts'
 import type { Config } from '../../config/config.ts'
-import { type AuditParts, buildAuditParts } from '../../daemon/audits.ts'
-import { groupingSinks } from '../../daemon/grouping.ts'
-import { polledFeeds } from '../../daemon/polled-feeds.ts'
-import { buildSecrets } from '../../daemon/sinks.ts'
-import type { PolledFeed } from '../../feed-types/feed-type.ts'
+import { type AuditParts, openAudits } from '../../daemon/for-commands/audits.ts'
+import { type PolledFeed, polledFeeds } from '../../feed-types/feed-type.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { duration } from '../../lib/config-fields.ts'
-import { createRouter } from '../../routing/router.ts'
 import { readActiveHash } from '../../store/account-ledger.ts'
 import { type FeedCounts, sumPending, type SinkCounts } from '../../store/accounts.ts'
 import { peekFeed } from '../../store/feed-state.ts'
 import { readTrimmedUntilMs } from '../../store/records.ts'
+import { movableStates } from '../../delivery/item-acts.ts'
+import { stateOf } from '../../store/item-states.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import {
   addCommonOptions,
@@ -45,15 +42,9 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import {
-  ledgerFor,
-  destinationsBySink,
-  type OpenStore,
-  notifyDaemon,
-  withStore,
-} from '../open/open-store.ts'
+import { ledgerFor, type OpenStore, notifyDaemon, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
-import { findBatchWaitMs } from '../options.ts'
+import { durationParser, findBatchWaitMs } from '../options.ts'
 import {
   pluralize,
   findNamed,
@@ -75,7 +66,7 @@ export function auditCommand(context: Context): Command {
     .option('--feed <name>', 'only this feed')
     .addOption(
       new Option('--since <duration>', 'how far back')
-        .argParser(parseDuration)
+        .argParser(durationParser('1m'))
         .default(7 * dayMs, '7d'),
     )
     .option('--repair', 'take in what is missing; a running daemon delivers it')
@@ -88,28 +79,15 @@ export function auditCommand(context: Context): Command {
 }
 
 const dayMs = 86_400_000
-const durationField = duration('How far back.', '1m')
-
-function parseDuration(text: string): number {
-  const parsed = durationField.safeParse(text)
-  if (parsed.success) return parsed.data
-  throw new InvalidArgumentError('Write a number and its unit, such as 12h or 7d.')
-}
-
 export async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
   const { config, hash } = loadConfigFile(context, options.config)
   if (options.ledger)
     return printAudit(context, options, await auditLedgerOnly(context, config, hash))
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
-  const destinations = destinationsBySink(config)
-  const sinks = new Map([...destinations].map(([name, own]) => [name, { destinations: own }]))
   const found = await withStore(config, async (store) => ({
     reports: await withUpstream(config, store, async (upstream, engineContext) => {
-      const grouping = { sinks: groupingSinks(engineContext, sinks) }
-      const router = createRouter(config.route)
-      const delivery = { router, grouping, secrets: buildSecrets(engineContext) }
-      const partsFor = buildAuditParts(engineContext, upstream, delivery)
+      const partsFor = openAudits(engineContext, upstream)
       const run = { context, options, config, store, partsFor }
       const found: AuditReport[] = []
       for (const feed of chosen) found.push(await auditOne(run, feed))
@@ -311,7 +289,7 @@ function verdict(terminal: Terminal, lost: number, quarantined: number): string 
 function quarantineLines(feed: string, count: number): string[] {
   if (count === 0) return []
   return [
-    `  quarantined  ${pluralize(count, 'item')}, not read and not sent: tocsin quarantine list --feed ${feed}`,
+    `  quarantined  ${pluralize(count, 'item')}, not read and not sent: tocsin items list --feed ${feed} --state quarantined`,
   ]
 }
 
@@ -406,7 +384,11 @@ export function ledgerJson(check: LedgerCheck): Record<string, unknown> {
       ...counts,
       pending_in_records: countPendingInRecords(check, sink, counts),
     })),
-    stranded: stranded.map(({ heldFor, ...item }) => ({ ...item, held_for: heldFor ?? null })),
+    stranded: stranded.map(({ heldFor, ...item }) => ({
+      ...item,
+      state: stateOf(item),
+      held_for: heldFor ?? null,
+    })),
     dangling,
     has_more: hasMore,
   }
@@ -473,8 +455,8 @@ const lackReasons: Record<MissingPlace, string> = {
   message_due: 'nothing says when its frozen message is due',
 }
 
-function strandedLine({ uid, sink, state, lacks }: StrandedItem): string {
-  return `  stranded  ${sanitize(uid)} for ${sanitize(sink)}, ${state}: ${lackReasons[lacks]}`
+function strandedLine({ uid, sink, lacks, ...item }: StrandedItem): string {
+  return `  stranded  ${sanitize(uid)} for ${sanitize(sink)}, ${stateOf(item)}: ${lackReasons[lacks]}`
 }
 
 const placeNames: Record<DanglingRef['place'], string> = {
@@ -496,17 +478,14 @@ function danglingLine({ ref, place, why }: DanglingRef): string {
   return `  dangling  ${sanitize(ref)}, among ${placeNames[place]}: ${danglingReasons[why]}`
 }
 
-/** The states that `sinks move` and `sinks discard` take. */
-const movableStates = ['queued', 'held', 'group', 'digest', 'retrying']
-
 function remedyLines(check: LedgerCheck): string[] {
   if (isConsistent(check)) return []
-  const waiting = check.stranded.filter(({ state }) => movableStates.includes(state))
+  const waiting = check.stranded.filter((item) => movableStates.has(stateOf(item)))
   const sinks = [...new Set(waiting.map(({ sink }) => sanitize(sink)))]
   return [
     ...sinks.map(
       (sink) =>
-        `  all that waits for ${sink}, not only this, can be sent elsewhere: tocsin sinks move ${sink} --to <sink>; or given up: tocsin sinks discard ${sink}`,
+        `  all that waits for ${sink}, not only this, can be sent elsewhere: tocsin items move --sink ${sink} --to <sink>; or given up: tocsin items discard --sink ${sink}`,
     ),
     '  somebody changed the ledger, or Tocsin has a defect: keep the log and a copy of Redis, and report it',
   ]

@@ -163,6 +163,6 @@ function asFeedsShow(
 function formatMissing(uid: string, isKnown: boolean): string {
   const what = JSON.stringify(uid.slice(0, 600))
   return isKnown
-    ? `${what}: its content is no longer kept (retention.payload); "explain" still has its history`
+    ? `${what}: its content is no longer kept (retention.payload); "items show" still has its history`
     : `${what} was never taken in, or its history has expired (retention.history)`
 }

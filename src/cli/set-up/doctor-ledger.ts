@@ -3,7 +3,6 @@ import { readAuditNotes } from '../../audit/audit-schedule.ts'
 import { readLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
 import type { Config } from '../../config/config.ts'
 import { reservedSearches } from '../../feed-types/feed-type.ts'
-import { readsAll } from '../../feeds/scan.ts'
 import { formatTrouble } from '../../lib/trouble.ts'
 import { createKeys } from '../../redis/keys.ts'
 import type { Redis } from '../../redis/connection.ts'
@@ -15,11 +14,12 @@ import { type ItemState, scanPendingRecords } from '../../store/records.ts'
 import { readCanary } from '../../self-alerts/canary.ts'
 import { type TroubleKind, troubleTexts } from '../../self-alerts/troubles.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
-import { type FeedReport, reportFeeds } from '../feeds/feed-report.ts'
+import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
 import { formatRename } from '../../daemon/accounts.ts'
 import { type AccountReport, reportAccounts } from '../ledger/accounts.ts'
 import type { OpenStore } from '../open/open-store.ts'
-import { reportSinks, settleRemedy, type SinkReport } from '../sinks/sinks-list.ts'
+import { settleRemedy } from '../sinks/sinks-list.ts'
+import { reportSinks, type SinkReport } from '../../daemon/for-commands/sink-report.ts'
 import { formatDuration, formatUtcTime, pluralize } from '../terminal.ts'
 import { about, type DoctorFinding, makeCheck, type Subject } from './doctor-finding.ts'
 
@@ -141,12 +141,12 @@ function judgeRescans(
   report: FeedReport & { state: FeedState; isReading: boolean },
   subject: Subject,
 ): DoctorFinding[] {
-  const { feed, state, bounds, isReading } = report
+  const { state, bounds, isReading } = report
   const { nowMs, rescanTrouble, sweep, rescans } = state
   const remedy = 'what comes late is not found meanwhile'
   if (rescanTrouble)
     return [subject.bad('warning', `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`, remedy)]
-  if (!bounds || !isReading || readsAll(feed, state)) return []
+  if (!bounds || !isReading || report.isReadWhole) return []
   const { lastCompletedMs } = sweep
   const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
   if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return []
@@ -257,8 +257,7 @@ const failuresOfTrouble = 3
 
 const nextTests = 'the next message is the test'
 const testIt = (name: string): string => `tocsin sinks test ${name}`
-const listPending = (name: string): string =>
-  `tocsin deliveries list --sink ${name} --state pending`
+const listPending = (name: string): string => `tocsin items list --sink ${name} --state pending`
 
 /** What takes others meanwhile may keep some waiting so long, ms; as long as the alert waits. */
 const longWaitMs = 3_600_000

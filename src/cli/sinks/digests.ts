@@ -1,9 +1,8 @@
 /** The `digests` commands: send a digest now, or preview it. */
 
 import { Command } from 'commander'
-import { readSummaryParts } from '../../delivery/attempt.ts'
-import { type DigestSink, endWindowNow, previewWindow } from '../../grouping/digest-flush.ts'
-import type { Delivery, Destination, Sink } from '../../sinks/sink.ts'
+import { endDigest, type OpenEngine, previewDigest } from '../../daemon/for-commands/engine.ts'
+import type { Destination, Sink } from '../../sinks/sink.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
@@ -13,7 +12,7 @@ import {
   print,
   writePrivateOutput,
 } from '../context.ts'
-import { type OpenEngine, requireDigestSink, withEngine } from '../open/open-engine.ts'
+import { requireDigestSink, withEngine } from '../open/open-engine.ts'
 import { CommandError, pluralize, findNamed, sanitize } from '../terminal.ts'
 import { describeBlock } from './sinks-list.ts'
 
@@ -23,7 +22,7 @@ export function digestsCommand(context: Context): Command {
     .argument('<sink>', 'name of a sink with a digest')
     .option('--recipient <address>', 'of an e-mail sink (default: its first)')
     .option('--html <file>', 'write the HTML part of the mail into this file')
-    .action((name: string, options: PreviewOptions) => previewDigest(context, name, options))
+    .action((name: string, options: PreviewOptions) => showDigest(context, name, options))
   const send = addCommonOptions(new Command('send'))
     .description('end the window of a digest now and send it')
     .argument('<sink>', 'name of a sink with a digest')
@@ -46,9 +45,9 @@ export async function sendDigests(
   const { digests, blocked } = await withEngine(config, async (engine) => {
     const sink = requireDigestSink(engine, config, name)
     const sent: SentDigest[] = []
-    for (const { id, label } of engine.sinks.get(name)?.destinations ?? []) {
-      const messages = await endWindowNow(engine.flushContext, sink, id)
-      sent.push({ destination: label, outcome: toOutcome(sink, messages) })
+    for (const destination of engine.sinks.get(name)?.destinations ?? []) {
+      const outcome = await sendDigest(engine, sink, destination)
+      sent.push({ destination: destination.label, outcome })
     }
     const { destinations } = engine.sinks.get(name) ?? {}
     const reading = await engine.circuit.read(name, await redisNow(engine.store), destinations)
@@ -63,15 +62,23 @@ export async function sendDigests(
   })
 }
 
-function toOutcome({ digest }: DigestSink, messages: number | undefined): SentDigest['outcome'] {
-  if (messages === 0 && !digest.sendsEmpty) return 'nothing_to_tell'
+/** An empty digest goes on its schedule alone: a second call sends nothing. */
+async function sendDigest(
+  engine: OpenEngine,
+  sink: DigestSink,
+  destination: Destination,
+): Promise<SentDigest['outcome']> {
+  const { delivery } = await previewDigest(engine, sink, destination)
+  if (delivery.summary?.total === 0) return 'nothing_to_tell'
+  const messages = await endDigest(engine, sink, destination.id)
   return messages === 0 || messages === undefined ? 'being_made' : 'queued'
 }
 
 const outcomeWords: Record<SentDigest['outcome'], string> = {
   queued:
     'its digest is queued, a running daemon sends it within seconds; the next window has begun',
-  nothing_to_tell: 'there is nothing to tell, and an empty digest is not wanted (send_empty)',
+  nothing_to_tell:
+    'nothing has come since the last digest; an empty one goes on its schedule alone',
   being_made: 'a running daemon makes its digest just now',
 }
 
@@ -96,11 +103,7 @@ interface Preview {
 }
 
 /** Runs the code that makes the real digest; secrets that a sink reveals stay masked here. */
-export async function previewDigest(
-  context: Context,
-  name: string,
-  options: PreviewOptions,
-): Promise<void> {
+async function showDigest(context: Context, name: string, options: PreviewOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const preview = await withEngine(config, async (engine) => {
     const sink = requireDigestSink(engine, config, name)
@@ -141,36 +144,17 @@ function hasRecipients({ name, destinations }: Sink): boolean {
   return destinations.some(({ id }) => id !== name)
 }
 
+type DigestSink = ReturnType<typeof requireDigestSink>
+
 async function buildPreview(
-  { store, sinks, flushContext, memberOptions }: OpenEngine,
+  engine: OpenEngine,
   digestSink: DigestSink,
   destination: Destination,
 ): Promise<Preview> {
-  const sink = sinks.get(digestSink.name)
+  const sink = engine.sinks.get(digestSink.name)
   if (!sink?.preview) throw new Error(`${digestSink.name} has no preview`)
-  const { about, members: going } = await previewWindow(flushContext, digestSink, destination.id)
-  const { members, attachment } = await readSummaryParts(
-    {
-      sink,
-      messageId: 'preview',
-      findLedger: (account) => store.ledgers.find((ledger) => ledger.account === account),
-      refs: ({ account }) =>
-        Promise.resolve(going.filter((one) => one.account === account).map(({ ref }) => ref)),
-      options: memberOptions,
-    },
-    { about: JSON.stringify(about) },
-  )
-  const delivery: Delivery = {
-    id: '<id>', // made when the digest is
-    destination,
-    members,
-    summary: about.summary,
-    ...(attachment && { attachment }),
-    attempt: 1,
-    mayBeRepeat: false,
-    timeZone: sink.timeZone,
-  }
-  const events = about.summary.total
+  const { delivery, lacking } = await previewDigest(engine, digestSink, destination)
+  const events = delivery.summary?.total ?? 0
   const { subject = null, text, html = null } = sink.preview(delivery)
   return {
     destination: destination.label,
@@ -187,10 +171,8 @@ async function buildPreview(
         ? ['an empty digest is not wanted (send_empty): nothing would be sent']
         : []),
       ...(sink.reveals === true ? ['secrets are masked here and sent in clear'] : []),
-      ...(members.length < about.shown.length
-        ? [
-            `${pluralize(about.shown.length - members.length, 'event')} not shown: the content is no longer kept`,
-          ]
+      ...(lacking > 0
+        ? [`${pluralize(lacking, 'event')} not shown: the content is no longer kept`]
         : []),
     ],
   }

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { buildMemberOptions } from '../../daemon/messages.ts'
-import { buildSecrets } from '../../daemon/sinks.ts'
+import { buildMemberOptions } from '../../delivery/member-options.ts'
+import { buildSecrets } from '../../delivery/leaked-secrets.ts'
 import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { isCanary, severityRank } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -146,7 +146,7 @@ function buildDelivery(
     raisedFrom: item?.raisedFrom,
     payload: stored?.payload ?? { event, fetchedAtMs, ...(detail !== undefined && { detail }) },
   }
-  const member = toDeliveryMember(sink, account, about, buildMemberOptions(config, secrets))
+  const member = toDeliveryMember(sink, account, about, buildMemberOptions(config, secrets?.open))
   if (member === undefined) throw new Error(`${event.uid} has no content`)
   const inFile = reveals && sink.reveals === true ? given.secret : undefined
   return {

@@ -1,12 +1,11 @@
 /** The `silences` commands: add, list, expire. */
 import { randomInt } from 'node:crypto'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { type Config, formatMistake } from '../../config/config.ts'
 import { silenceRemarks } from '../../config/dead-rules.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import { readSilences } from '../../daemon/grouping.ts'
+import { readSilences } from '../../delivery/silences.ts'
 import { severities, severityRank } from '../../event.ts'
-import { duration } from '../../lib/config-fields.ts'
 import { formatList } from '../../lib/errors.ts'
 import { createReach, meetsFeed } from '../../routing/reach.ts'
 import { createRouter } from '../../routing/router.ts'
@@ -37,7 +36,7 @@ import {
   operatorName,
   withStore,
 } from '../open/open-store.ts'
-import { parseFutureTime, parseText, wordsOption } from '../options.ts'
+import { durationParser, parseFutureTime, parseText, wordsOption } from '../options.ts'
 import { silencePhase, silenceJson, silenceLine } from '../config/routes.ts'
 import { CommandError, pluralize, findNamed, sanitize, parseShortText } from '../terminal.ts'
 
@@ -59,7 +58,11 @@ function addSilenceCommand(context: Context): Command {
   return addByOption(addCommonOptions(new Command('add')))
     .description('send people nothing of what matches, from now on for a while')
     .argument('<matchers...>', `all must match, e.g. 'type="paste"' 'team="brand"'`)
-    .option('--for <span>', 'how long, such as 2h; at most 30d')
+    .addOption(
+      new Option('--for <span>', 'how long, such as 2h; at most 30d')
+        .argParser(durationParser())
+        .conflicts('until'),
+    )
     .option('--until <time>', 'when it ends, such as 2026-11-21T18:00Z')
     .requiredOption('--reason <text>', 'why', parseShortText)
     .addOption(
@@ -80,7 +83,7 @@ function addSilenceCommand(context: Context): Command {
 }
 
 export interface AddOptions extends CommonOptions, ByOption {
-  for?: string
+  for?: number
   until?: string
   reason: string
   severity: string
@@ -94,10 +97,18 @@ export async function addSilence(
   options: AddOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const owner = checkOptions(context, config, { matchers, options })
+  const owner = requireOwner(context, options)
+  if (options.for === undefined && options.until === undefined) {
+    throw new CommandError(
+      'mistake',
+      'say when it ends: --for <span>, such as 2h, or --until <time>',
+    )
+  }
+  const input = { matchers, options, owner }
+  buildSilence(config, { ...input, nowMs: context.clock.now() }) // a mistake needs no Redis
   const { silence, matched, nowMs } = await withStore(config, async (store) => {
     const startsAtMs = await redisNow(store)
-    const added = buildSilence(config, { matchers, options, owner, nowMs: startsAtMs })
+    const added = buildSilence(config, { ...input, nowMs: startsAtMs })
     await writeSilence(store.redis, store.keys, { id: added.id, text: silenceText(added) })
     const effect = await measureEffect(context, store, { silence: added, nowMs: startsAtMs })
     return { silence: added, matched: effect, nowMs: startsAtMs }
@@ -159,43 +170,7 @@ function formatReach({ silent, goes_on: others }: SilenceReach): string {
   return `${silenced}; machines get it all the same: ${formatList(others)} (--machines silences them too)`
 }
 
-/** Reports every mistake of the command line at once. Returns the silence's owner. */
-function checkOptions(
-  context: Context,
-  config: Config,
-  { matchers, options }: Pick<SilenceInput, 'matchers' | 'options'>,
-): string {
-  const mistakes: string[] = []
-  const collectMistake = <Result>(check: () => Result): Result | undefined => {
-    try {
-      return check()
-    } catch (error) {
-      if (!(error instanceof CommandError)) throw error
-      mistakes.push(error.message)
-      return undefined
-    }
-  }
-  const hasOneEnd = collectMistake(() => refuseTwoEnds(options)) === true
-  const owner = collectMistake(() => resolveOwner(context, options)) ?? 'nobody'
-  const { until: _until, ...others } = options
-  const wanted = hasOneEnd ? options : { ...others, for: '1h' } // its end is told of already
-  const nowMs = context.clock.now()
-  collectMistake(() => buildSilence(config, { matchers, options: wanted, owner, nowMs }))
-  if (mistakes.length > 0) throw new CommandError('mistake', mistakes.join('\n'))
-  return owner
-}
-
-function refuseTwoEnds({ for: span, until }: AddOptions): true {
-  if ((span === undefined) === (until === undefined)) {
-    throw new CommandError(
-      'mistake',
-      'say when it ends: either --for <span>, such as 2h, or --until <time>',
-    )
-  }
-  return true
-}
-
-function resolveOwner(context: Context, options: AddOptions): string {
+function requireOwner(context: Context, options: AddOptions): string {
   const name = options.owner ?? operatorName(context, options)
   if (name !== undefined) return name
   throw new CommandError(
@@ -212,13 +187,13 @@ interface SilenceInput {
 }
 
 function buildSilence(config: Config, { matchers, options, owner, nowMs }: SilenceInput): Silence {
-  const { for: span, until, reason, severity } = options
+  const { for: forMs, until, reason, severity } = options
   const silence = newSilence({
     id: newSilenceId(),
     matchers,
     labels: config.feeds.flatMap(({ labels }) => Object.keys(labels)),
-    ...(span === undefined ? {} : { forMs: parseDuration(span) }),
-    ...(until === undefined ? {} : { untilMs: parseFutureTime(until, nowMs) }),
+    ...(forMs !== undefined && { forMs }),
+    ...(until !== undefined && { untilMs: parseFutureTime(until, nowMs) }),
     owner,
     reason,
     severity,
@@ -227,15 +202,6 @@ function buildSilence(config: Config, { matchers, options, owner, nowMs }: Silen
   })
   if (!isSilenceProblem(silence)) return silence
   throw new CommandError('mistake', formatMistakes(silence, { matchers, options }))
-}
-
-const durationField = duration('How long it lasts.')
-
-function parseDuration(text: string): number {
-  const span = durationField.safeParse(text)
-  if (span.success) return span.data
-  const [problem = '', remedy = ''] = (span.error.issues[0]?.message ?? '').split('\n')
-  throw new CommandError('mistake', `--for: ${problem}; ${remedy}`)
 }
 
 /** Names the option or argument of the command in place of the key of the file. */

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { createAddressHasher } from '../../daemon/sinks.ts'
-import { type CircuitReading, createCircuit } from '../../delivery/circuit.ts'
+import type { CircuitReading } from '../../delivery/circuit.ts'
+import { openCircuit } from '../../delivery/sink-address.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
@@ -9,14 +9,8 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { addByOption, destinationsBySink, withStore } from '../open/open-store.ts'
+import { destinationsBySink, withStore } from '../open/open-store.ts'
 import { listSinks } from './sinks-list.ts'
-import {
-  discardPending,
-  type MoveOptions,
-  movePending,
-  type SettleOptions,
-} from './sinks-settle.ts'
 import { testSink } from './sinks-test.ts'
 import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from '../terminal.ts'
 
@@ -33,8 +27,6 @@ export function sinksCommand(context: Context): Command {
     .addCommand(test)
     .addCommand(pauseCommand(context))
     .addCommand(resumeCommand(context))
-    .addCommand(moveCommand(context))
-    .addCommand(discardCommand(context))
 }
 
 function pauseCommand(context: Context): Command {
@@ -56,23 +48,6 @@ function resumeCommand(context: Context): Command {
     .action((name: string, options: CommonOptions) => resumeSink(context, name, options))
 }
 
-function moveCommand(context: Context): Command {
-  return addByOption(addCommonOptions(new Command('move')))
-    .description('send what waits for a sink to another one, the worst first')
-    .argument('<from>', 'name of the sink; it need not be configured any more')
-    .requiredOption('--to <sink>', 'name of a configured sink')
-    .option('--yes', 'do not ask')
-    .action((from: string, options: MoveOptions) => movePending(context, from, options))
-}
-
-function discardCommand(context: Context): Command {
-  return addByOption(addCommonOptions(new Command('discard')))
-    .description('give up what waits for a sink; it counts as dead')
-    .argument('<sink>', 'name of the sink; it need not be configured any more')
-    .option('--yes', 'do not ask')
-    .action((name: string, options: SettleOptions) => discardPending(context, name, options))
-}
-
 export interface PauseOptions extends CommonOptions {
   reason: string
 }
@@ -87,11 +62,7 @@ export async function pauseSink(
   findNamed(config.sinks, name, 'sink')
   const { reason } = options
   const sinceMs = await withStore(config, async (store) => {
-    const circuit = createCircuit(
-      store.redis,
-      store.keys,
-      createAddressHasher(config, store.ledgers),
-    )
+    const circuit = openCircuit(store, config)
     const nowMs = await redisNow(store)
     const { paused } = await circuit.read(name, nowMs)
     const since = paused?.sinceMs ?? nowMs
@@ -116,11 +87,7 @@ export async function resumeSink(
   const { config } = loadConfigFile(context, options.config)
   findNamed(config.sinks, name, 'sink')
   const before = await withStore(config, async (store) => {
-    const circuit = createCircuit(
-      store.redis,
-      store.keys,
-      createAddressHasher(config, store.ledgers),
-    )
+    const circuit = openCircuit(store, config)
     const destinations = destinationsBySink(config).get(name)
     const reading = await circuit.read(name, await redisNow(store), destinations)
     await circuit.pause(name, undefined, destinations)

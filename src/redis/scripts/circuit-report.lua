@@ -22,11 +22,11 @@
 -- @include lib/circuit.lua
 -- @include lib/trouble.lua
 
-local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after', 'untried_at', 'paused')
+local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after', 'untried_at')
 local word, address = ARGV[1], ARGV[2]
 local mark = state[2] and cjson.decode(state[2])
 
-if ARGV[10] ~= '' and not (mark or state[5]) then
+if ARGV[10] ~= '' then
   redis.call('HSET', KEYS[1], 'told', now) -- nothing expires that does not exist
   redis.call('PEXPIRE', KEYS[1], 7 * 86400000)
 end
@@ -62,7 +62,6 @@ if mark and (address == '' or mark.of == address) then
 end
 if word == 'gone' then
   close()
-  redis.call('PERSIST', KEYS[1])
   redis.call('HSET', KEYS[1], 'disabled', cjson.encode({ reason = ARGV[3], sinceMs = now, of = address }))
   return 'disabled'
 end

@@ -1,8 +1,8 @@
--- For operators: moves a pending item to another sink, gives it up, or sends a final one again. For
--- failover (divert): reroutes an item whose sink cannot be reached to the sink's fallback.
+-- For operators: moves a pending item to another sink, gives up a pending or dead one, or sends a final
+-- one again. For failover (divert): reroutes an item whose sink cannot be reached to the sink's fallback.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: ref, verb (move | divert | discard | resend), by (who asked), bw? (resend: batch
---          wait in ms), horizon (ms), retention {history, payload} (ms), targets? [{d, k, m, b, bw?,
+--          wait in ms), was? (resend: the state in which it was found), horizon (ms), retention {history, payload} (ms), targets? [{d, k, m, b, bw?,
 --          place? (group)}] (move, divert), stale? (divert: an attempt that began so many ms ago
 --          has died)
 -- Returns  done | collect (resent into its sink's batch) | busy (being sent or in a frozen message;
@@ -107,6 +107,9 @@ local function resend()
   if not final[item.st] then
     return 'busy'
   end
+  if ask.was and item.st ~= ask.was then
+    return 'other'
+  end
   if redis.call('EXISTS', key('pay', rid)) == 0 then
     return 'no_payload'
   end
@@ -114,7 +117,18 @@ local function resend()
   return send_again(n, item, ask) == 'collect' and 'collect' or 'done'
 end
 
+-- The item stays counted as dead; only its letter is closed.
+local function close_letter()
+  redis.call('ZREM', key('dead', item.k), ask.ref)
+  item.st = 'discarded'
+  item.by = ask.by
+  return 'done'
+end
+
 local function give_up()
+  if ask.verb == 'discard' and item.st == 'dead' then
+    return close_letter()
+  end
   if final[item.st] then
     return 'other'
   end

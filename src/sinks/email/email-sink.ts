@@ -31,7 +31,7 @@ import {
 import type { EmailConfig } from './config.ts'
 import { renderHtml, renderSummaryHtml } from './mail-html.ts'
 import { renderSummaryText, renderText } from './mail-text.ts'
-import { maxConnections, SmtpPool } from './smtp.ts'
+import { SmtpPool } from './smtp.ts'
 import { smtpLimits } from './smtp-session.ts'
 
 export interface EmailEnvironment extends TemplateParts {
@@ -86,7 +86,7 @@ export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): S
     destinations,
     limitPerSecond,
     reveals: config.reveal,
-    concurrency: maxConnections,
+    concurrency: 4,
     sendTimeoutMs: emailSendTimeoutMs,
     send,
     reach: async (signal) => ({ answer: await pool.reach(signal) }),

@@ -230,7 +230,7 @@ export interface MailOrigin {
 
 const uidLabel = 'uid: '
 
-/** The foot of a mail about one event, with the uid for `tocsin explain <uid>`. */
+/** The foot of a mail about one event, with the uid for `tocsin items show <uid>`. */
 export function originLines(message: Message, { sink, deliveryId }: MailOrigin): string[] {
   return [
     `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,

@@ -17,9 +17,6 @@ interface SmtpSendOptions extends SendOptions {
   secrets: readonly string[]
 }
 
-/** For as many mails at once. */
-export const maxConnections = 4
-
 export class SmtpPool {
   readonly #config: EmailConfig
   readonly #clock: Clock

@@ -1,9 +1,6 @@
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import {
-  countDeadLetters,
-  listDeadLetters,
-  replayDeadLetter,
-} from '../../../src/store/pending-items.ts'
+import { countDeadLetters, listDeadLetters } from '../../../src/store/pending-items.ts'
+import { replayDeadLetter } from '../../support/acts.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { sinkNames, type Stage } from './stage.ts'
 

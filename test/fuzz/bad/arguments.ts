@@ -52,9 +52,9 @@ const wholes = [
   'run --full --config CONFIG',
   'demo --for soon',
   'sandbox --rate many',
-  'events list --severity hihg --config CONFIG',
-  'deliveries list --state gone --config CONFIG',
-  'deliveries show nothing --config CONFIG',
+  'items list --severity hihg --config CONFIG',
+  'items list --state gone --config CONFIG',
+  'items show nothing --config CONFIG',
 
   'check CONFIG CONFIG',
   'check /nowhere/tocsin.yaml',

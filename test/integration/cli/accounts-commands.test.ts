@@ -73,7 +73,7 @@ test('accounts list shows what waits in an account that left, beside those that 
       account: 'umbrella',
       is_configured: false,
       last_configured: null,
-      pending: { digest: 2, queued: 1, batch: 1 },
+      pending: { grouped: 2, queued: 1, frozen: 1 },
       dead_letters: 1,
       quarantined: 1,
       feeds: [{ feed: 'brand', is_configured: false }],

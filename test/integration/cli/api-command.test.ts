@@ -202,9 +202,9 @@ describe('what changes something', () => {
     const { run, sandbox } = await aScene()
     if (fault) sandbox.faults.add({ on: '/firework/*', ...fault })
     expect((await run(...ignore, '--yes')).code).toBe(fault ? 1 : 0)
-    const { out } = await run('explain', uid)
+    const { out } = await run('items', 'show', uid)
     expect(out).toContain(`"events.act ignore" asked of the service by ann: ${told}`)
-    const [known] = JSON.parse((await run('explain', uid, '--output=json')).out) as object[]
+    const [known] = JSON.parse((await run('items', 'show', uid, '--output=json')).out) as object[]
     const writes = [{ by: 'ann', action: 'events.act ignore' }]
     expect(known).toMatchObject({ writes })
   })

@@ -111,7 +111,7 @@ test('a repair by a narrower look makes what metrics say better by as much as it
 
 test.each([
   [['audit', '--feed', 'brnad'], 'there is no feed "brnad"; did you mean "brand"?'],
-  [['audit', '--since', 'week'], 'Write a number and its unit, such as 12h or 7d.'],
+  [['audit', '--since', 'week'], 'It is not a duration; write a number and its unit'],
 ])('%j is refused in a sentence', async (args, words) => {
   const { code, err } = await (await aScene()).run(...args)
   expect(code).toBe(2)
@@ -166,7 +166,7 @@ describe('the ledger itself', () => {
     expect(out).toContain('it does not add up')
     expect(out).toContain('+ 5 pending, -3 unaccounted for; the records have 2 pending')
     expect(out).toContain('stranded  a/b/1 for siem, queued: nothing says when it is due')
-    expect(out).toContain('tocsin sinks move siem --to <sink>')
+    expect(out).toContain('tocsin items move --sink siem --to <sink>')
     expect((await readLedgerCheckNote(tests.redis, keys))?.discrepancies).toEqual({ siem: 7 })
     const asJson = await run('audit', '--ledger', '--output', 'json')
     expect(JSON.parse(asJson.out)).toMatchObject([
@@ -199,13 +199,13 @@ describe('the ledger itself', () => {
   })
 })
 
-test('explain says of what made room what is still known of it', async () => {
+test('items show says of what made room what is still known of it', async () => {
   const { prefix, run } = await aScene()
   const ledger = await tests.ledger({ keys: createKeys(prefix) })
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['siem'])])
   await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
-  const known = await run('explain', 'a/b/1')
+  const known = await run('items', 'show', 'a/b/1')
   expect(known.code).toBe(0)
   expect(known.out).toContain('taken in by the feed brand; its history is no longer kept')
-  expect((await run('explain', 'a/b/2')).code).toBe(1)
+  expect((await run('items', 'show', 'a/b/2')).code).toBe(1)
 })

@@ -170,7 +170,7 @@ test('sinks test names the nearest sink', async () => {
 test.each([
   [[], 'Usage: tocsin'],
   [['chek'], 'there is no command "tocsin chek"; did you mean "tocsin check"?'],
-  [['dead_letters'], 'did you mean "tocsin dead-letters"?'],
+  [['itmes'], 'did you mean "tocsin items"?'],
   [['list', 'feeds'], 'did you mean "tocsin feeds list"?'],
   [['xyzzy'], 'there are: run, init, check, doctor, reload'],
   [['feeds', 'lsit'], 'there is no command "tocsin feeds lsit"; did you mean "tocsin feeds list"?'],
@@ -198,14 +198,14 @@ test.each([
 
 test('help that was asked for is no mistake', async () => {
   const { code, out } = await tocsin('--help')
-  expect(out).toContain('dead-letters')
+  expect(out).toContain('items')
   expect(out).not.toContain('bench')
   expect(code).toBe(0)
 })
 
 test.each([
-  [['help', 'feeds', 'list'], 'Usage: tocsin feeds list [options]'],
-  [['feeds', 'help', 'list'], 'Usage: tocsin feeds list [options]'],
+  [['help', 'feeds', 'list'], 'Usage: tocsin feeds list [options] [feed]'],
+  [['feeds', 'help', 'list'], 'Usage: tocsin feeds list [options] [feed]'],
   [['help', 'feeds'], 'Usage: tocsin feeds [options] [command]'],
   [['help', 'check'], 'Usage: tocsin check [options] [file]'],
   [['help'], 'Usage: tocsin [options] [command]'],

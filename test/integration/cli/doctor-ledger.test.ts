@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { checkLedger } from '../../../src/cli/set-up/doctor-ledger.ts'
 import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
-import { createAddressHasher } from '../../../src/daemon/sinks.ts'
+import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { type Circuit, createCircuit } from '../../../src/delivery/circuit.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
 import { activateGeneration } from '../../../src/store/account-ledger.ts'
@@ -12,7 +12,7 @@ import { createAccountKey } from '../../../src/upstream/tokens.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { ledgerInTime } from '../../support/script-clock.ts'
-import { reportFeeds } from '../../../src/cli/feeds/feed-report.ts'
+import { reportFeeds } from '../../../src/daemon/for-commands/feed-report.ts'
 import { noteCanary } from '../../../src/self-alerts/canary.ts'
 import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
@@ -260,7 +260,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     'criticals that one recipient does not get, while the other takes mail',
     (scene) => oneIsFull(scene, 2 * hourMs),
     [
-      /^problem delivery oncall: 2 critical events not told for over 1 h; 2 items wait.* -> tocsin deliveries list --sink oncall --state pending$/,
+      /^problem delivery oncall: 2 critical events not told for over 1 h; 2 items wait.* -> tocsin items list --sink oncall --state pending$/,
     ],
   ],
   [
@@ -323,7 +323,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await scene.show(['lake'], [{ uid: 'a/b/1' }])
       await scene.attempt('lake', { outcome: 'dead', reason: 'rejected' })
     },
-    [/^problem delivery lake: 1 dead letter, .* -> tocsin dead-letters list --sink lake$/],
+    [/^problem delivery lake: 1 dead letter, .* -> tocsin items list --sink lake --state dead$/],
   ],
   [
     'items of a sink that left the configuration',
@@ -332,7 +332,9 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       const [ref = ''] = await tests.redis.zrange(ledger.key('due', 'old'), '0', '0')
       await holdOrphan(ledger, ref)
     },
-    [/^problem delivery old: not configured any more, 1 item waits -> tocsin sinks move old/],
+    [
+      /^problem delivery old: not configured any more, 1 item waits -> tocsin items move --sink old/,
+    ],
   ],
   [
     'a digest that is overdue',

@@ -196,15 +196,16 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
   const startedAtMs = Date.UTC(2026, 0, 3)
   await takeIn(ledger, [routed({ uid: 'leak/x/1', createdAtMs: Date.UTC(2026, 0, 2) })])
   await takeIn(second, [routed({ uid: 'credential/1' })], { feed: 'staff' })
-  expect((await tocsin('feeds', 'list', ...config)).out).toContain('last sweep ended never')
+  expect((await tocsin('feeds', 'list', '--wide', ...config)).out).toContain(
+    'last sweep ended never',
+  )
 
   const late = routed({ uid: 'leak/x/2', createdAtMs: Date.UTC(2026, 0, 1) })
   const raised = routed({ uid: 'leak/x/1', severity: 'critical' })
   await takeIn(ledger, [late, raised], { ...sweepPage(startedAtMs), isCaughtUp: false })
-  const { out } = await tocsin('feeds', 'list', ...config)
+  const { out } = await tocsin('feeds', 'list', '--wide', ...config)
   expect(out).toContain('last sweep ended never, one runs since 2026-01-03 00:00:00 UTC')
-  expect(out).toContain('3 fetched: 2 new, 1 known, 0 quarantined, 0 older than the start bound')
-  expect(out).toContain('of these 1 came late (1 by more), 1 were raised in severity')
+  expect(out).toContain('  3 fetched: 2 new, 1 known, 1 late (1 by more), 1 raised in severity\n')
   expect(out).toContain('sweeps are switched off')
   expect((await listed(config))[0]).toMatchObject({
     sweep: { last_completed: null, running_since: '2026-01-03T00:00:00.000Z' },
@@ -212,11 +213,26 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
   })
 
   await takeIn(ledger, [], { ...sweepPage(startedAtMs), sequence: 1 })
-  expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
+  expect((await tocsin('feeds', 'list', '--wide', ...config)).out).toMatch(
     /last sweep ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; what is late by minutes is found within 2 min 30 s, what is late by days within 1 h, beyond 7 d only by match time, where the service has it$/m,
   )
   expect((await listed(config))[0]).toMatchObject({
     sweep: { last_completed: expect.any(String), running_since: null },
+  })
+})
+
+test('feeds list says of a feed that is well its lag alone, and of one that is named all', async () => {
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
+  const brief = await tocsin('feeds', 'list', ...config)
+  expect(brief.out).toMatch(/^brand \([^)]*\): lag \S+ \S+, objective .*\n\w/m)
+  const whole = await tocsin('feeds', 'list', 'brand', ...config)
+  expect(whole.out).toContain('  1 fetched: 1 new\n')
+  expect(whole.out).not.toContain('staff')
+  const { code, err } = await tocsin('feeds', 'list', 'brnd', ...config)
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: 'there is no feed "brnd"; did you mean "brand"?\n',
   })
 })
 

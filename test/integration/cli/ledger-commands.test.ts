@@ -3,14 +3,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { type AccountLedger, itemId } from '../../../src/store/account-ledger.ts'
 import { peekFeed } from '../../../src/store/feed-state.ts'
-import { countDeadLetters } from '../../../src/store/pending-items.ts'
 import { mailContent } from '../../../src/sinks/email/email-sink.ts'
 import { renderIncident } from '../../../src/sinks/pagerduty/pagerduty-sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
 import { cardText, renderTeams } from '../../../src/sinks/teams/teams-card.ts'
 import { beginAttempt, peekBatch, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { aMember } from '../../support/deliveries.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { summarised } from '../../support/summaries.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startRedis } from '../../support/redis.ts'
@@ -65,19 +64,7 @@ async function attempt(
   await settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, result)
 }
 
-async function deadLetters(ledger: AccountLedger, uids: string[]): Promise<void> {
-  await takeIn(
-    ledger,
-    uids.map((one) => routed({ uid: one })),
-  )
-  for (const [place, one] of uids.entries()) {
-    const ref = await refOf(ledger, 'soc', one)
-    await attempt(ledger, ref, { outcome: 'dead', reason: 'gone', answer: 'HTTP 410 no_service' })
-    await ledger.redis.zincrby(ledger.key('dead', 'soc'), place, ref) // no two at one time
-  }
-}
-
-test('explain tells where an event came from, where it went and why', async () => {
+test('items show tells where an event came from, where it went and why', async () => {
   const { ledger, config } = await aScene()
   const decisions = [
     { route: 'urgent', path: ['root', 'urgent'], why: ['severity>=high', 'team="brand"'] },
@@ -93,10 +80,10 @@ test('explain tells where an event came from, where it went and why', async () =
     reason: 'timeout',
   })
   await attempt(ledger, ref, { outcome: 'delivered', answer: 'HTTP 200 ok' })
-  const { code, out } = await tocsin('explain', uid, ...config)
+  const { code, out } = await tocsin('items', 'show', uid, ...config)
   expect(code).toBe(0)
   expect(out).toMatch(/^leak\/source\.example\/1 \(stealer_log, high\), account main$/m)
-  expect(out).toMatch(/^ {2}Stealer log: .*\n {2}https:\/\/app\.example\.com\//m)
+  expect(out).toMatch(/^ {2}Stealer log: .*\n(?: {4}.*\n)* {2}https:\/\/app\.example\.com\//m)
   expect(out).toMatch(/taken in \S+ \S+ UTC by the feed brand, severity high/)
   expect(out).toContain('route root > urgent: severity>=high and team="brand"')
   expect(out).toMatch(/seen again \S+ \S+ UTC by the feed executives, severity low/)
@@ -104,14 +91,15 @@ test('explain tells where an event came from, where it went and why', async () =
   expect(out).toMatch(/attempt 1, .*: failed, to be tried again \(timeout\)/)
   expect(out).toMatch(/attempt 2, .*: accepted: HTTP 200 ok/)
   expect(out).toContain('1 answer lost: it may have arrived more than once, under the same id')
-  expect(out).toMatch(/→ gone \(no longer configured\), as high: waiting to be sent/)
+  expect(out).toMatch(/→ gone \(no longer configured\), as high: queued since/)
 })
 
-test('explain takes a uid as it stands in a message, and gives the same to machines', async () => {
+test('items show takes a uid as it stands in a message, and gives the same to machines', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid })])
   const { code, out } = await tocsin(
-    'explain',
+    'items',
+    'show',
     'leak/source[.]example/1',
     ...config,
     '--account=main',
@@ -132,13 +120,13 @@ test('explain takes a uid as it stands in a message, and gives the same to machi
   ])
 })
 
-test('explain takes the id of a delivery, or of a mail, and tells of the event that went under it', async () => {
+test('items show takes the id of a delivery, or of a mail, and tells of the event that went under it', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid }, ['soc', 'siem']), routed({ uid: 'leak/other/2' })])
   await attempt(ledger, await refOf(ledger, 'soc'), { outcome: 'delivered', answer: 'HTTP 200 ok' })
   const id = itemId('main', uid, 'high', 'soc')
   for (const given of [id, `delivery ${id}`, `<${id}.0123456789abcdef@example.com>`]) {
-    const { code, out } = await tocsin('explain', given, ...config)
+    const { code, out } = await tocsin('items', 'show', given, ...config)
     expect(code).toBe(0)
     expect(out).toContain(
       `delivery ${id}: 1 event to soc\n${uid} (stealer_log, high), account main`,
@@ -146,11 +134,11 @@ test('explain takes the id of a delivery, or of a mail, and tells of the event t
     expect(out).toMatch(/attempt 1, .*: accepted: HTTP 200 ok/)
     expect(out).not.toContain('leak/other/2')
   }
-  const { out } = await tocsin('explain', id, ...config, '--output=json')
+  const { out } = await tocsin('items', 'show', id, ...config, '--output=json')
   expect(JSON.parse(out)).toMatchObject([{ delivery: id, uid, items: [{ id }, {}] }])
 })
 
-test('explain takes the id of a message of several, as "and N more" names it, and lists all, worst first', async () => {
+test('items show takes the id of a message of several, as "and N more" names it, and lists all, worst first', async () => {
   const { ledger, config } = await aScene()
   const events = ['low', 'critical', 'high'].map((severity) =>
     routed({ uid: `leak/source/${severity}`, severity }, ['siem']),
@@ -159,9 +147,11 @@ test('explain takes the id of a message of several, as "and N more" names it, an
   const refs = (await peekBatch(ledger, 'siem', 10)).map(({ ref }) => ref)
   const ref = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
   const id = `b${ref?.split(':')[1]}`
-  const list = async (): Promise<string> => (await tocsin('explain', id, ...config)).out
-  const commands = footersOf(id).map((footer) => /tocsin explain [eb][0-9a-f]+/.exec(footer)?.[0])
-  expect(commands).toEqual(commands.map(() => `tocsin explain ${id}`))
+  const list = async (): Promise<string> => (await tocsin('items', 'show', id, ...config)).out
+  const commands = footersOf(id).map(
+    (footer) => /tocsin items show [eb][0-9a-f]+/.exec(footer)?.[0],
+  )
+  expect(commands).toEqual(commands.map(() => `tocsin items show ${id}`))
   expect(await list()).toContain(`delivery ${id}: 3 events to siem`)
   expect((await list()).match(/leak\/source\/\w+/g)).toEqual([
     'leak/source/critical',
@@ -190,53 +180,24 @@ function footersOf(id: string): string[] {
   ]
 }
 
-test('explain says of the id of a delivery that nobody knows why that may be', async () => {
+test('items show says of the id of a delivery that nobody knows why that may be', async () => {
   const { config } = await aScene()
-  const { code, out } = await tocsin('explain', `b${'0'.repeat(40)}`, ...config)
+  const { code, out } = await tocsin('items', 'show', `b${'0'.repeat(40)}`, ...config)
   expect(code).toBe(1)
   expect(out).toMatch(/^No event that the ledger still knows went under the id b0+\.\n.*expired/)
-  expect((await tocsin('explain', 'b123', ...config)).out).toContain("a delivery's id is e and 32")
-})
-
-test('explain says of an unknown uid that nobody took it in', async () => {
-  const { config } = await aScene()
-  const { code, out } = await tocsin('explain', 'leak/x/9', ...config)
-  expect(out).toBe(
-    'leak/x/9 was never taken in by any account, or its history has expired (retention.history).\n',
+  expect((await tocsin('items', 'show', 'b12', ...config)).out).toContain(
+    "a delivery's id is e and 32",
   )
-  expect(code).toBe(1)
-})
-
-test('explain says of a quarantined uid that nothing was sent, and why', async () => {
-  const { ledger, config } = await aScene()
-  const malformed = [
-    { uid, problem: 'metadata.severity: not a string', raw: '{"bad":"\u202E\u001B[2J"}' },
-  ]
-  await takeIn(ledger, [], { malformed })
-  const { code, out } = await tocsin('explain', uid, ...config)
-  expect(code).toBe(0)
-  expect(out).toContain(`${uid}, account main: quarantined, nothing was sent`)
-  expect(out).toContain('metadata.severity: not a string')
-  expect(out).not.toMatch(/\p{Cf}|(?!\n)\p{Cc}/u)
-})
-
-test('an unknown account is the operator’s mistake, with the nearest name', async () => {
-  const { config } = await aScene()
-  const { code, err } = await tocsin('explain', uid, '--account', 'mian', ...config)
-  expect({ code, err }).toEqual({
-    code: 2,
-    err: 'there is no account "mian"; did you mean "main"?\n',
-  })
 })
 
 test('feeds list tells how far each feed is', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
-  const { out } = await tocsin('feeds', 'list', ...config)
+  const { out } = await tocsin('feeds', 'list', '--wide', ...config)
   expect(out).toMatch(/brand \(identifier group 1042, account main\): lag \d+ s, objective 5 min/)
   expect(out).toContain('newest event 2026-01-02 00:00:00 UTC')
   expect(out).toContain('(first), with a cursor')
-  expect(out).toContain('1 fetched: 1 new, 0 known, 0 quarantined')
+  expect(out).toContain('  1 fetched: 1 new\n')
   expect(out).toContain('executives (identifier group 1043, account main): has not polled yet')
   const json = await tocsin('feeds', 'list', '--output', 'json', ...config)
   expect(JSON.parse(json.out)).toMatchObject([
@@ -245,14 +206,14 @@ test('feeds list tells how far each feed is', async () => {
       has_polled: true,
       lag_objective_seconds: 300,
       newest_event: '2026-01-02T00:00:00.000Z',
-      walk: { reason: 'first', has_cursor: true },
+      scan: { reason: 'first', has_cursor: true },
       counts: { fetched: 1, new: 1, unaccounted: 0 },
     },
-    { feed: 'executives', has_polled: false, lag_seconds: null, walk: null, counts: null },
+    { feed: 'executives', has_polled: false, lag_seconds: null, scan: null, counts: null },
   ])
 })
 
-test('feeds rewind moves the floor and says what that means', async () => {
+test('feeds rewind moves the start bound and says what that means', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid })])
   const to = ['--to', '2026-01-01T00:00Z', '--yes']
@@ -290,131 +251,6 @@ test.each([
   expect(err).toContain(said)
   expect(code).toBe(2)
   expect(await peekFeed(ledger, 'brand', 0)).toEqual(before)
-})
-
-interface Listed {
-  id: string
-  uid: string
-}
-
-test('dead letters are listed in pages, newest first', async () => {
-  const { ledger, config } = await aScene()
-  await deadLetters(ledger, ['leak/x/1', 'leak/x/2', 'leak/x/3'])
-  const first = await tocsin('dead-letters', 'list', '--limit', '2', ...config)
-  expect(first.out).toContain('page 1 of 2, 3 dead letters in all; more with --page 2')
-  const pages = await Promise.all(
-    ['1', '2'].map((page) =>
-      tocsin('dead-letters', 'list', '--limit=2', `--page=${page}`, '--output=json', ...config),
-    ),
-  )
-  const letters = pages.flatMap(({ out }) => (JSON.parse(out) as { letters: Listed[] }).letters)
-  expect(letters.map((letter) => letter.uid)).toEqual(['leak/x/3', 'leak/x/2', 'leak/x/1'])
-  expect(letters[0]).toMatchObject({ reason: 'gone', item: { sink: 'soc', attempts: 1 } })
-  const none = await tocsin('dead-letters', 'list', '--sink', 'siem', ...config)
-  expect(none.out).toBe('There are no dead letters.\n')
-})
-
-test('a dead letter shows its history and what it would have said', async () => {
-  const { ledger, config } = await aScene()
-  await deadLetters(ledger, [uid])
-  const [id] = await idsOf(config)
-  const { code, out } = await tocsin('dead-letters', 'show', id!, ...config)
-  expect(code).toBe(0)
-  expect(out).toMatch(/→ soc, as high: dead since .* because of gone: HTTP 410 no_service/)
-  expect(out).toContain('taken in')
-  expect(out).toMatch(/^HIGH Stealer log/m)
-  const json = await tocsin('dead-letters', 'show', id!, '--output=json', ...config)
-  expect(JSON.parse(json.out)).toMatchObject({
-    message: { routes: ['root'], guidance: { notes: ['Ask the owner'] }, timeZone: 'Asia/Tokyo' },
-  })
-})
-
-async function idsOf(config: string[]): Promise<string[]> {
-  const { out } = await tocsin('dead-letters', 'list', '--output=json', ...config)
-  return (JSON.parse(out) as { letters: Listed[] }).letters.map(({ id }) => id)
-}
-
-test('replayed letters wait for the daemon, which finds them due', async () => {
-  const { ledger, config } = await aScene()
-  await deadLetters(ledger, ['leak/x/1', 'leak/x/2'])
-  const [id] = await idsOf(config)
-  const one = await tocsin('dead-letters', 'replay', id!, ...config)
-  expect(one.out).toBe(
-    'replayed 1 dead letter; a running daemon sends what was replayed within seconds\n',
-  )
-  const rest = await tocsin(
-    'dead-letters',
-    'replay',
-    '--sink=soc',
-    '--all',
-    '--output=json',
-    ...config,
-  )
-  expect(JSON.parse(rest.out)).toEqual({ replayed: 1, failed: [] })
-  expect(await ledger.redis.zcard(ledger.key('due', 'soc'))).toBe(2)
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['soc']).toMatchObject({ replayed: 2, pending: { queued: 2 } })
-  const again = await tocsin('dead-letters', 'replay', id!, ...config)
-  expect(again).toMatchObject({
-    code: 1,
-    err: expect.stringContaining(`there is no dead letter ${id}`),
-  })
-})
-
-test('--reason chooses among the letters of a sink', async () => {
-  const { ledger, config } = await aScene()
-  await deadLetters(ledger, [uid])
-  const all = ['dead-letters', 'replay', '--sink', 'soc', '--all', ...config]
-  expect((await tocsin(...all, '--reason', 'invalid')).out).toBe('replayed 0 dead letters\n')
-  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
-  expect((await tocsin(...all, '--reason', 'gone')).out).toContain('replayed 1 dead letter;')
-})
-
-test('a letter whose content is no longer kept is not replayed, and says why', async () => {
-  const { ledger, config } = await aScene()
-  await deadLetters(ledger, [uid])
-  await ledger.redis.del(ledger.key('pay', ledger.fingerprints.recordId(uid)))
-  const [id] = await idsOf(config)
-  const { code, out } = await tocsin('dead-letters', 'replay', id!, ...config)
-  expect(out).toContain(`${id}: its content is no longer kept (retention.payload)`)
-  expect(code).toBe(1)
-  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
-  const shown = await tocsin('dead-letters', 'show', id!, ...config)
-  expect(shown.out).toContain('this letter cannot be replayed')
-})
-
-test('discarding asks first, and a discarded letter stays counted', async () => {
-  const { ledger, config } = await aScene()
-  await deadLetters(ledger, [uid])
-  const [id] = await idsOf(config)
-  const unasked = await tocsin('dead-letters', 'discard', id!, ...config)
-  expect(unasked.err).toBe(
-    '1 dead letter will be closed and never sent. Nobody is there to ask; say --yes\n',
-  )
-  expect(unasked.code).toBe(2)
-  const { code, out } = await tocsin('dead-letters', 'discard', id!, '--yes', ...config)
-  expect({ code, out }).toEqual({ code: 0, out: 'discarded 1 dead letter\n' })
-  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
-  await expectConservation(ledger)
-})
-
-test.each([
-  ['no letters at all', ['replay'], 'name dead letters by their ids, or all of a sink'],
-  ['ids beside --all', ['discard', 'main.ab.0', '--sink=soc', '--all'], 'name dead letters by'],
-  ['half a choice', ['replay', '--sink', 'soc'], 'name dead letters by their ids'],
-  ['an unknown sink', ['replay', '--sink=sok', '--all'], 'no sink "sok"; did you mean "soc"?'],
-  ['what is no id', ['show', 'leak/x/1'], 'is not the id of a dead letter'],
-  [
-    'a letter of an unknown account',
-    ['show', 'mein.ab12.0'],
-    'no account "mein"; did you mean "main"?',
-  ],
-  ['a page before the first', ['list', '--page', '0'], 'Write a whole number of at least 1.'],
-])('dead-letters refuses %s', async (_name, args, said) => {
-  const { config } = await aScene()
-  const { code, err } = await tocsin('dead-letters', ...args, ...config)
-  expect(err).toContain(said)
-  expect(code).toBe(2)
 })
 
 test('without Redis every command says so, and where it looked, without the password', async () => {

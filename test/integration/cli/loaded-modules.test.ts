@@ -103,7 +103,8 @@ test.each([
   ['feeds list', ['feeds', 'list', '--config', config]],
   ['accounts list', ['accounts', 'list', '--config', config]],
   ['sinks list', ['sinks', 'list', '--config', config]],
-  ['explain', ['explain', 'a/b/c', '--config', config]],
+  ['items show', ['items', 'show', 'a/b/c', '--config', config]],
+  ['items list', ['items', 'list', '--config', config]],
 ])(
   '%s loads the client of Redis, and not that of a sink or the service, nor the sandbox',
   async (_what, args) => {

@@ -117,7 +117,7 @@ test('routes show gives machines the tree with all that is inherited', async () 
   const { config } = await aScene()
   const { out } = await tocsin('routes', 'show', '--output=json', ...config)
   const tree = JSON.parse(out) as { root: { routes: { routes: unknown[] }[] }; silences: unknown[] }
-  expect(tree.root).toMatchObject({ name: 'root', group_by: ['feed', 'type'], stage: 'live' })
+  expect(tree.root).toMatchObject({ name: 'root', group_by: ['feed', 'type'], mode: 'live' })
   expect(tree.root.routes[2]?.routes[0]).toMatchObject({
     name: 'alone',
     sinks: ['oncall'],
@@ -155,10 +155,10 @@ test('routes explain tells of an event in a file which way it takes, and what ke
   ])
   expect(way?.visits[2]?.failed).toEqual({ matcher: 'severity>=high', actual: ['medium'] })
   expect(way?.decisions).toMatchObject([
-    { route: 'trial', stage: 'shadow', group: { feed: 'brand', type: 'paste' }, muted_until: null },
+    { route: 'trial', mode: 'shadow', group: { feed: 'brand', type: 'paste' }, muted_until: null },
     {
       route: 'brand',
-      stage: 'live',
+      mode: 'live',
       why: ['team="brand"'],
       group: { identifier: 'example.com', tag: '' },
       muted_until: expect.stringMatching(/^2\d{3}-/),

@@ -1,15 +1,10 @@
-/** `sinks list|pause|resume|move|discard` against a ledger that the daemon's own scripts filled. */
+/** `sinks list|pause|resume` against a ledger that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
-import { createAddressHasher } from '../../../src/daemon/sinks.ts'
+import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import { readAccounting } from '../../../src/store/accounts.ts'
 import { holdOrphan } from '../../../src/store/pending-items.ts'
 import { recipientHash } from '../../../src/sinks/destinations.ts'
-import { beginAttempt } from '../../support/attempts.ts'
-import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { aGatheringRig } from '../../support/grouping.ts'
-import { expectConservation, redisForTests } from '../../support/ledger.ts'
-import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { redisForTests } from '../../support/ledger.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { tocsin } from './tocsin.ts'
 
@@ -17,11 +12,6 @@ const tests = redisForTests()
 
 function uids(count: number, severity = 'high'): { uid: string; severity: string }[] {
   return Array.from({ length: count }, (_, i) => ({ uid: `leak/${severity}/${i}`, severity }))
-}
-
-async function pendingOf(ledger: AccountLedger, sink: string): Promise<Record<string, number>> {
-  const states = (await readAccounting(ledger)).sinks[sink]?.pending ?? {}
-  return Object.fromEntries(Object.entries(states).filter(([, count]) => count !== 0))
 }
 
 async function orphan({ ledger }: SocScene, sink: string): Promise<void> {
@@ -48,7 +38,7 @@ test('sinks list tells what waits, what failed, and when the next digest comes',
   )
   expect(out).toMatch(/^lake .*\n.*\n {2}last success \d{4}-/m)
   expect(out).toMatch(
-    /^oncall \(email\)[^]*? 4 pending: 4 for the next digest; [^]*? {2}digest: next due \S+ 08:00:00 UTC, 4 items so far, last sent never$/m,
+    /^oncall \(email\)[^]*? 4 pending: 4 grouped; [^]*? {2}digest: next due \S+ 08:00:00 UTC, 4 items so far, last sent never$/m,
   )
   const json = await tocsin('sinks', 'list', '--output=json', ...config)
   expect(JSON.parse(json.out)).toMatchObject([
@@ -133,7 +123,7 @@ test('a sink that is no longer configured is listed while something is left, wit
   await scene.attempt('gone', { outcome: 'delivered' })
   const { out } = await tocsin('sinks', 'list', ...scene.config)
   expect(out).toContain(
-    'old (no longer configured)\n  2 pending: 2 held; 0 dead letters\n  settle them: tocsin sinks move old --to <sink>, or tocsin sinks discard old\n',
+    'old (no longer configured)\n  2 pending: 2 held; 0 dead letters\n  settle them: tocsin items move --sink old --to <sink>, or tocsin items discard --sink old\n',
   )
   expect(out).not.toContain('gone')
 })
@@ -198,138 +188,11 @@ test('a sink that is paused again stays so since then, with the new reason', asy
   expect((await circuit.read('soc', 0)).paused).toEqual({ reason: 'second', sinceMs: 1_000 })
 })
 
-test('moving to a machine takes every item there by itself', async () => {
-  const scene = await aSocScene(tests)
-  await scene.show(['old'], [...uids(2, 'low'), ...uids(1, 'critical'), ...uids(1, 'medium')])
-  await orphan(scene, 'old')
-  const { ledger, config } = scene
-  const { code, out } = await tocsin('sinks', 'move', 'old', '--to=lake', '--yes', ...config)
-  expect({ code, out }).toEqual({
-    code: 0,
-    out: 'moved 4 items from old to lake; a running daemon sends them within seconds\n',
-  })
-  const { sinks } = await expectConservation(ledger)
-  expect(sinks['old']).toMatchObject({ diverted: 4, created: 4 })
-  expect(sinks['lake']).toMatchObject({ created: 4, pending: { queued: 4 } })
-  expect(await ledger.redis.zcard(ledger.key('due', 'lake'))).toBe(4)
-})
-
-test('what is moved goes the worst first', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger, config } = scene
-  const severities = ['low', 'critical', 'info', 'high', 'medium']
-  await scene.show(
-    ['old'],
-    severities.flatMap((severity) => uids(1, severity)),
-  )
-  await tocsin('sinks', 'move', 'old', '--to=siem', '--yes', ...config)
-  const refs = await ledger.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
-  const worstFirst = ['critical', 'high', 'medium', 'low', 'info']
-  expect(refs.map((ref) => ref.split(':')[1])).toEqual(
-    worstFirst.map((severity) => ledger.fingerprints.recordId(`leak/${severity}/0`)),
-  )
-})
-
-test('moving to people makes one message, and a digest takes it into its window', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger, keys, config } = scene
-  await scene.show(['old'], uids(3))
-  await tocsin('sinks', 'move', 'old', '--to=soc', '--yes', ...config)
-  expect(await pendingOf(ledger, 'soc')).toEqual({ group: 3 })
-  const soc = aRehearsedSink('soc', { type: 'slack' })
-  const rig = aGatheringRig({ redis: ledger.redis, keys, ledgers: [ledger], sinks: [soc] })
-  rig.clock.aheadMs = 16_000
-  expect(await rig.flush()).toBe(1)
-  expect(soc.received[0]?.summary).toMatchObject({ total: 3, labels: { 'moved from': 'old' } })
-  await scene.show(['older'], [...uids(2, 'low'), { uid: 'leak/c/1', severity: 'critical' }])
-  await tocsin('sinks', 'move', 'older', '--to=oncall', '--yes', ...config)
-  expect(await pendingOf(ledger, 'oncall')).toEqual({ digest: 4, group: 2 })
-  await expectConservation(ledger)
-})
-
-test('what the other sink had already is not sent to it again', async () => {
-  const scene = await aSocScene(tests)
-  await scene.show(['old', 'lake'], uids(1))
-  await scene.attempt('lake', { outcome: 'delivered' })
-  await tocsin('sinks', 'move', 'old', '--to=lake', '--yes', ...scene.config)
-  const { sinks } = await expectConservation(scene.ledger)
-  expect(sinks['old']).toMatchObject({ diverted: 1 })
-  expect(sinks['lake']).toMatchObject({ created: 1, delivered: 1 })
-})
-
-test('what was moved away and is moved back waits there again, under its id', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger, config } = scene
-  await scene.show(['siem'], uids(3))
-  const ids = await ledger.redis.zrange(ledger.key('due', 'siem'), '0', '-1')
-  await tocsin('sinks', 'move', 'siem', '--to=lake', '--yes', ...config)
-  await tocsin('sinks', 'move', 'lake', '--to=siem', '--yes', ...config)
-  const again = await ledger.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
-  expect(again.toSorted()).toEqual(ids.toSorted())
-  const { sinks } = await expectConservation(ledger)
-  expect(sinks['lake']).toMatchObject({ created: 3, diverted: 3 })
-  expect(sinks['siem']).toMatchObject({
-    created: 3,
-    replayed: 3,
-    diverted: 3,
-    pending: { queued: 3 },
-  })
-})
-
-test('moving asks first, with the states, and what is on its way is left', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger, config } = scene
-  await scene.show(['soc'], uids(3))
-  await scene.show(['soc'], uids(1), scene.second)
-  const [ref = ''] = await ledger.redis.zrange(ledger.key('due', 'soc'), '0', '0')
-  await beginAttempt(ledger, ref, 't', 30_000)
-  const unasked = await tocsin('sinks', 'move', 'soc', '--to', 'siem', ...config)
-  expect(unasked.code).toBe(2)
-  expect(unasked.err).toMatch(
-    /^4 pending items of soc will be moved to siem: (1 sending, 3 queued|\d queued, 1 sending.*)\. What siem had already is not sent to it again\. Nobody is there to ask; say --yes\n$/,
-  )
-  expect(await pendingOf(ledger, 'siem')).toEqual({})
-  const moved = await tocsin('sinks', 'move', 'soc', '--to', 'siem', '--yes', ...config)
-  expect(moved.code).toBe(1)
-  expect(moved.out).toBe(
-    [
-      'moved 3 items from soc to siem; a running daemon sends them within seconds',
-      'left 1 item in messages on their way just now: try again in a minute; they can be moved once soc is no longer configured',
-      'soc is still configured: what comes next for it goes there',
-      '',
-    ].join('\n'),
-  )
-  expect(await pendingOf(ledger, 'soc')).toEqual({ sending: 1 })
-  const again = await tocsin('sinks', 'move', 'lake', '--to=siem', ...config)
-  expect(again).toMatchObject({ code: 0, out: 'lake has nothing pending\n' })
-})
-
-test('discarding gives up what waits: counted as dead, and no letter is left', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger, config } = scene
-  await scene.show(['old'], uids(2))
-  await orphan(scene, 'old')
-  const unasked = await tocsin('sinks', 'discard', 'old', ...config)
-  expect(unasked.err).toBe(
-    '2 pending items of old will be given up and never sent: 2 held. Nobody is there to ask; say --yes\n',
-  )
-  const { code, out } = await tocsin('sinks', 'discard', 'old', '--yes', ...config)
-  expect({ code, out }).toEqual({ code: 0, out: 'discarded 2 items of old\n' })
-  expect((await expectConservation(ledger)).sinks['old']).toMatchObject({ dead: 2 })
-  expect(await pendingOf(ledger, 'old')).toEqual({})
-  expect((await tocsin('sinks', 'list', ...config)).out).not.toContain('old')
-})
-
 test.each([
   [['pause', 'soc'], "required option '--reason <text>' not specified"],
   [['pause', 'soc', '--reason', ' '], 'Write up to 200 characters, in one line.'],
   [['pause', 'sok', '--reason=x'], 'there is no sink "sok"; did you mean "soc"?'],
   [['resume', 'sok'], 'there is no sink "sok"; did you mean "soc"?'],
-  [['move', 'soc'], "required option '--to <sink>' not specified"],
-  [['move', 'soc', '--to=lakes'], 'there is no sink "lakes"; did you mean "lake"?'],
-  [['move', 'soc', '--to=soc'], '--to: "soc" is where they are; name another sink'],
-  [['move', 'odl', '--to=soc', '--yes'], 'there is no sink "odl"'],
-  [['discard', 'lakes', '--yes'], 'there is no sink "lakes"; did you mean "lake"?'],
 ])('sinks %j is refused', async (args, said) => {
   const { config } = await aSocScene(tests)
   const { code, err } = await tocsin('sinks', ...args, ...config)

@@ -1,5 +1,5 @@
 /** A ledger with sinks of every kind, digests among them, for the commands of a SOC's daily work. */
-import { groupingSinks } from '../../../src/daemon/grouping.ts'
+import { groupingSinks } from '../../../src/delivery/grouping-sinks.ts'
 import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
@@ -61,10 +61,7 @@ export async function aSocScene(
 
 function placer(config: Config): (event: Partial<ThreatEvent>, sinks: string[]) => RoutedEvent {
   const destinations = destinationsBySink(config)
-  const collecting = groupingSinks(
-    { config },
-    new Map([...destinations].map(([name, of]) => [name, { destinations: of }])),
-  )
+  const collecting = groupingSinks(config.sinks)
   return (overrides, sinks) => {
     const plan = routed(
       overrides,

@@ -86,7 +86,7 @@ test.each([
   expect(whole.join('').length).toBeGreaterThanOrEqual(rows.join('').length)
 })
 
-test.each(['events list', 'deliveries list'])(
+test.each(['items list --state delivered'])(
   'the table of %s fits under titles in capitals, and is whole with --wide',
   async (command) => {
     const scene = await aSocScene(tests, (yaml) => yaml.replace('ann@', `${'ann-'.repeat(15)}@`))

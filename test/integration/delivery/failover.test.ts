@@ -2,11 +2,8 @@ import { expect, test } from 'vitest'
 import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
 import { createOverflow } from '../../../src/delivery/failover.ts'
 import { createRetryNow, forEachPage } from '../../../src/delivery/reroute.ts'
-import {
-  listDeadLetters,
-  replayDeadLetter,
-  makeRetriesDue,
-} from '../../../src/store/pending-items.ts'
+import { listDeadLetters, makeRetriesDue } from '../../../src/store/pending-items.ts'
+import { replayDeadLetter } from '../../support/acts.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { scanRecords } from '../../../src/store/records.ts'
 import { dieAt, uids } from '../../support/grouping.ts'

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { scanEndedItems, resendItem, readSinkNames } from '../../../src/store/pending-items.ts'
+import { resendAct } from '../../../src/delivery/item-acts.ts'
+import { scanItems } from '../../../src/store/items.ts'
+import { resendItem, readSinkNames } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, peekBatch, sealBatch } from '../../support/attempts.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
@@ -45,7 +47,9 @@ async function expectNothingWaits(rig: ReliefRig, sink: string): Promise<void> {
 
 async function resendAll({ ledger }: ReliefRig, sink: string): Promise<number> {
   let count = 0
-  for await (const { ref } of scanEndedItems(ledger, sink, 0)) {
+  for await (const item of scanItems(ledger, { sink })) {
+    const { ref } = item
+    if (!resendAct([], 'ann').takes(item)) continue
     const outcome = await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'test' })
     count += outcome === 'done' ? 1 : 0
   }
@@ -152,7 +156,12 @@ test('people get one message: how many could not be delivered where, and what se
   ])
   const sinceMs = rig.sinks.oncall.received[0]!.summary!.undelivered!.sinceMs
   const found: string[] = []
-  for await (const { ref } of scanEndedItems(rig.ledger, 'soc', sinceMs)) found.push(ref)
+  for await (const { ref } of scanItems(rig.ledger, {
+    sink: 'soc',
+    states: new Set(['diverted']),
+    fromMs: sinceMs,
+  }))
+    found.push(ref)
   expect(found).toHaveLength(5)
 })
 

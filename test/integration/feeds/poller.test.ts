@@ -375,7 +375,8 @@ test('what is in the way of a feed is kept from its first failure until a page i
 test('what a refused key is called stays in the way of a feed while the account pauses, counted once', async () => {
   const trouble = async () => (await openFeed(ledger, 'brand', 0)).trouble
   const mend = sandbox.faults.add({ on: '/tokens/generate', effect: 'status', status: 401 })
-  const poller = aPoller()
+  const metrics = createMetrics({ clock: systemClock })
+  const poller = aPoller({ metrics })
   await poller.pollOnce(aFeed(), { ...never, waitAfter: () => 5_000 })
   const first = await trouble()
   expect(first).toMatchObject({ reason: 'auth', count: 1 })
@@ -383,6 +384,7 @@ test('what a refused key is called stays in the way of a feed while the account 
   expect(first).not.toHaveProperty('nextTryMs')
   expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'failed', reason: 'auth' })
   expect(await trouble()).toEqual(first)
+  expect(await scraped(metrics, 'feed_polls_failed_total{feed="brand",reason="auth"}')).toBe(1)
   mend()
 })
 

@@ -1,8 +1,6 @@
 /** What waits while its sink, its digest, its recipient or its account is changed or goes. */
 import { expect, test } from 'vitest'
-import { createRerouter } from '../../../src/delivery/reroute.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
-import { createMetrics } from '../../../src/lib/metrics.ts'
 import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
@@ -199,19 +197,11 @@ test('a message that was frozen before its sink became a webhook goes one by one
     if (delivery.summary) await refuse()
     return hook.send(delivery, options)
   }
-  const nothing = (): Promise<void> => Promise.resolve()
-  const rerouter = createRerouter({
-    sinks: new Map(),
-    ledgers: [ledger],
-    drains: { announceChanges: nothing },
-    metrics: createMetrics(),
-  })
   const { drains } = aDeliveryRig({
     redis: given.redis,
     keys,
     ledger: ledger,
     sinks: [{ ...hook, send }],
-    drain: { rerouter },
   })
   drains.start()
   await drains.reconcileOnce()

@@ -22,9 +22,9 @@ import {
   holdOrphan,
   listDeadLetters,
   readDueRefs,
-  replayDeadLetter,
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
+import { replayDeadLetter } from '../../support/acts.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { aThreatEvent } from '../../support/events.ts'

@@ -20,6 +20,7 @@ import {
   redisForTests,
   redisMs,
   takeIn,
+  waitingIn,
 } from '../../support/ledger.ts'
 
 const given = redisForTests()
@@ -541,8 +542,9 @@ describe('a message of a group', () => {
     await rig.show(...uids(3))
     rig.clock.aheadMs = 11_000
     await rig.flush()
-    const counts = (await expectConservation(rig.ledger)).sinks['soc']
-    expect(counts).toMatchObject({ created: 3, dead: 0, delivered: 0 })
+    const { soc } = (await expectConservation(rig.ledger)).sinks
+    expect(soc).toMatchObject({ created: 3, dead: 0, delivered: 0 })
+    expect(waitingIn(soc)).toEqual({ queued: 3 })
     expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([3])
   })
 

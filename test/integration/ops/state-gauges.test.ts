@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reportFeeds } from '../../../src/cli/feeds/feed-report.ts'
+import { reportFeeds } from '../../../src/daemon/for-commands/feed-report.ts'
 import { openFeed, pauseFeed } from '../../../src/store/feed-state.ts'
 import { readFleet, type FleetSources } from '../../../src/ops/fleet-state.ts'
 import { writeAccounts, writeFleet, type SharedNotes } from '../../../src/ops/state-gauges.ts'

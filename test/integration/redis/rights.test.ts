@@ -28,7 +28,7 @@ async function useAll(scene: Scene): Promise<void> {
   const [uid = ''] = scene.sandbox.received.webhook[0]!.uids
   const file = aFile('tocsin.yaml', scene.yaml)
   for (const command of [
-    ['explain', uid],
+    ['items', 'show', uid],
     ['audit'],
     ['feeds', 'list'],
     ['feeds', 'pause', 'brand', '--reason', 'r'],
@@ -37,11 +37,10 @@ async function useAll(scene: Scene): Promise<void> {
     ['sinks', 'list'],
     ['sinks', 'pause', 'siem', '--reason', 'r'],
     ['sinks', 'resume', 'siem'],
-    ['deliveries', 'resend', '--sink', 'siem', '--since', '1h', '--yes'],
+    ['items', 'resend', '--sink', 'siem', '--state', 'delivered', '--since', '1h', '--yes'],
     ['routes', 'explain', '--uid', uid],
     ['silences', 'list'],
-    ['dead-letters', 'list'],
-    ['quarantine', 'list'],
+    ['items', 'list'],
     ['token', 'test'],
   ]) {
     const { code, err } = await tocsin(...command, '--config', file)

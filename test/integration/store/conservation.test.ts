@@ -5,17 +5,16 @@ import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { MalformedItem } from '../../../src/store/intake.ts'
 import {
-  discardDeadLetter,
   rerouteItem,
   holdOrphan,
   overflowItems,
   releaseDetail,
-  replayDeadLetter,
   returnOrphans,
   type SinkBatchWaits,
   readSinkNames,
   makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
+import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
 import {
   type Item,
   pendingStates,

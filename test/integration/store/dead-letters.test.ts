@@ -1,11 +1,7 @@
 /** Letters as operators page through them, and what replaying or discarding one leaves. */
 import { expect, test } from 'vitest'
-import {
-  discardDeadLetter,
-  findDeadLetter,
-  listDeadLetters,
-  replayDeadLetter,
-} from '../../../src/store/pending-items.ts'
+import { listDeadLetters } from '../../../src/store/pending-items.ts'
+import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import {
@@ -58,29 +54,7 @@ test('letters come in pages, the newest first, and those without a record are le
   expect(await uids(0, 3)).toEqual([5, ['a/b/0', 'a/b/2']])
   const { letters } = await listDeadLetters(ledger, 'soc', { offset: 1, count: 2 })
   const { endedAtMs: diedAtMs } = await itemOf(ledger, 2)
-  expect(letters).toMatchObject([
-    {
-      id: `main.${ledger.fingerprints.recordId('a/b/2')}.0`,
-      ref: refOf(ledger, 2),
-      diedAtMs,
-    },
-  ])
-})
-
-test('a letter is found by its id, and nothing else is', async () => {
-  const ledger = await aLedgerWithLetters(1)
-  await takeIn(ledger, [routed({ uid: 'a/b/9' })])
-  const idOf = (n: number, index: number): string =>
-    `${ledger.fingerprints.recordId(`a/b/${n}`)}.${index}`
-  const { endedAtMs } = await itemOf(ledger, 0)
-  expect(await findDeadLetter(ledger, idOf(0, 0))).toMatchObject({
-    id: `main.${idOf(0, 0)}`,
-    ref: refOf(ledger, 0),
-    diedAtMs: endedAtMs,
-  })
-  for (const id of [idOf(0, 1), idOf(9, 0), idOf(8, 0), '', 'no id']) {
-    expect(await findDeadLetter(ledger, id)).toBeUndefined()
-  }
+  expect(letters).toMatchObject([{ ref: refOf(ledger, 2), diedAtMs }])
 })
 
 test('a letter is kept as long as its history, also once it is discarded', async () => {
@@ -143,27 +117,33 @@ test('what is replayed has all its tries again', async () => {
   expect(await claimRef(ledger, ref, 'r', 1)).toMatchObject({ tries: 0 })
 })
 
-test('what is no letter leaves the list of letters, and nothing else happens to it', async () => {
+test('what is no letter is not listed, and nothing happens to it', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid: 'a/b/0' })])
   const before = await itemOf(ledger, 0)
-  for (const change of [
-    (ref: string) => replayDeadLetter(ledger, ref, undefined),
-    (ref: string) => discardDeadLetter(ledger, ref),
-  ]) {
-    const gone = `i:${ledger.fingerprints.recordId('a/b/7')}:0:soc`
-    await tests.redis.zadd(
-      ledger.key('dead', 'soc'),
-      Date.now(),
-      refOf(ledger, 0),
-      Date.now(),
-      gone,
-    )
-    const page = { offset: 0, count: 9 }
-    expect((await listDeadLetters(ledger, 'soc', page)).letters).toEqual([])
-    expect([await change(refOf(ledger, 0)), await change(gone)]).toEqual(['not_dead', 'not_dead'])
-    expect(await tests.redis.exists(ledger.key('dead', 'soc'))).toBe(0)
-  }
+  const gone = `i:${ledger.fingerprints.recordId('a/b/7')}:0:soc`
+  await tests.redis.zadd(ledger.key('dead', 'soc'), Date.now(), refOf(ledger, 0), Date.now(), gone)
+  const page = { offset: 0, count: 9 }
+  expect((await listDeadLetters(ledger, 'soc', page)).letters).toEqual([])
+  expect(await replayDeadLetter(ledger, refOf(ledger, 0), undefined)).toBe('busy')
+  expect(await replayDeadLetter(ledger, gone, undefined)).toBe('other')
+  expect(await discardDeadLetter(ledger, gone)).toBe('other')
   expect(await itemOf(ledger, 0)).toEqual(before)
+})
+
+test('what was found dead and was delivered meanwhile is not sent a second time', async () => {
+  const ledger = await aLedgerWithLetters(1)
+  const ref = refOf(ledger, 0)
+  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('done')
+  await beginAttempt(ledger, ref, 't', 30_000)
+  await settleAttempt(ledger, { ref, token: 't', replica: 'r' }, { outcome: 'delivered' })
+  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('other')
+  expect((await itemOf(ledger, 0)).state).toBe('delivered')
   await expectConservation(ledger)
+})
+
+test('a letter that is discarded says by whom', async () => {
+  const ledger = await aLedgerWithLetters(1)
+  await discardDeadLetter(ledger, refOf(ledger, 0))
+  expect(await itemOf(ledger, 0)).toMatchObject({ state: 'discarded', rule: 'by ann' })
 })

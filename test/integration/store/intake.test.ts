@@ -476,7 +476,7 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
   expect(await listQuarantined(ledger)).toEqual([{ ...entry, ...named }])
   expect(await listQuarantined(ledger, id.slice(0, 12))).toHaveLength(1)
   expect(await listQuarantined(ledger, id.slice(1))).toEqual([])
-  expect(await findQuarantined(ledger, 'a/b/9')).toEqual(entry)
+  expect(await findQuarantined(ledger, 'a/b/9')).toEqual({ ...entry, ...named })
   expect(await countQuarantined(ledger)).toEqual({
     brand: { open: 1, fresh: 1, newestMs: expect.any(Number) },
   })

@@ -12,9 +12,9 @@ import {
   postponeDue,
   readMemberRefs,
   releaseDetail,
-  replayDeadLetter,
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
+import { replayDeadLetter } from '../../support/acts.ts'
 import { type Item, readPayload, readRecord } from '../../../src/store/records.ts'
 import {
   beginAttempt,

@@ -11,14 +11,13 @@ import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
-  discardDeadLetter,
   discardItem,
   holdOrphan,
   scanPendingItems,
-  replayDeadLetter,
   resendItem,
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
+import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
 import {
   scanPendingEntries,
   scanEntries,

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
 import { scanPendingCounts } from '../../../src/store/accounts.ts'
 
-import { scanEndedItems, scanPendingItems } from '../../../src/store/pending-items.ts'
+import { scanPendingItems } from '../../../src/store/pending-items.ts'
 import { type AccountLedger, itemId } from '../../../src/store/account-ledger.ts'
 import {
   deliveryIdPattern,
@@ -327,9 +327,4 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
     Object.fromEntries(waiting.map((state) => [state, 1])),
   )
   for await (const one of scanPendingItems(ledger, 'another')) throw new Error(one.ref)
-  const ended: string[] = []
-  for await (const { record } of scanEndedItems(ledger, 'soc', 0)) ended.push(record.uid)
-  for await (const { record } of scanEndedItems(ledger, 'soc', Date.now() + 60_000))
-    ended.push(record.uid)
-  expect(ended).toEqual(['delivered'])
 })

@@ -5,7 +5,8 @@ import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { holdLease, releaseLease } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { countDeadLetters, replayDeadLetter } from '../../../src/store/pending-items.ts'
+import { countDeadLetters } from '../../../src/store/pending-items.ts'
+import { replayDeadLetter } from '../../support/acts.ts'
 import { readRecord, readTrimmedUntilMs } from '../../../src/store/records.ts'
 import {
   createRetention,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createAddressHasher } from '../../../src/daemon/sinks.ts'
+import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 
 function printOf(url: string, key = 'fw_key'): string {

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { buildSecrets } from '../../../src/daemon/sinks.ts'
+import { buildSecrets } from '../../../src/delivery/leaked-secrets.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { secretFromFile, secretFromText } from '../../../src/lib/secret.ts'

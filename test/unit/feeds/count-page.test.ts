@@ -95,7 +95,7 @@ test('each count of a page has its metric, and what cannot be read a warning', a
       quarantined: 4,
       fetched: 64,
       problem: 'metadata.uid: there is none',
-      remedy: 'tocsin quarantine list',
+      remedy: 'tocsin items list --state quarantined',
       msg: 'items cannot be read and are quarantined: nobody is told of them',
     },
   ])

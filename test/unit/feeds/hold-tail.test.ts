@@ -118,6 +118,12 @@ describe('where a page beyond has any earlier date, pages do not follow dates', 
     expect(walk).not.toHaveProperty('beyond')
   })
 
+  test('until a page is in order again: one odd item blinds no tail for good', () => {
+    const { walk } = read(tail, [ahead('c2'), mixed, past('c4')])
+    expect(walk).toMatchObject({ cursor: 'c4' })
+    expect(read(walk, [ahead('c5')]).walk).toMatchObject({ held: { cursor: 'c4' } })
+  })
+
   test('unless the date has passed since the pass began', () => {
     const soon = { aheadMs: 5_000, next: 'c2' }
     const { walk, beyond } = read(read(tail, [soon]).walk, [{ aheadMs: 5_000, next: 'c3' }], hourMs)

@@ -58,7 +58,7 @@ test('a fallback says how much could not be delivered where, and what sends it t
   expect(message.title).toMatch(/^2 events could not be delivered to soc: 2 \w+ — /)
   expect(message.headline).toMatch(/^2 events could not be delivered to soc, worst: /)
   expect(message.notes).toEqual([
-    'Sink soc cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink soc --diverted --since 2026-11-21T04:12:07Z',
+    'Sink soc cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin items resend --sink soc --state diverted --since 2026-11-21T04:12:07Z',
   ])
   const ours = aMember({ account: 'acme', namesAccount: true })
   expect(render([ours], { undelivered: { sink: 'soc', sinceMs } }).headline).toMatch(
@@ -376,7 +376,9 @@ describe('an empty digest', () => {
     ]
     const message = renderDigest({ feeds })
     expect(message.subject).toBe(`Digest 2026-11-21 08:00: nothing new, but ${inSubject}`)
-    expect(message.alarms).toEqual([`${alarm}; "tocsin quarantine list" shows which.`])
+    expect(message.alarms).toEqual([
+      `${alarm}; "tocsin items list --state quarantined" shows which.`,
+    ])
     expect(message.coverage?.statement).toMatch(/does not mean/)
     expect(message.coverage?.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
     expect(message.coverage?.feeds[0]?.text).toMatch(/; 5 in the quarantine$/)
@@ -413,7 +415,7 @@ describe('an empty digest', () => {
     expect(renderDigest({ feeds: [never] }).subject).toContain('was never read to its end')
     expect(renderDigest({ dead: 2 }).subject).toContain('2 could not be delivered')
     expect(renderDigest({ diverted: 3 }).subject).toContain('3 went to another sink')
-    expect(renderDigest({ dead: 2 }).alarms[0]).toContain('dead-letters list')
+    expect(renderDigest({ dead: 2 }).alarms[0]).toContain('items list --state dead')
   })
 })
 
@@ -489,7 +491,7 @@ describe('a leaked secret in clear', () => {
 test('what is not shown is counted, with the place where it is', () => {
   expect(formatRemainder({ total: 5, attachment: null }, 5, 'b1')).toBeNull()
   expect(formatRemainder({ total: 5, attachment: null }, 3, 'b1')).toBe(
-    'and 2 more: "tocsin explain b1" lists all',
+    'and 2 more: "tocsin items show b1" lists all',
   )
   expect(formatRemainder({ total: 5, attachment: 'a.csv' }, 0, 'b1')).toBe(
     '5 not listed here: see the attached a.csv',
@@ -502,6 +504,6 @@ function textsIn(value: unknown): string[] {
 }
 
 test('a message of several names the command that lists its events; one of none has no such command', () => {
-  expect(listCommand({ total: 3 }, 'b1')).toBe('tocsin explain b1')
+  expect(listCommand({ total: 3 }, 'b1')).toBe('tocsin items show b1')
   expect(listCommand({ total: 0 }, 'b1')).toBeNull()
 })

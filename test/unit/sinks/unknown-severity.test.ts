@@ -1,6 +1,6 @@
 /** Of an unknown severity nobody knows that it is harmless, so it must look as grave as the gravest. */
 import { describe, expect, test } from 'vitest'
-import { historyLines } from '../../../src/cli/ledger/explain.ts'
+import { historyLines } from '../../../src/cli/ledger/item-text.ts'
 import { formatSeverity, severityLabel } from '../../../src/messages/summary.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
@@ -75,7 +75,7 @@ test('a digest says UNKNOWN in its subject, and of what was already sent', () =>
   expect(text).toMatch(/UNKNOWN \("none"\) {2}Paste: content no longer stored, uid paste\/x\/1/)
 })
 
-test('explain says UNKNOWN', () => {
+test('items show says UNKNOWN', () => {
   const record = {
     account: 'main',
     recordId: 'r',

@@ -112,7 +112,7 @@ describe('several events', () => {
       expect(payload.summary).toContain(`${total} `)
       expect(payload.custom_details['Events']).toHaveLength(25)
       expect(payload.custom_details['Events']?.[0]).toMatch(/^1\. CRITICAL /)
-      expect(payload.custom_details['Not listed']).toMatch(/^and 15 more: "tocsin explain /)
+      expect(payload.custom_details['Not listed']).toMatch(/^and 15 more: "tocsin items show /)
       expect(links[1]?.text).toBe('Open event 2')
     },
   )

@@ -1,5 +1,4 @@
-/** The feeds as they are polled, and the plan of routes, items and groups for each new event. */
-import type { Config } from '../config/config.ts'
+/** The plan of routes, items and groups for each new event. */
 import type { ThreatEvent } from '../event.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { type GroupingSink, placeItem } from '../grouping/placement.ts'
@@ -7,18 +6,6 @@ import { sourceKeys } from '../routing/inhibition.ts'
 import { groupLabels, planItems, type RoutableEvent, type Router } from '../routing/router.ts'
 import type { PlannedItem, RoutedEvent } from '../store/intake.ts'
 import type { EngineContext } from './context.ts'
-
-/**
- * The feeds of a configuration as they are polled, each with the scope in which its cursors are
- * valid.
- */
-export function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
-  const byName = new Map(accounts.map((account) => [account.name, account]))
-  return feeds.map((feed) => {
-    const account = byName.get(feed.account)
-    return { ...feed, scope: `${account?.baseUrl} ${account?.tenantId ?? ''}` }
-  })
-}
 
 /**
  * What a page's commit fixes for an event: the routes that took it, its items and the group of

@@ -1,20 +1,27 @@
 /** How events are put into messages: for the daemon, and for every command that shows one. */
-import type { Config } from '../config/config.ts'
-import type { MemberOptions } from '../delivery/delivery-member.ts'
 import { createGuidanceFinder } from '../messages/guidance.ts'
 import { createRouter } from '../routing/router.ts'
 import { createLinkFilter } from '../upstream/links.ts'
-import type { LeakedSecrets } from './sinks.ts'
+import type { MemberOptions } from './delivery-member.ts'
 
-/** Without `secrets`, leaked secrets stay masked. */
+export interface MessageParts {
+  accounts: readonly (Parameters<typeof createLinkFilter>[0][number] & {
+    name: string
+    tenantId?: number | undefined
+  })[]
+  messages: Parameters<typeof createGuidanceFinder>[0]
+  route: Parameters<typeof createRouter>[0]
+}
+
+/** Without `openSecret`, leaked secrets stay masked. */
 export function buildMemberOptions(
-  { accounts, messages, route }: Pick<Config, 'accounts' | 'messages' | 'route'>,
-  secrets?: Pick<LeakedSecrets, 'open'>,
+  { accounts, messages, route }: MessageParts,
+  openSecret?: MemberOptions['openSecret'],
 ): MemberOptions {
   const router = createRouter(route)
   const tenants = new Map(accounts.map(({ name, tenantId }) => [name, tenantId]))
   return {
-    openSecret: secrets?.open,
+    openSecret,
     serviceLink: createLinkFilter(accounts),
     namesAccounts: accounts.length > 1,
     findTenant: (account) => tenants.get(account),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { itemLines, formatState } from '../../../src/cli/ledger/explain.ts'
+import { itemLines, formatState } from '../../../src/cli/ledger/item-text.ts'
 import type { Item, Suppression } from '../../../src/store/records.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
@@ -41,14 +41,14 @@ const failed = {
 }
 
 const states: [Partial<Item>, string][] = [
-  [{ state: 'queued' }, 'waiting to be sent since 2026-11-01 12:00:00 UTC'],
+  [{ state: 'queued' }, 'queued since 2026-11-01 12:00:00 UTC'],
   [
     { state: 'held', heldFor: 'detail', atMs: later },
     'held for its full event, at the latest until 2026-11-01 13:00:00 UTC',
   ],
   [{ state: 'held', heldFor: 'orphaned' }, 'held: the running configuration has no sink "soc"'],
-  [{ state: 'batch' }, 'in a frozen message, on its way'],
-  [{ state: 'sending', atMs: later }, 'being sent since 2026-11-01 13:00:00 UTC'],
+  [{ state: 'batch' }, 'frozen in a message, on its way'],
+  [{ state: 'sending', atMs: later }, 'sending since 2026-11-01 13:00:00 UTC'],
   [
     { state: 'retrying', atMs: later, history: [failed] },
     'retrying at 2026-11-01 13:00:00 UTC because of unavailable: HTTP 503',
@@ -59,11 +59,11 @@ const states: [Partial<Item>, string][] = [
     'dead since 2026-11-01 13:00:00 UTC because of unavailable: HTTP 503',
   ],
   [
-    { state: 'discarded', endedAtMs: later },
-    'dead since 2026-11-01 13:00:00 UTC, and the letter discarded by an operator',
+    { state: 'discarded', endedAtMs: later, rule: 'by ann' },
+    'discarded 2026-11-01 13:00:00 UTC by ann',
   ],
-  [{ state: 'group' }, 'waiting for the next message of its group since 2026-11-01 12:00:00 UTC'],
-  [{ state: 'digest' }, 'waiting for the next digest since 2026-11-01 12:00:00 UTC'],
+  [{ state: 'group' }, 'grouped since 2026-11-01 12:00:00 UTC, for the next message of its group'],
+  [{ state: 'digest' }, 'grouped since 2026-11-01 12:00:00 UTC, for the next digest'],
   [
     { state: 'held', heldFor: 'mute', rule: 'medium: night', atMs: later },
     'held because its route is muted (medium: night), at the latest until 2026-11-01 13:00:00 UTC',
@@ -72,8 +72,8 @@ const states: [Partial<Item>, string][] = [
   [{ state: 'held', heldFor: 'mute' }, 'held because its route is muted (unknown)'],
   ...suppressions(),
   [
-    { state: 'diverted', rule: 'sinks move', endedAtMs: later },
-    'moved to another sink (sinks move) 2026-11-01 13:00:00 UTC',
+    { state: 'diverted', rule: 'to lake, by ann', endedAtMs: later },
+    'diverted 2026-11-01 13:00:00 UTC to lake, by ann',
   ],
 ]
 
@@ -90,7 +90,7 @@ function suppressions(): [Partial<Item>, string][] {
   } satisfies Record<Suppression, string>
   return Object.entries(words).map(([heldFor, why]) => [
     { state: 'suppressed', heldFor, rule: 'c0ffee00', endedAtMs: later },
-    `not sent, ${why}, 2026-11-01 13:00:00 UTC`,
+    `suppressed 2026-11-01 13:00:00 UTC: ${why}`,
   ])
 }
 
@@ -101,9 +101,9 @@ test.each(states)('an item that is %j reads as: %s', (given, words) => {
 test('a recipient is named by address, and a lost answer is said', () => {
   const item = anItem({ sink: 'oncall', destination: 'oncall:ab12', repeatRisks: 2, replays: 1 })
   expect(itemLines(item, new Map([['oncall:ab12', 'ann@example.com']]))).toEqual([
-    '  → oncall, ann@example.com, as high: waiting to be sent since 2026-11-01 12:00:00 UTC',
+    '  → oncall, ann@example.com, as high: queued since 2026-11-01 12:00:00 UTC',
     '      2 answers lost: it may have arrived nevertheless',
-    '      replayed 1 time by an operator',
+    '      resent 1 time, last by an operator',
   ])
 })
 

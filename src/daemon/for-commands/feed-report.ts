@@ -1,14 +1,16 @@
 /** The state of each feed, read from the ledger without changing it. */
 import type { Config } from '../../config/config.ts'
 import { expectPolling, type PollingConfig } from '../../config/warnings.ts'
-import { leftLedgers } from '../../daemon/context.ts'
+import { type EngineContext, leftLedgers } from '../context.ts'
 import { ownFeed } from '../../event.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
+import type { PolledFeed } from '../../feed-types/feed-type.ts'
 import { readShare } from '../../feeds/lane-store.ts'
 import { currentShare } from '../../feeds/next-feed.ts'
-import { readNotes } from '../../feeds/rescan.ts'
+import { readNotes, sweepDueMs } from '../../feeds/rescan.ts'
 import {
   createRescanBudget,
+  isFrequent,
   rescanBounds,
   type RescanPlan,
   wholeEveryMs,
@@ -20,7 +22,9 @@ import { readOrganization } from '../../upstream/capabilities.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { createOrganizations, type Lane, type Organizations } from '../../upstream/organizations.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { type OpenStore } from '../open/open-store.ts'
+
+/** The ledgers that a command has opened. */
+export type OpenLedgers = Pick<EngineContext, 'redis' | 'keys' | 'ledgers'>
 
 export interface FeedReport {
   feed: FeedConfig
@@ -32,8 +36,19 @@ export interface FeedReport {
   counts: FeedCounts | undefined
   /** Quarantined items that this feed showed last. */
   quarantined: number
+  /** Each poll reads all there is: no rescans are needed. */
+  isReadWhole: boolean
   /** How soon late events are found at most, and how often all is rescanned; undefined: nothing is. */
-  bounds: { soonMs: number; wholeMs: number; isMatched: boolean; everyMs: number } | undefined
+  bounds: RescanBounds | undefined
+}
+
+interface RescanBounds {
+  soonMs: number
+  wholeMs: number
+  everyMs: number
+  isMatched: boolean
+  /** It is read often enough for match time to tell of what is older. */
+  isFrequent: boolean
 }
 
 /** A feed of an account that left the configuration; it is no longer polled. */
@@ -44,7 +59,7 @@ export interface LeftFeed {
   counts: FeedCounts
 }
 
-export async function reportLeftFeeds(store: OpenStore, config: Config): Promise<LeftFeed[]> {
+export async function reportLeftFeeds(store: OpenLedgers, config: Config): Promise<LeftFeed[]> {
   const nowMs = await redisNow(store)
   const feeds: LeftFeed[] = []
   for (const ledger of leftLedgers({ ...store, config })) {
@@ -62,7 +77,10 @@ export async function reportLeftFeeds(store: OpenStore, config: Config): Promise
   return feeds
 }
 
-export async function reportFeeds(store: OpenStore, config: PollingConfig): Promise<FeedReport[]> {
+export async function reportFeeds(
+  store: OpenLedgers,
+  config: PollingConfig,
+): Promise<FeedReport[]> {
   const organizations = await readKnownOrganizations(store, config.accounts)
   const expected = expectPolling(config, organizations)
   const nowMs = await redisNow(store)
@@ -90,7 +108,8 @@ export async function reportFeeds(store: OpenStore, config: PollingConfig): Prom
       const quarantined = account?.quarantine[feed.name]?.open ?? 0
       const { lagObjectiveMs = Infinity } = expected.get(feed.name) ?? {}
       const counts = account?.feeds[feed.name]
-      return { feed, state, lagMs, lagObjectiveMs, counts, quarantined }
+      const isReadWhole = state !== undefined && readsAll(feed, state)
+      return { feed, state, lagMs, lagObjectiveMs, counts, quarantined, isReadWhole }
     }),
   )
   const shareFor = await readShares(store, config.feeds, { organizations, nowMs })
@@ -104,7 +123,7 @@ function withoutOldRescans(feed: FeedConfig, state: FeedState): Partial<FeedStat
 
 /** The share of each lane that is in force: less than the configured one after a 429. */
 async function readShares(
-  { redis, keys }: OpenStore,
+  { redis, keys }: OpenLedgers,
   feeds: readonly FeedConfig[],
   { organizations, nowMs }: { organizations: Organizations; nowMs: number },
 ): Promise<(lane: Lane) => number> {
@@ -124,7 +143,7 @@ function laneId({ organization, tier }: Lane): string {
 
 /** The organizations of the accounts, as far as the replicas have found them out. */
 export async function readKnownOrganizations(
-  { redis, keys }: OpenStore,
+  { redis, keys }: OpenLedgers,
   accounts: Config['accounts'],
 ): Promise<Organizations> {
   const organizations = createOrganizations(accounts)
@@ -164,7 +183,12 @@ export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
     const bounds = rescanBounds(report.feed, context)
     return {
       ...report,
-      bounds: bounds && { ...bounds, isMatched: isMatched(report.state), everyMs },
+      bounds: bounds && {
+        ...bounds,
+        isMatched: isMatched(report.state),
+        isFrequent: isFrequent(report.feed),
+        everyMs,
+      },
     }
   })
 }
@@ -177,4 +201,9 @@ function isMatched(state: FeedState | undefined): boolean {
   if (!state?.scan || !state.recent.scan) return false
   const isNoted = state.rescans.matched?.fingerprint === state.scan.fingerprint
   return isNoted && readNotes(state.recent.scan).kind === 'matched'
+}
+
+/** When a feed's next sweep is due, ms; undefined: none is expected as things stand. */
+export function nextSweepMs(feed: PolledFeed, state: FeedState | undefined): number | undefined {
+  return state && !state.paused ? sweepDueMs(feed, state) : undefined
 }

@@ -1,0 +1,182 @@
+/** How the `items` commands choose items: by ids and uids, or by what the items are. */
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Config } from '../../config/config.ts'
+import { isKnownSeverity, noSeverity, severities, severityRank } from '../../event.ts'
+import { refang } from '../../messages/sanitize.ts'
+import { redisNow } from '../../redis/scripts.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { readAccounting } from '../../store/accounts.ts'
+import { pendingWords, type State, stateWords } from '../../store/item-states.ts'
+import {
+  findItems,
+  fits,
+  type ItemFilter,
+  type LedgerItem,
+  quarantineIdPattern,
+  scanItems,
+} from '../../store/items.ts'
+import { readSinkNames } from '../../store/pending-items.ts'
+import { type CommonOptions, type Context, addCommonOptions } from '../context.ts'
+import { type OpenStore, requireLedger } from '../open/open-store.ts'
+import {
+  addPeriodOptions,
+  listParser,
+  parseList,
+  parseText,
+  type PeriodOptions,
+  parseWord,
+  resolvePeriod,
+  wordsOption,
+} from '../options.ts'
+import { CommandError, findNamed, sanitize } from '../terminal.ts'
+import { parseDeliveryId } from './items-show.ts'
+
+export interface SelectionOptions extends CommonOptions, PeriodOptions {
+  state?: ReadonlySet<State>
+  sink?: string
+  feed?: string
+  account?: string
+  severity?: (severity: string) => boolean
+  type?: string[]
+  reason?: string
+}
+
+export function addSelectionOptions(command: Command): Command {
+  addCommonOptions(command)
+    .addOption(
+      wordsOption(
+        '--state <words>',
+        'in these states, such as dead,retrying; pending: all that are not final; all',
+        manyStates,
+        parseStates,
+      ),
+    )
+    .option('--sink <name>', 'of this sink; it may have left the configuration')
+    .option('--feed <name>', 'that this feed showed; it may have left the configuration')
+    .option('--account <name>', 'of this account')
+    .addOption(
+      wordsOption(
+        '--severity <words>',
+        'high: this or higher; high,critical: exactly these; "high,": exactly this',
+        knownSeverities,
+        parseSeverity,
+      ),
+    )
+    .option('--type <types>', 'of events of these types, such as a,b', parseList)
+    .option('--reason <word>', 'that failed, wait or are not sent for it, e.g. timeout', parseText)
+  return addPeriodOptions(command, 'in its state since')
+}
+
+function parseStates(text: string): ReadonlySet<State> {
+  const words = listParser(manyStates)(text)
+  return new Set(
+    words.flatMap((word) => {
+      if (word === 'all') return stateWords
+      return word === 'pending' ? [...pendingWords] : [word]
+    }),
+  )
+}
+
+const manyStates = [...stateWords, 'pending', 'all'] as const
+
+const knownSeverities = [...severities, noSeverity]
+
+/** A word alone includes what is not known, which counts as critical. */
+function parseSeverity(text: string): (severity: string) => boolean {
+  const words = text.trim().toLowerCase()
+  if (words === ',' || words === '') {
+    throw new InvalidArgumentError('Write a severity, such as high.')
+  }
+  if (!words.includes(',') && words !== noSeverity) {
+    const rank = severityRank(parseWord(knownSeverities, words))
+    return (severity) => severityRank(severity) >= rank
+  }
+  const chosen = listParser(knownSeverities)(words.replace(/,$/, ''))
+  return (severity) => chosen.includes(isKnownSeverity(severity) ? severity : noSeverity)
+}
+
+export interface Selection {
+  ledgers: readonly AccountLedger[]
+  filter: ItemFilter
+}
+
+/** Throws CommandError for a name that neither the configuration nor a ledger knows. */
+export async function readSelection(
+  store: OpenStore,
+  config: Config,
+  options: SelectionOptions,
+): Promise<Selection> {
+  const { account, state, sink, feed, severity, type, reason } = options
+  const ledgers = account === undefined ? store.ledgers : [requireLedger(store, account)]
+  if (sink !== undefined) {
+    const known = await Promise.all(ledgers.map(readSinkNames))
+    requireKnown('sink', sink, [...config.sinks.map(({ name }) => name), ...known.flat()])
+  }
+  if (feed !== undefined) {
+    const counted = await Promise.all(ledgers.map((ledger) => readAccounting(ledger)))
+    const known = counted.flatMap(({ feeds }) => Object.keys(feeds))
+    requireKnown('feed', feed, [...config.feeds.map(({ name }) => name), ...known])
+  }
+  const { fromMs, toMs } = resolvePeriod(options, await redisNow(store))
+  const filter = { states: state, sink, feed, severity, types: type, reason, fromMs, toMs }
+  return { ledgers, filter }
+}
+
+function requireKnown(thing: string, name: string, names: readonly string[]): void {
+  findNamed(
+    [...new Set(names)].map((one) => ({ name: one })),
+    name,
+    thing,
+  )
+}
+
+/** Throws CommandError where nothing is named: no act is on everything by chance. */
+export function requireNarrowed(ids: readonly string[], options: SelectionOptions): void {
+  const { state, sink, feed, severity, type, reason, since, until, account } = options
+  const narrowing = [state, sink, feed, severity, type, reason, since, until, account]
+  if (ids.length > 0 || narrowing.some((one) => one !== undefined)) return
+  const remedy = 'name them by uid or id, or choose them with --sink, --feed, --state and the like'
+  throw new CommandError('mistake', `no items are named; ${remedy}`)
+}
+
+/** The chosen items of one act, with progress. Throws CommandError for an id that nobody knows. */
+export async function chooseItems(
+  { terminal }: Context,
+  ids: readonly string[],
+  { ledgers, filter }: Selection,
+): Promise<LedgerItem[]> {
+  const chosen = new Map<string, LedgerItem>()
+  const add = (item: LedgerItem): void =>
+    void chosen.set(`${item.ledger.account} ${item.ref}`, item)
+  for (const id of ids) {
+    const found = await findGiven(ledgers, id)
+    for (const item of found) if (fits(item, filter)) add(item)
+  }
+  if (ids.length > 0) return [...chosen.values()]
+  for (const ledger of ledgers) {
+    for await (const item of scanItems(ledger, filter)) {
+      add(item)
+      if (chosen.size % 500 === 0) terminal.progress(`found ${chosen.size} items`)
+    }
+  }
+  terminal.progress('')
+  return [...chosen.values()]
+}
+
+async function findGiven(ledgers: readonly AccountLedger[], given: string): Promise<LedgerItem[]> {
+  const id = parseDeliveryId(given) ?? refang(given.trim())
+  const found = await findItems(ledgers, id)
+  const shown = sanitize(given, 200)
+  if (found.length === 0) {
+    const why = 'it was settled long ago, resolved or expired; "tocsin items show" says more'
+    throw new CommandError('refused', `the ledger has no item "${shown}": ${why}`)
+  }
+  if (quarantineIdPattern.test(id) && found.length > 1) {
+    const ids = found.map(({ ref }) => ref).join(', ')
+    throw new CommandError(
+      'mistake',
+      `"${shown}" begins more than one id; write more of it: ${ids}`,
+    )
+  }
+  return found
+}

@@ -1,0 +1,190 @@
+/** What `items resend`, `move` and `discard` share: one question, one result, one exit code. */
+import type { Config } from '../../config/config.ts'
+import { type ActCounts, actOn, findBlockedSink, type ItemAct } from '../../delivery/item-acts.ts'
+import { openCircuit } from '../../delivery/sink-address.ts'
+import { redisNow } from '../../redis/scripts.ts'
+import { troubleTexts } from '../../self-alerts/troubles.ts'
+import { type LedgerItem, worstFirst } from '../../store/items.ts'
+import { type Context, loadConfigFile, print, requireConfirmation } from '../context.ts'
+import {
+  type ByOption,
+  destinationsBySink,
+  notifyDaemon,
+  operatorName,
+  type OpenStore,
+  withStore,
+} from '../open/open-store.ts'
+import { CommandError, pluralize, sanitize } from '../terminal.ts'
+import {
+  chooseItems,
+  readSelection,
+  requireNarrowed,
+  type SelectionOptions,
+} from './item-selection.ts'
+import { findNextReadings, type NextReading } from './items-show.ts'
+
+export interface ActOptions extends SelectionOptions, ByOption {
+  yes?: true
+}
+
+interface NamedAct {
+  act: ItemAct
+  verb: 'resend' | 'move' | 'discard'
+  /** Past participle of the result. */
+  done: string
+  /** Of the question: what becomes of them. */
+  effect: string
+}
+
+interface Outcome {
+  /** The states that were looked for. */
+  states: ReadonlySet<string>
+  fit: readonly LedgerItem[]
+  counts: ActCounts
+  /** Chosen, but in a state in which it cannot be done. */
+  staying: readonly LedgerItem[]
+  readings: readonly NextReading[]
+}
+
+/** Exit code: 0 if all that could be done was done, 1 if something was left or nothing was found. */
+export async function runAct(
+  context: Context,
+  { ids, options }: { ids: string[]; options: ActOptions },
+  build: (config: Config, by: string) => NamedAct,
+): Promise<void> {
+  requireNarrowed(ids, options)
+  const { config } = loadConfigFile(context, options.config)
+  const named = build(config, operatorName(context, options) ?? 'an operator')
+  const outcome = await withStore(config, async (store): Promise<Outcome> => {
+    const { ledgers, filter } = await readSelection(store, config, options)
+    const states = filter.states ?? named.act.usual
+    const chosen = await chooseItems(context, ids, { ledgers, filter: { ...filter, states } })
+    const { fit = [], stay: staying = [] } = Object.groupBy(chosen.toSorted(worstFirst), (item) =>
+      named.act.takes(item) ? 'fit' : 'stay',
+    )
+    if (named.verb === 'resend') await requireTaking(store, config, fit)
+    const readings = await readNext(store, config, fit)
+    if (fit.length > 0 && !options.yes)
+      await requireConfirmation(context, question(named, fit, { staying, readings }))
+    const counts = await actOn(fit, named.act, (done) => {
+      if (fit.length > 100 && done % 50 === 0) context.terminal.progress(`${done} of ${fit.length}`)
+    })
+    context.terminal.progress('')
+    await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
+    return { states, fit, counts, staying, readings }
+  })
+  const { done, busy, other, no_payload, no_recipient } = outcome.counts
+  print(context, options, {
+    json: {
+      done,
+      left: { busy, other, no_payload, no_recipient, stay: outcome.staying.length },
+      next: outcome.readings.map(({ feed, sentence }) => ({ feed, said: sentence })),
+    },
+    lines: () => resultLines(named, outcome),
+  })
+  if (done === 0 || busy + other + no_payload + no_recipient > 0) context.exitCode = 1
+}
+
+/** Throws CommandError for a sink that takes nothing: its fallback would get all at once, again. */
+async function requireTaking(
+  store: OpenStore,
+  config: Config,
+  items: readonly LedgerItem[],
+): Promise<void> {
+  const circuit = openCircuit(store, config)
+  const destinations = destinationsBySink(config)
+  const nowMs = await redisNow(store)
+  const names = new Set(items.flatMap(({ item }) => item?.sink ?? []))
+  const circuits = await Promise.all(
+    [...names].map(async (name) => {
+      return [name, await circuit.read(name, nowMs, destinations.get(name))] as const
+    }),
+  )
+  const blocked = findBlockedSink(config.sinks, items, new Map(circuits))
+  if (blocked === undefined) return
+  const { name, fallback } = blocked
+  const problem = `${name} takes nothing now: what is sent again goes to its fallback ${fallback} again`
+  const remedy = troubleTexts({ kind: 'circuit-open', name }).toDo(name)
+  throw new CommandError('mistake', `${problem}; ${remedy}`)
+}
+
+/** When the feeds of quarantined items read them again. */
+function readNext(
+  store: OpenStore,
+  config: Config,
+  items: readonly LedgerItem[],
+): Promise<NextReading[]> {
+  const feeds = new Set(items.flatMap(({ entry, feeds: own }) => (entry ? own : [])))
+  return findNextReadings(store, config, [...feeds])
+}
+
+/** `3 items of sink soc (2 dead, 1 queued; 1 critical, 2 high) will be …`. */
+function question(
+  { effect }: NamedAct,
+  items: readonly LedgerItem[],
+  { staying, readings }: Pick<Outcome, 'staying' | 'readings'>,
+): string[] {
+  const states = formatTally(items.map(({ state }) => state))
+  const severities = formatTally(items.map(({ severity }) => severity))
+  return [
+    `${pluralize(items.length, 'item')}${formatSinks(items)} (${states}; ${severities}) ${areQuarantined(items) ? forgottenWords : effect}.`,
+    ...readings.map(({ sentence }) => sentence),
+    ...stayingLines(staying).map((line) => `L${line.slice(1)}.`),
+  ]
+}
+
+/** What is stored of a quarantined item is masked and cut: it is read anew, not sent. */
+const forgottenWords =
+  'will be forgotten here, and read as new when the feed shows it, or set aside anew'
+
+function areQuarantined(items: readonly LedgerItem[]): boolean {
+  return items.length > 0 && items.every(({ entry }) => entry !== undefined)
+}
+
+function formatSinks(items: readonly LedgerItem[]): string {
+  const sinks = [...new Set(items.flatMap(({ item }) => item?.sink ?? []))].toSorted()
+  if (sinks.length === 0 || sinks.length > 3) return ''
+  return ` of ${sinks.length === 1 ? 'sink' : 'sinks'} ${sanitize(sinks.join(', '))}`
+}
+
+function stayingLines(staying: readonly LedgerItem[]): string[] {
+  if (staying.length === 0) return []
+  return [`left as they are: ${formatTally(staying.map(({ state }) => state))}`]
+}
+
+const leftWords: Record<Exclude<keyof ActCounts, 'done'>, string> = {
+  busy: 'in a message on its way just now: try again in a minute',
+  other: 'changed by somebody else meanwhile',
+  no_payload: 'the content is no longer kept (retention.payload)',
+  no_recipient: 'the recipient is no longer configured',
+}
+
+function resultLines(
+  { done, verb }: NamedAct,
+  { states, fit, counts, staying, readings }: Outcome,
+): string[] {
+  const { done: count, ...others } = counts
+  const left = Object.entries(others).filter(([, number]) => number > 0)
+  if (count === 0 && left.length === 0) {
+    const meant = [...states].join(', ')
+    return [`nothing was found to ${verb} among what is ${meant}`, ...stayingLines(staying)]
+  }
+  const next = verb !== 'discard' && count > 0 ? '; a running daemon goes on within seconds' : ''
+  return [
+    areQuarantined(fit)
+      ? `${pluralize(count, 'quarantined item')} forgotten, to be read as new`
+      : `${pluralize(count, 'item')} ${done}${next}`,
+    ...left.map(
+      ([why, number]) =>
+        `${pluralize(number, 'item')} left: ${leftWords[why as keyof typeof leftWords]}`,
+    ),
+    ...stayingLines(staying),
+    ...readings.map(({ sentence }) => sentence),
+  ]
+}
+
+/** `3 critical, 1 high`. */
+export function formatTally(words: readonly string[]): string {
+  const counts = Map.groupBy(words, (word) => word)
+  return [...counts].map(([word, all]) => `${all.length} ${sanitize(word, 40)}`).join(', ')
+}

@@ -1,0 +1,440 @@
+/** `items show`: the whole history of an event, the events of a message, or a quarantined item. */
+import { lookUpInLedger } from '../../audit/audit-feed.ts'
+import type { Config } from '../../config/config.ts'
+import { toDeliveryMember } from '../../delivery/delivery-member.ts'
+import { buildMemberOptions } from '../../delivery/member-options.ts'
+import { severityRank } from '../../event.ts'
+import { polledFeeds } from '../../feed-types/feed-type.ts'
+import { nextSweepMs } from '../../daemon/for-commands/feed-report.ts'
+import { type Message, renderMessage } from '../../messages/message.ts'
+import { refang } from '../../messages/sanitize.ts'
+import { severityLabel } from '../../messages/summary.ts'
+import { redisNow } from '../../redis/scripts.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { readAccounting } from '../../store/accounts.ts'
+import {
+  findQuarantined,
+  listQuarantined,
+  peekFeed,
+  type QuarantineEntry,
+} from '../../store/feed-state.ts'
+import { quarantineIdPattern } from '../../store/items.ts'
+import { readMessageAttempts } from '../../store/pending-items.ts'
+import {
+  deliveryIdPattern,
+  findDeliveryItems,
+  type Item,
+  type LedgerRecord,
+  type Payload,
+  readPayload,
+  readRecord,
+} from '../../store/records.ts'
+import { type KnownWrite, readWrites } from '../../store/service-writes.ts'
+import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
+import {
+  destinationLabels,
+  type DestinationLabels,
+  ledgerFor,
+  type OpenStore,
+  requireLedger,
+  withStore,
+} from '../open/open-store.ts'
+import {
+  CommandError,
+  formatDuration,
+  formatIsoTime,
+  formatUtcTime,
+  pluralize,
+  sanitize,
+} from '../terminal.ts'
+import {
+  formatAttempt,
+  formatState,
+  historyJson,
+  historyLines,
+  linkLines,
+  messageLines,
+} from './item-text.ts'
+
+export interface ShowOptions extends CommonOptions {
+  account?: string
+}
+
+export async function showItem(
+  context: Context,
+  given: string,
+  options: ShowOptions,
+): Promise<void> {
+  const id = parseDeliveryId(given)
+  if (id !== undefined) return showDelivery(context, id, options)
+  const { config } = loadConfigFile(context, options.config)
+  const uid = refang(given.trim())
+  const known = await withStore(config, async (store) => {
+    const ledgers = ledgersFor(store, options)
+    if (quarantineIdPattern.test(uid)) {
+      const entry = await requireEntry(ledgers, uid)
+      return [await readEntry({ config, store, ledger: ledgerFor(store, entry.account) }, entry)]
+    }
+    const events = ledgers.map((ledger) => readKnownEvent({ config, store, ledger }, uid))
+    return (await Promise.all(events)).filter(isKnown)
+  })
+  const labels = destinationLabels(config)
+  print(context, options, {
+    json: known.map((one) => knownJson(one, labels)),
+    lines: () =>
+      known.length === 0
+        ? unknownLines(uid, options)
+        : known.flatMap((one) => knownLines(one, labels)),
+  })
+  if (known.length === 0) context.exitCode = 1
+}
+
+function ledgersFor(store: OpenStore, { account }: ShowOptions): readonly AccountLedger[] {
+  return account === undefined ? store.ledgers : [requireLedger(store, account)]
+}
+
+/** Accepts a bare delivery id, `delivery b…`, and a mail's Message-ID: `<b….recipient@domain>`. */
+export function parseDeliveryId(given: string): string | undefined {
+  const text = given
+    .trim()
+    .replace(/^delivery:? +/u, '')
+    .replace(/^<|>$/gu, '')
+  const id = /^([eb][0-9a-f]+)\.[0-9a-f]{16}@\S+$/u.exec(text)?.[1] ?? text
+  return deliveryIdPattern.test(id) ? id : undefined
+}
+
+/** Where an event is looked for. */
+interface Place {
+  config: Config
+  store: OpenStore
+  ledger: AccountLedger
+}
+
+interface KnownEvent {
+  account: string
+  uid: string | null
+  record?: LedgerRecord | undefined
+  /** undefined: the payload is past its retention. */
+  message?: Message | undefined
+  quarantined?: KnownEntry | undefined
+  /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
+  shownBy?: string[]
+  /** What commands did to it at the service, and who asked for it. */
+  writes?: KnownWrite[]
+}
+
+interface KnownEntry {
+  entry: QuarantineEntry
+  /** When it closes for its age, ms. */
+  endsMs: number
+  readings: NextReading[]
+}
+
+function knownJson(
+  { account, uid, record, message, quarantined, shownBy = [], writes = [] }: KnownEvent,
+  labels: DestinationLabels,
+): Record<string, unknown> {
+  return {
+    ...(record ? historyJson(record, labels) : { account, uid }),
+    title: message?.title ?? null,
+    facts: message?.facts.map(({ label, value }) => ({ label, value })) ?? [],
+    link: message?.link ?? null,
+    unverified_link: message?.unverifiedLink ?? null,
+    quarantined: quarantined ? entryJson(quarantined) : null,
+    ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
+    ...(writes.length > 0 && {
+      writes: writes.map(({ atMs, ...note }) => ({ at: formatIsoTime(atMs), ...note })),
+    }),
+  }
+}
+
+function entryJson({ entry, endsMs, readings }: KnownEntry): Record<string, unknown> {
+  const { id, feed, atMs, problem, raw } = entry
+  return {
+    id,
+    feed,
+    at: formatIsoTime(atMs),
+    problem,
+    kept: raw,
+    ends_at: formatIsoTime(endsMs),
+    next: readings.map(({ feed: name, dueMs, sentence }) => ({
+      feed: name,
+      sweep_due: formatIsoTime(dueMs),
+      said: sentence,
+    })),
+  }
+}
+
+function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
+  const { account, uid, record, message, quarantined, shownBy = [], writes = [] } = known
+  const [head = '', ...history] = record ? historyLines(record, labels) : []
+  const bare = `${sanitize(uid ?? 'no uid could be read', 600)}, account ${account}`
+  const isBare = !record && !quarantined && shownBy.length === 0
+  return [
+    ...(record ? [head, ...(message ? messageLines(message) : [payloadGoneText]), ...history] : []),
+    ...(quarantined ? entryLines(bare, quarantined) : []),
+    ...(shownBy.length > 0 ? droppedLines(bare, shownBy) : []),
+    ...(isBare ? [bare] : []),
+    ...writes.map(formatWrite),
+  ]
+}
+
+const payloadGoneText =
+  '  its content is no longer kept (retention.payload): it cannot be sent again'
+
+function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
+  const outcomes = {
+    asked: 'its outcome is not known',
+    done: 'done',
+    refused: 'refused by the service',
+    unclear: 'it may have been done, in whole or in part',
+    'not done': 'not done, the service could not take it',
+  }
+  return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${outcomes[outcome]}`
+}
+
+/** Of the text form; JSON is not cut. */
+const maxShownLength = 4_000
+
+function entryLines(head: string, { entry, endsMs, readings }: KnownEntry): string[] {
+  const { id, feed, atMs, uid, problem, raw } = entry
+  const parsed = uid === null ? '' : 'when its uid comes in an item that reads, '
+  return [
+    `${head}: quarantined as ${id}, nothing was sent`,
+    `  set aside ${formatUtcTime(atMs)} by the feed ${feed} because it does not read as an event: ${sanitize(problem)}`,
+    `  what is kept, secrets masked: ${sanitize(raw, maxShownLength)}`,
+    `  it closes by itself ${parsed}when a thousand newer ones have come, or after ${formatUtcTime(endsMs)} (retention.history)`,
+    ...readings.map(({ sentence }) => `  ${sentence}`),
+    `  to have it read as if it were new: tocsin items resend ${shortId(entry)}`,
+  ]
+}
+
+/** Long enough to be unique among the few thousand possible entries. */
+export function shortId({ id }: Pick<QuarantineEntry, 'id'>): string {
+  return id.slice(0, 12)
+}
+
+function droppedLines(head: string, feeds: string[]): string[] {
+  return [
+    `${head}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its history is no longer kept`,
+    '  it had been settled for longer than retention.history, or it made room (retention.max_bytes); otherwise somebody removed it',
+  ]
+}
+
+function unknownLines(uid: string, { account }: ShowOptions): string[] {
+  const whom = account === undefined ? 'any account' : `the account ${account}`
+  return [
+    `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history).`,
+    ...(uid.includes('/')
+      ? []
+      : [
+          "A uid has the form type/source/id; a delivery's id is e and 32, or b and 40 digits of 0-9 and a-f.",
+        ]),
+  ]
+}
+
+/** One event of a delivery. */
+interface DeliveredEvent {
+  record: LedgerRecord
+  item: Item
+  message: Message | undefined
+}
+
+/** Prints the history of the event that was delivered under this id, or the list of the events. */
+async function showDelivery(context: Context, id: string, options: ShowOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const found = await withStore(config, async (store) => {
+    const delivered: DeliveredEvent[] = []
+    for await (const one of findDeliveryItems(ledgersFor(store, options), id)) {
+      const record = await withAttempts(store, one.record)
+      const item = record.items[one.item.index] ?? one.item
+      const payload = await readPayload(ledgerFor(store, record.account), record.recordId)
+      const message = payload && renderRecordMessage(config, record, payload, item)
+      delivered.push({ record, item, message })
+      if (delivered.length % 500 === 0)
+        context.terminal.progress(`found ${delivered.length} events`)
+    }
+    context.terminal.progress('')
+    return delivered.toSorted(
+      (a, b) => severityRank(b.item.severity) - severityRank(a.item.severity),
+    )
+  })
+  const labels = destinationLabels(config)
+  print(context, options, {
+    json: found.map((one) => ({ delivery: id, ...knownJson(toKnownEvent(one), labels) })),
+    lines: () => deliveryLines(id, found, labels),
+  })
+  if (found.length === 0) context.exitCode = 1
+}
+
+function toKnownEvent({ record, message }: DeliveredEvent): KnownEvent {
+  return { account: record.account, uid: record.uid, record, message }
+}
+
+function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationLabels): string[] {
+  const [first] = found
+  if (first === undefined) {
+    return [
+      `No event that the ledger still knows went under the id ${id}.`,
+      'Its history has expired (retention.history), it was sent again under another id, or the message was a test.',
+    ]
+  }
+  const { sink, destination } = first.item
+  const place = labels.get(destination) ?? destination
+  const to = place === sink ? sink : `${sink}, ${place}`
+  const head = `delivery ${id}: ${pluralize(found.length, 'event')} to ${sanitize(to)}`
+  if (found.length === 1) return [head, ...knownLines(toKnownEvent(first), labels)]
+  return [
+    head,
+    ...first.item.history.map((note) => `  ${formatAttempt(note)}`),
+    ...found.flatMap(({ record, item, message }) => [
+      `  ${severityLabel(item.severity)}  ${message?.title ?? sanitize(record.type, 60)}`,
+      `      ${sanitize(record.uid, 600)}, account ${record.account}: ${formatState(item)}`,
+      `      taken in ${formatUtcTime(record.firstSeenMs)}`,
+      ...(message ? linkLines(message) : []).map((line) => `      ${line}`),
+    ]),
+    '"tocsin items show <uid>" prints the whole history of each.',
+  ]
+}
+
+async function readKnownEvent({ config, store, ledger }: Place, uid: string): Promise<KnownEvent> {
+  const id = ledger.fingerprints.recordId(uid)
+  const [stored, payload, entry, writes] = await Promise.all([
+    readRecord(ledger, id),
+    readPayload(ledger, id),
+    findQuarantined(ledger, uid),
+    readWrites(ledger, uid),
+  ])
+  const record = stored && (await withAttempts(store, stored))
+  const message = record && payload && renderRecordMessage(config, record, payload)
+  const quarantined = entry && (await readKnownEntry({ config, store, ledger }, entry))
+  const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
+  return { account: ledger.account, uid, record, message, quarantined, shownBy, writes }
+}
+
+async function readEntry(place: Place, entry: QuarantineEntry): Promise<KnownEvent> {
+  if (entry.uid !== null) return readKnownEvent(place, entry.uid)
+  const quarantined = await readKnownEntry(place, entry)
+  return { account: entry.account, uid: null, quarantined }
+}
+
+async function readKnownEntry(
+  { config, store, ledger }: Place,
+  entry: QuarantineEntry,
+): Promise<KnownEntry> {
+  const endsMs = entry.atMs + ledger.retention.history
+  const feeds = [...new Set([entry.feed, ...entry.markedBy])]
+  return { entry, endsMs, readings: await findNextReadings(store, config, feeds) }
+}
+
+async function withAttempts({ ledgers }: OpenStore, record: LedgerRecord): Promise<LedgerRecord> {
+  const items = record.items.map(async (item) => ({
+    ...item,
+    ...(item.state === 'batch' && (await readMessageAttempts(ledgers, item.messageId ?? ''))),
+  }))
+  return { ...record, items: await Promise.all(items) }
+}
+
+/** Finds the feeds by their dedupe fingerprints, which outlive the history. */
+async function findFeedsThatShowed(
+  { feeds }: Config,
+  ledger: AccountLedger,
+  uid: string,
+): Promise<string[]> {
+  const own = feeds.filter(({ account }) => account === ledger.account).map(({ name }) => name)
+  const counted = Object.keys((await readAccounting(ledger)).feeds) // of feeds that left, too
+  const names = [...new Set([...own, ...counted])].map(async (name) => {
+    const { events } = await lookUpInLedger(ledger, name, { uids: [uid] })
+    return events[0] === 'unrecorded' ? [name] : []
+  })
+  return (await Promise.all(names)).flat()
+}
+
+function isKnown({ record, quarantined, shownBy = [], writes = [] }: KnownEvent): boolean {
+  return [record, quarantined, ...shownBy, ...writes].some((one) => one !== undefined)
+}
+
+/** Finds a quarantined item by its id or a prefix of it. Throws CommandError. */
+async function requireEntry(
+  ledgers: readonly AccountLedger[],
+  given: string,
+): Promise<QuarantineEntry> {
+  const matches = await Promise.all(
+    ledgers.map((ledger) => listQuarantined(ledger, given.toLowerCase())),
+  )
+  const [found, ...others] = matches.flat()
+  if (found === undefined) {
+    const why = 'already sent again, resolved or expired'
+    throw new CommandError('refused', `there is no quarantined item ${given} (${why})`)
+  }
+  if (others.length === 0) return found
+  const ids = [found, ...others].map(({ id }) => id).join(', ')
+  throw new CommandError('mistake', `"${given}" begins more than one id; write more of it: ${ids}`)
+}
+
+/** When a feed reads its past again: its next rescan, or a rewind by the operator. */
+export interface NextReading {
+  feed: string
+  /** undefined: no sweep is expected as things stand. */
+  dueMs: number | undefined
+  /** For the operator. */
+  sentence: string
+}
+
+/** One for each name; a feed may have left the configuration. */
+export async function findNextReadings(
+  store: OpenStore,
+  config: Config,
+  names: readonly string[],
+): Promise<NextReading[]> {
+  const nowMs = await redisNow(store)
+  const feeds = polledFeeds(config)
+  const read = async (name: string): Promise<NextReading> => {
+    const feed = feeds.find((one) => one.name === name)
+    const gone = `Nothing reads it again: the configuration has no feed ${name}.`
+    if (feed === undefined) return { feed: name, dueMs: undefined, sentence: gone }
+    const state = await peekFeed(ledgerFor(store, feed.account), name, nowMs)
+    const dueMs = nextSweepMs(feed, state)
+    if (state?.paused) {
+      const sentence = `Nothing reads it again while feed ${name} is paused: "tocsin feeds resume ${name}".`
+      return { feed: name, dueMs, sentence }
+    }
+    return { feed: name, dueMs, sentence: formatReading(feed, dueMs, nowMs) }
+  }
+  return Promise.all(names.map(read))
+}
+
+function formatReading(
+  { name, sweep }: Pick<ReturnType<typeof polledFeeds>[number], 'name' | 'sweep'>,
+  dueMs: number | undefined,
+  nowMs: number,
+): string {
+  const rewind = `"tocsin feeds rewind ${name} --to <a time before the item>".`
+  if (!sweep) return `Feed ${name} has no sweep: nothing reads it again without: ${rewind}`
+  if (dueMs === undefined) {
+    return `Feed ${name} is yet to be read to its end; then its sweeps begin, and read it again.`
+  }
+  const due = dueMs <= nowMs ? 'due now' : `due in ${formatDuration(dueMs - nowMs)}`
+  if (sweep.backMs === 0) return `The next sweep of feed ${name}, ${due}, reads it again.`
+  const back = formatDuration(sweep.backMs)
+  return `The next sweep of feed ${name}, ${due}, reads it again if it was created within the ${back} before; if not: ${rewind}`
+}
+
+/**
+ * Renders an event as its messages do, for an item as its sink has it, secrets masked; possible
+ * only while its payload is retained.
+ */
+export function renderRecordMessage(
+  config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
+  { account, uid, sightings }: LedgerRecord,
+  payload: Payload,
+  item?: Item,
+): Message | undefined {
+  const { feed = '', labels = {} } = sightings[item?.sighting ?? 0] ?? {}
+  const { severity = payload.event.severity, routes = [], raisedFrom } = item ?? {}
+  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, payload }
+  const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
+  const sink = config.sinks.find(({ name }) => name === item?.sink)
+  const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined
+  return member && renderMessage(member, { attempt: 1, mayBeRepeat: false, timeZone })
+}

@@ -1,0 +1,235 @@
+/** The `items` commands: everything that the ledger holds, by one selection. */
+import { Command } from 'commander'
+import type { Config } from '../../config/config.ts'
+import { resendAct, discardAct, moveAct } from '../../delivery/item-acts.ts'
+import { formatSeverity } from '../../messages/summary.ts'
+import { itemStates } from '../../store/item-states.ts'
+import { type LedgerItem, listItems, needyStates, orderOf } from '../../store/items.ts'
+import { deliveryId, readPayloads, readRecord } from '../../store/records.ts'
+import { createPrinter, type Listing, severityStyle, shortTime } from '../api/listing.ts'
+import { addCommonOptions, type Context, loadConfigFile } from '../context.ts'
+import {
+  addByOption,
+  destinationLabels,
+  type DestinationLabels,
+  withStore,
+} from '../open/open-store.ts'
+import { addWideOption, sizeParser, type WideOption } from '../options.ts'
+import { CommandError, findNamed, formatIsoTime, sanitize } from '../terminal.ts'
+import { addSelectionOptions, readSelection, type SelectionOptions } from './item-selection.ts'
+import { itemJson } from './item-text.ts'
+import { type ActOptions, runAct } from './items-act.ts'
+import { renderRecordMessage, shortId, showItem, type ShowOptions } from './items-show.ts'
+
+export function itemsCommand(context: Context): Command {
+  const show = addCommonOptions(new Command('show'))
+    .description('show the history of an event, the events of a message, or a quarantined item')
+    .argument('<uid>', 'of an event, or an id; as it stands in a message will do')
+    .option('--account <name>', 'only what this account knows of it')
+    .action((given: string, options: ShowOptions) => showItem(context, given, options))
+  return new Command('items')
+    .addCommand(listCommand(context))
+    .addCommand(show)
+    .addCommand(resendCommand(context))
+    .addCommand(moveCommand(context))
+    .addCommand(discardCommand(context))
+}
+
+function actCommand(name: string, description: string): Command {
+  const command = new Command(name)
+    .description(description)
+    .argument('[ids...]', 'uids of events, or ids of items, messages or quarantined items')
+  return addByOption(addSelectionOptions(command)).option('--yes', 'do not ask')
+}
+
+function resendCommand(context: Context): Command {
+  return actCommand(
+    'resend',
+    'send items again: dead and quarantined ones, others by --state delivered, diverted or discarded',
+  ).action((ids: string[], options: ActOptions) =>
+    runAct(context, { ids, options }, (config, by) => ({
+      act: resendAct(config.sinks, by),
+      verb: 'resend',
+      done: 'queued again',
+      effect: 'will be sent again under the same ids',
+    })),
+  )
+}
+
+function moveCommand(context: Context): Command {
+  return actCommand('move', 'move what waits to another sink, the worst first')
+    .requiredOption('--to <sink>', 'name of a configured sink')
+    .action((ids: string[], options: ActOptions & { to: string }) =>
+      runAct(context, { ids, options }, (config, by) => {
+        const { to, sink } = options
+        findNamed(config.sinks, to, 'sink')
+        if (sink === to) {
+          throw new CommandError('mistake', `--to: "${to}" is where they are; name another sink`)
+        }
+        return {
+          act: moveAct(config.sinks, to, by),
+          verb: 'move',
+          done: `moved to ${to}`,
+          effect: `will be moved to ${to}, which gets nothing twice`,
+        }
+      }),
+    )
+}
+
+function discardCommand(context: Context): Command {
+  return actCommand('discard', 'give up what waits, and close dead letters').action(
+    (ids: string[], options: ActOptions) =>
+      runAct(context, { ids, options }, (_config, by) => ({
+        act: discardAct(by),
+        verb: 'discard',
+        done: 'discarded',
+        effect: 'will be given up and never sent',
+      })),
+  )
+}
+
+/** Bounds what a list holds in memory. */
+const maxRows = 1_000
+
+interface ListOptions extends SelectionOptions, WideOption {
+  limit: number
+}
+
+function listCommand(context: Context): Command {
+  const command = new Command('list').description(
+    'list items; without --state those that need somebody, the worst first',
+  )
+  return addWideOption(addSelectionOptions(command))
+    .option('--limit <n>', `how many, up to ${maxRows}`, sizeParser(maxRows), 50)
+    .addHelpText('after', stateHelp)
+    .action((options: ListOptions) => list(context, options))
+}
+
+const stateHelp = `\nStates:\n${Object.entries(itemStates)
+  .map(([state, says]) => `  ${state.padEnd(12)} ${says}`)
+  .join('\n')}`
+
+/** An item with the title that its messages have. */
+interface Row {
+  item: LedgerItem
+  title: string | undefined
+  link: string | null
+}
+
+async function list(context: Context, options: ListOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const isNeedy = options.state === undefined
+  const { rows, hasMore, order } = await withStore(config, async (store) => {
+    const { ledgers, filter } = await readSelection(store, config, options)
+    const wanted = isNeedy ? { ...filter, states: needyStates } : filter
+    const by = orderOf(wanted, isNeedy)
+    const found = await listItems(ledgers, wanted, { limit: options.limit, order: by })
+    return { rows: await readTitles(config, found.items), hasMore: found.hasMore, order: by }
+  })
+  const { terminal } = context
+  if (rows.length === 0 && options.output === 'text') {
+    terminal.print(isNeedy ? 'nothing needs somebody' : 'nothing was found')
+    return
+  }
+  const listing = itemsListing(destinationLabels(config))
+  const printer = createPrinter(context, options.output, listing, options)
+  printer.add(rows)
+  const next = hasMore && order !== 'worst' ? formatIsoTime(rows.at(-1)?.item.sinceMs) : null
+  if (rows.length > 0 || options.output === 'json') printer.end(next)
+  if (!hasMore) return
+  const option = order === 'oldest' ? '--since' : '--until'
+  const on = next === null ? '' : `, or what comes next: ${option} ${next}`
+  terminal.printError(`there is more: a higher --limit shows it, up to ${maxRows}${on}`)
+}
+
+/** Payloads are large: so many are in memory at a time. */
+const payloadsAtOnce = 50
+
+async function readTitles(config: Config, items: readonly LedgerItem[]): Promise<Row[]> {
+  const titled = new Map<LedgerItem, Row>()
+  for (const [ledger, own] of Map.groupBy(items, (item) => item.ledger)) {
+    for (let at = 0; at < own.length; at += payloadsAtOnce) {
+      const some = own.slice(at, at + payloadsAtOnce)
+      const ids = some.map(({ ref }) => ref.split(':')[1] ?? '')
+      const payloads = await readPayloads(ledger, ids)
+      for (const [i, item] of some.entries()) {
+        const payload = payloads[i]
+        const record = payload && (await readRecord(ledger, ids[i] ?? ''))
+        const message = record && renderRecordMessage(config, record, payload, item.item)
+        titled.set(item, { item, title: message?.title, link: message?.link ?? null })
+      }
+    }
+  }
+  return items.flatMap((item) => titled.get(item) ?? [])
+}
+
+function itemsListing(labels: DestinationLabels): Listing<Row> {
+  const place = ({ item: { item } }: Row): string => {
+    if (item === undefined) return '-'
+    const label = labels.get(item.destination) ?? item.destination
+    return label === item.sink ? item.sink : `${item.sink}, ${label}`
+  }
+  return {
+    columns: [
+      {
+        title: 'SINCE (UTC)',
+        width: 16,
+        text: ({ item: { sinceMs } }) => shortTime(formatIsoTime(sinceMs)),
+      },
+      {
+        title: 'STATE',
+        width: 11,
+        text: ({ item: { state } }) => state,
+        style: ({ item: { state } }) =>
+          state === 'dead' || state === 'quarantined' ? 'red' : undefined,
+      },
+      {
+        title: 'SEVERITY',
+        width: 8,
+        text: ({ item: { severity } }) => formatSeverity(severity),
+        style: ({ item: { severity } }) => severityStyle(severity),
+      },
+      { title: 'TO', width: 20, text: place },
+      { title: 'REASON', width: 16, text: ({ item: { reason } }) => reason ?? '-' },
+      {
+        title: 'UID',
+        width: 60,
+        text: ({ item: { uid, entry } }) => uid ?? (entry ? shortId(entry) : ''),
+      },
+    ],
+    below: ({ item, title }) => [
+      ...(title === undefined ? [] : [title]),
+      ...(item.entry ? [quarantineLine(item.entry)] : []),
+      ...answerLines(item),
+    ],
+    json: ({ item, title = null, link }) => ({
+      account: item.ledger.account,
+      uid: item.uid,
+      type: item.type ?? null,
+      feeds: item.feeds,
+      since: formatIsoTime(item.sinceMs),
+      reason: item.reason ?? null,
+      title,
+      link,
+      ...(item.item
+        ? { ...itemJson(item.item, labels), delivery: deliveryId(item.item) }
+        : {
+            id: item.ref,
+            severity: item.severity,
+            state: item.state,
+            problem: item.entry?.problem,
+          }),
+    }),
+    csv: [],
+  }
+}
+
+function quarantineLine(entry: NonNullable<LedgerItem['entry']>): string {
+  return `${shortId(entry)}, feed ${entry.feed}: ${sanitize(entry.problem)}`
+}
+
+/** What its receiver answered last, where that failed. */
+function answerLines({ state, item }: LedgerItem): string[] {
+  const answer = state === 'delivered' ? undefined : item?.history.at(-1)?.answer
+  return answer === undefined || answer === '' ? [] : [sanitize(answer)]
+}

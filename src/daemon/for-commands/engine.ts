@@ -1,0 +1,139 @@
+/**
+ * The daemon's engine for one command: makes digests as the daemon does; a running daemon sends
+ * them.
+ */
+import type { Config } from '../../config/config.ts'
+import { expectPolling } from '../../config/warnings.ts'
+import { readSummaryParts } from '../../delivery/attempt.ts'
+import { type Circuit } from '../../delivery/circuit.ts'
+import type { MemberOptions } from '../../delivery/delivery-member.ts'
+import { createWorkHints } from '../../delivery/due-accounts.ts'
+import { buildMemberOptions } from '../../delivery/member-options.ts'
+import { readSilences } from '../../delivery/silences.ts'
+import { openCircuit } from '../../delivery/sink-address.ts'
+import {
+  type DigestSink,
+  endWindowNow,
+  hasDigest,
+  previewWindow,
+} from '../../grouping/digest-flush.ts'
+import type { FlushContext } from '../../grouping/flush-context.ts'
+import { defaultTimings } from '../../lib/clock.ts'
+import { createLogger } from '../../lib/logger.ts'
+import { createMetrics } from '../../lib/metrics.ts'
+import { createRedisClock } from '../../redis/scripts.ts'
+import { createRouter } from '../../routing/router.ts'
+import type { Delivery, Destination, Sink } from '../../sinks/sink.ts'
+import { unregistered } from '../context.ts'
+import { buildFlushContext, buildSuppressionRules, type FlusherParts } from '../grouping.ts'
+import { buildSinks } from '../sinks.ts'
+import { type OpenLedgers, readKnownOrganizations } from './feed-report.ts'
+
+export interface OpenEngine {
+  store: OpenLedgers
+  sinks: ReadonlyMap<string, Sink>
+  circuit: Circuit
+  flushContext: FlushContext
+  /** Secrets stay masked. */
+  memberOptions: MemberOptions
+}
+
+/** Throws whatever `use` throws. */
+export async function useEngine<Result>(
+  config: Config,
+  store: OpenLedgers,
+  use: (parts: OpenEngine) => Promise<Result>,
+): Promise<Result> {
+  const environment = { clock: createRedisClock(), logger: createLogger({ level: 'silent' }) }
+  const sinks = await buildSinks(config.sinks, environment)
+  try {
+    await environment.clock.follow(store.redis)
+    const router = createRouter(config.route)
+    const { silences } = await readSilences(store.redis, store.keys)
+    const all = [...config.silences, ...silences]
+    const rules = buildSuppressionRules({ config, ...environment }, router, () => all)
+    const circuit = openCircuit(store, config)
+    const engineContext = {
+      ...environment,
+      ...store,
+      config,
+      newAccounts: [],
+      foreignAccounts: new Map<string, number>(),
+      metrics: createMetrics(environment),
+      timings: defaultTimings,
+      generation: unregistered(),
+    }
+    const hints = createWorkHints(store.redis, store.keys)
+    const drains: FlusherParts['drains'] = {
+      announce: (account, changes) =>
+        hints.write(changes.map(({ sink }) => ({ account, sink, inMs: 0 }))),
+    }
+    const retryNow = { ensureProbe: () => Promise.resolve(false) }
+    const polling = expectPolling(config, await readKnownOrganizations(store, config.accounts))
+    const expectedPolling: FlusherParts['expectedPolling'] = (feed) =>
+      polling.get(feed) ?? { lagObjectiveMs: Infinity }
+    const parts = { sinks, router, rules, circuit, retryNow, drains, expectedPolling }
+    const flushContext = buildFlushContext(engineContext, parts)
+    return await use({
+      store,
+      sinks,
+      circuit,
+      flushContext,
+      memberOptions: buildMemberOptions(config),
+    })
+  } finally {
+    await Promise.all([...sinks.values()].map((sink) => sink.close()))
+  }
+}
+
+/** The sink with its digest, or the names of those that have one. */
+export function findDigestSink({ flushContext }: OpenEngine, name: string): DigestSink | string[] {
+  const sink = flushContext.sinks.get(name)
+  if (sink && hasDigest(sink)) return sink
+  return [...flushContext.sinks.values()].filter(hasDigest).map((other) => other.name)
+}
+
+/**
+ * Ends the window of one destination and returns how many messages came of it; undefined: a replica
+ * makes it right now.
+ */
+export function endDigest(
+  { flushContext }: OpenEngine,
+  sink: DigestSink,
+  destination: string,
+): Promise<number | undefined> {
+  return endWindowNow(flushContext, sink, destination)
+}
+
+/** What the next digest would say now, its secrets masked; `lacking`: events without content. */
+export async function previewDigest(
+  { store, sinks, flushContext, memberOptions }: OpenEngine,
+  digestSink: DigestSink,
+  destination: Destination,
+): Promise<{ delivery: Delivery; lacking: number }> {
+  const sink = sinks.get(digestSink.name)
+  if (!sink) throw new Error(`there is no sink ${digestSink.name}`)
+  const { about, members: going } = await previewWindow(flushContext, digestSink, destination.id)
+  const { members, attachment } = await readSummaryParts(
+    {
+      sink,
+      messageId: 'preview',
+      findLedger: (account) => store.ledgers.find((ledger) => ledger.account === account),
+      refs: ({ account }) =>
+        Promise.resolve(going.filter((one) => one.account === account).map(({ ref }) => ref)),
+      options: memberOptions,
+    },
+    { about: JSON.stringify(about) },
+  )
+  const delivery: Delivery = {
+    id: '<id>', // made when the digest is
+    destination,
+    members,
+    summary: about.summary,
+    ...(attachment && { attachment }),
+    attempt: 1,
+    mayBeRepeat: false,
+    timeZone: sink.timeZone,
+  }
+  return { delivery, lacking: about.shown.length - members.length }
+}

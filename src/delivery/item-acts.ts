@@ -1,0 +1,118 @@
+/**
+ * What an operator does with items: sends them again, moves them to another sink, gives them up. Each
+ * item changes in one script, so an interrupted run loses none.
+ */
+import { listMoveTargets, movedGroup } from '../grouping/placement.ts'
+import { redisNow } from '../redis/scripts.ts'
+import { listDestinations } from '../sinks/destinations.ts'
+import type { SinkConfig } from '../sinks/sink-types.ts'
+import { replayQuarantined } from '../store/feed-state.ts'
+import { pendingWords, type State, wentToFallback } from '../store/item-states.ts'
+import { type LedgerItem, worstFirst } from '../store/items.ts'
+import { discardItem, moveItem, type RedirectStatus, resendItem } from '../store/pending-items.ts'
+import type { CircuitReading } from './circuit.ts'
+import { groupingSinks } from './grouping-sinks.ts'
+
+/**
+ * `busy`: it is in a message on its way; `other`: it is in another state by now; `no_payload`:
+ * retention dropped what would be sent; `no_recipient`: its destination is no longer configured.
+ */
+export type ActStatus = Exclude<RedirectStatus, 'collect'> | 'no_recipient'
+
+export type ActCounts = Record<ActStatus, number>
+
+export interface ItemAct {
+  /** The states that are meant where nobody names any. */
+  usual: ReadonlySet<State>
+  /** Whether the item is in a state in which it can be done. */
+  takes(item: LedgerItem): boolean
+  perform(item: LedgerItem): Promise<ActStatus>
+}
+
+const resendable: ReadonlySet<State> = new Set(['dead', 'quarantined', 'delivered', 'discarded'])
+
+/**
+ * Sends items again under their ids. A quarantined one is forgotten instead: its feed takes it in anew
+ * when the service shows it again, for what is stored of it is masked and cut.
+ */
+export function resendAct(sinks: readonly SinkConfig[], by: string): ItemAct {
+  const configured = new Map(sinks.map((sink) => [sink.name, sink]))
+  const known = new Set(sinks.flatMap((sink) => listDestinations(sink).map(({ id }) => id)))
+  return {
+    usual: new Set(['dead', 'quarantined']),
+    takes: ({ state, item }) =>
+      resendable.has(state) || (item !== undefined && wentToFallback(item)),
+    async perform({ ledger, ref, item }) {
+      if (item === undefined)
+        return (await replayQuarantined(ledger, ref)) === 'done' ? 'done' : 'other'
+      if (!known.has(item.destination)) return 'no_recipient'
+      const batchWaitMs = configured.get(item.sink)?.batch?.waitMs
+      const about = { batchWaitMs, by: `resent by ${by}`, was: item.state }
+      return toActStatus(await resendItem(ledger, ref, about))
+    },
+  }
+}
+
+/** Of what waits, and is not on its way. */
+export const movableStates: ReadonlySet<State> = new Set(['queued', 'held', 'grouped', 'retrying'])
+
+/** Moves what waits to another sink; what that had already is not sent to it again. */
+export function moveAct(sinks: readonly SinkConfig[], to: string, by: string): ItemAct {
+  const target = groupingSinks(sinks).get(to)
+  const batchWaitMs = sinks.find(({ name }) => name === to)?.batch?.waitMs
+  return {
+    usual: pendingWords,
+    takes: ({ state, item }) => movableStates.has(state) && item?.sink !== to,
+    async perform({ ledger, ref, uid, item }) {
+      if (!item || !target) return 'other'
+      const nowMs = await redisNow(ledger)
+      const targets = listMoveTargets(target, batchWaitMs, (destination) =>
+        movedGroup(target, { destination, severity: item.severity, from: item.sink }, nowMs),
+      )
+      const placed = { ref, record: { uid: uid ?? '' }, item }
+      return toActStatus(await moveItem(ledger, placed, targets, `to ${to}, by ${by}`))
+    },
+  }
+}
+
+/** Gives up what waits, and closes dead letters. */
+export function discardAct(by: string): ItemAct {
+  return {
+    usual: new Set([...pendingWords, 'dead']),
+    takes: ({ state }) => movableStates.has(state) || state === 'dead',
+    perform: async ({ ledger, ref }) => toActStatus(await discardItem(ledger, ref, `by ${by}`)),
+  }
+}
+
+function toActStatus(status: RedirectStatus): ActStatus {
+  return status === 'collect' ? 'done' : status
+}
+
+/** Performs the act on each item, the worst first. */
+export async function actOn(
+  items: readonly LedgerItem[],
+  act: ItemAct,
+  onProgress: (done: number) => void,
+): Promise<ActCounts> {
+  const counts: ActCounts = { done: 0, busy: 0, other: 0, no_payload: 0, no_recipient: 0 }
+  for (const [index, item] of items.toSorted(worstFirst).entries()) {
+    onProgress(index)
+    counts[await act.perform(item)] += 1
+  }
+  return counts
+}
+
+/** The sink whose fallback would get all at once, again; undefined: there is none among them. */
+export function findBlockedSink(
+  sinks: readonly SinkConfig[],
+  items: readonly LedgerItem[],
+  circuits: ReadonlyMap<string, Pick<CircuitReading, 'state'>>,
+): { name: string; fallback: string } | undefined {
+  const meant = new Set(items.map(({ item }) => item?.sink))
+  for (const { name, fallback } of sinks) {
+    const { state = 'closed' } = circuits.get(name) ?? {}
+    const takesNothing = state === 'open' || state === 'disabled' // a pause keeps what waits
+    if (meant.has(name) && fallback !== undefined && takesNothing) return { name, fallback }
+  }
+  return undefined
+}

@@ -1,0 +1,405 @@
+/** `items list|resend|move|discard` against ledgers that the daemon's own scripts filled. */
+import { expect, onTestFinished, test } from 'vitest'
+import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
+import { createCircuit } from '../../../src/delivery/circuit.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
+import { holdOrphan, moveItem, rerouteItem } from '../../../src/store/pending-items.ts'
+import { readItems } from '../../../src/store/records.ts'
+import { beginAttempt } from '../../support/attempts.ts'
+import { startFeedRig } from '../../support/feed-rig.ts'
+import { aFeed } from '../../support/feeds.ts'
+import { aGatheringRig } from '../../support/grouping.ts'
+import {
+  expectConservation,
+  pastThisMillisecond,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { aSocScene, type SocScene } from './soc-scene.ts'
+import { aFile, type Ended, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+
+function items({ config }: Pick<SocScene, 'config'>, command: string): Promise<Ended> {
+  return tocsin('items', ...command.split(' '), ...config)
+}
+
+interface Listed {
+  items: Record<string, unknown>[]
+  next: string | null
+}
+
+async function list(scene: Pick<SocScene, 'config'>, options = ''): Promise<Listed> {
+  const { out } = await items(scene, `list --output=json ${options}`.trim())
+  return JSON.parse(out) as Listed
+}
+
+const uidsOf = ({ items: rows }: Listed): unknown[] => rows.map(({ uid }) => uid)
+
+function uids(count: number, severity = 'high'): { uid: string; severity: string }[] {
+  return Array.from({ length: count }, (_, i) => ({ uid: `leak/${severity}/${i}`, severity }))
+}
+
+async function pendingOf(ledger: AccountLedger, sink: string): Promise<Record<string, number>> {
+  const states = (await readAccounting(ledger)).sinks[sink]?.pending ?? {}
+  return Object.fromEntries(Object.entries(states).filter(([, count]) => count !== 0))
+}
+
+async function orphan({ ledger }: SocScene, sink: string): Promise<void> {
+  const refs = await ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
+  for (const ref of refs) await holdOrphan(ledger, ref)
+}
+
+const problem = 'metadata.severity: not a string'
+const malformed = (name: string, uid: string | null = `a/b/${name}`) => ({
+  uid,
+  problem,
+  raw: `{"bad":"${name}"}`,
+})
+
+/** One dead, one delivered, one that waits, one that is suppressed by nobody, one malformed. */
+async function aScene(): Promise<SocScene> {
+  const scene = await aSocScene(tests)
+  const { ledger, second } = scene
+  const step = () => pastThisMillisecond(tests.redis)
+  await scene.show(['lake'], [{ uid: 'a/dead/1', severity: 'low', type: 'paste' }])
+  await scene.attempt('lake', { outcome: 'dead', reason: 'gone', answer: 'HTTP 410' })
+  await step()
+  await scene.show(['siem'], [{ uid: 'a/sent/2', severity: 'critical' }])
+  await ledger.redis.del(ledger.key('collect', 'siem'))
+  await step()
+  await scene.show(['lake'], [{ uid: 'a/sent/3' }])
+  await scene.attempt('lake', { outcome: 'delivered' })
+  await step()
+  await scene.show(['old'], [{ uid: 'a/held/4', severity: 'medium' }])
+  await orphan(scene, 'old')
+  await step()
+  await takeIn(second, [], { feed: 'staff', malformed: [malformed('5')] })
+  await step()
+  await scene.show(['lake'], [{ uid: 'a/wait/6' }], second)
+  return scene
+}
+
+test('items list has what needs somebody, the worst first, of all accounts', async () => {
+  const scene = await aScene()
+  const found = await list(scene)
+  expect(found.items).toMatchObject([
+    { uid: 'a/b/5', state: 'quarantined', reason: 'malformed', problem, account: 'second' },
+    { uid: 'a/held/4', state: 'held', reason: 'orphaned', sink: 'old' },
+    { uid: 'a/dead/1', state: 'dead', reason: 'gone', severity: 'low', attempts: 1 },
+  ])
+  expect(found.next).toBeNull()
+})
+
+test.each([
+  ['--state delivered', ['a/sent/3']],
+  ['--state delivered,dead', ['a/sent/3', 'a/dead/1']],
+  ['--state pending', ['a/sent/2', 'a/held/4', 'a/wait/6']],
+  ['--state pending --account second', ['a/wait/6']],
+  ['--state pending --severity critical', ['a/sent/2']],
+  ['--state pending --severity medium,', ['a/held/4']],
+  ['--state quarantined,queued --limit 1', ['a/wait/6']],
+  ['--sink lake', ['a/dead/1']],
+  ['--feed staff', ['a/b/5']],
+  ['--type paste', ['a/dead/1']],
+  ['--reason gone', ['a/dead/1']],
+  ['--state dead --until 1h', []],
+  ['--state dead --since 1h', ['a/dead/1']],
+])('items list %s has only those, in their order', async (options, expected) => {
+  expect(uidsOf(await list(await aScene(), options))).toEqual(expected)
+})
+
+test.each([
+  ['delivered', 'lake', '--until', ['a/b/4', 'a/b/3', 'a/b/2', 'a/b/1']],
+  ['queued', 'lake', '--since', ['a/b/1', 'a/b/2', 'a/b/3', 'a/b/4']],
+])('a list of what is %s goes on where it ended', async (state, sink, option, expected) => {
+  const scene = await aSocScene(tests)
+  for (const n of [1, 2, 3, 4]) {
+    await pastThisMillisecond(tests.redis)
+    await scene.show([sink], [{ uid: `a/b/${n}` }])
+    if (state === 'delivered') await scene.attempt(sink, { outcome: 'delivered' })
+  }
+  const first = await list(scene, `--state ${state} --limit 2`)
+  const rest = await list(scene, `--state ${state} ${option} ${first.next}`)
+  expect(uidsOf(first)).toEqual(expected.slice(0, 2))
+  expect(uidsOf(rest)).toEqual(expected.slice(1))
+})
+
+test('what was sent again goes out under its id, stays counted, and says who asked', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger, keys } = scene
+  await scene.show(['lake'], [{ uid: 'leak/x/1' }, { uid: 'leak/x/2', severity: 'critical' }])
+  await scene.attempt('lake', { outcome: 'dead', reason: 'gone' })
+  const before = (await list(scene, '--state dead')).items.map(({ id }) => String(id))
+  expect((await items(scene, 'resend --sink lake')).err).toBe(
+    '2 items of sink lake (2 dead; 1 critical, 1 high) will be sent again under the same ids. Nobody is there to ask; say --yes\n',
+  )
+  const { code, out } = await items(scene, 'resend --sink lake --yes --by ann')
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: '2 items queued again; a running daemon goes on within seconds\n',
+  })
+  expect((await list(scene, '--state queued')).items).toMatchObject([
+    { rule: 'resent by ann', replays: 1 },
+    { rule: 'resent by ann', replays: 1 },
+  ])
+  const lake = aRehearsedSink('lake')
+  const rig = aGatheringRig({ redis: ledger.redis, keys, ledgers: [ledger], sinks: [lake] })
+  const refs = await ledger.redis.zrange(ledger.key('due', 'lake'), '0', '-1')
+  for (const ref of refs) await rig.deliver(ref)
+  expect(new Set(lake.received.map(({ id }) => id))).toEqual(new Set(before))
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['lake']).toMatchObject({ created: 2, replayed: 2, dead: 2, delivered: 2 })
+})
+
+test('what was delivered is sent again only where the state is named', async () => {
+  const scene = await aScene()
+  expect(await items(scene, 'resend a/sent/3 --yes')).toMatchObject({
+    code: 1,
+    out: 'nothing was found to resend among what is dead, quarantined\n',
+  })
+  expect((await items(scene, 'resend a/sent/3 --state delivered --yes')).code).toBe(0)
+  expect((await list(scene, '--state delivered')).items).toEqual([])
+})
+
+test('what went to the fallback of the sink is sent to it again; what was moved by hand is not', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  await scene.show(['siem'], [{ uid: 'leak/x/1' }, { uid: 'leak/x/2' }])
+  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
+  for (const [n, uid] of ['leak/x/1', 'leak/x/2'].entries()) {
+    const [found] = await readItems(ledger, [`i:${ledger.fingerprints.recordId(uid)}:0:siem`])
+    if (n === 0) await rerouteItem(ledger, found!, { to: 'lake', targets, staleMs: 0 })
+    else await moveItem(ledger, found!, targets, 'to lake, by ann')
+  }
+  const { out } = await items(scene, 'resend --sink siem --state diverted --since 1h --yes')
+  expect(out).toBe(
+    '1 item queued again; a running daemon goes on within seconds\nleft as they are: 1 diverted\n',
+  )
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['siem']).toMatchObject({ diverted: 2, replayed: 1, pending: { queued: 1 } })
+})
+
+test('nothing is sent again to a sink that takes nothing, from which its fallback would get it again', async () => {
+  const scene = await aSocScene(tests, (text) => text.replace('siem: {', 'siem: { fallback: lake,'))
+  const { ledger, keys, parsed } = scene
+  await scene.show(['siem'], [{ uid: 'leak/x/1' }])
+  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
+  const [item] = await readItems(ledger, [`i:${ledger.fingerprints.recordId('leak/x/1')}:0:siem`])
+  await rerouteItem(ledger, item!, { to: 'lake', targets, staleMs: 0 })
+  const circuit = createCircuit(ledger.redis, keys, createAddressHasher(parsed))
+  const resend = () => items(scene, 'resend --sink siem --state diverted --yes')
+  for (const word of ['broken', 'gone'] as const) {
+    await circuit.report('siem', word)
+    const { code, err } = await resend()
+    expect(code).toBe(2)
+    expect(err).toContain('goes to its fallback lake again; tocsin sinks test siem; once it is')
+  }
+  expect((await readAccounting(ledger)).sinks['siem']).toMatchObject({ replayed: 0 })
+  await circuit.pause('siem', undefined)
+  expect((await resend()).code).toBe(0)
+})
+
+test('what can no longer be sent is left, counted and said', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  await scene.show(['lake', 'oncall'], [{ uid: 'leak/x/1', severity: 'critical' }])
+  await scene.show(['lake'], [{ uid: 'leak/x/2' }])
+  for (const sink of ['lake', 'oncall']) await scene.attempt(sink, { outcome: 'dead' })
+  await ledger.redis.del(ledger.key('pay', ledger.fingerprints.recordId('leak/x/2')))
+  const prefix = `prefix: ${scene.parsed.redis.prefix}`
+  const fewer = await aSocScene(tests, (text) =>
+    text.replace('ann@example.com, ', '').replace(/prefix: \w+/, prefix),
+  )
+  const { code, out } = await items(fewer, 'resend --state dead --yes')
+  expect(out).toBe(
+    [
+      '2 items queued again; a running daemon goes on within seconds',
+      '1 item left: the content is no longer kept (retention.payload)',
+      '1 item left: the recipient is no longer configured',
+      '',
+    ].join('\n'),
+  )
+  expect(code).toBe(1)
+})
+
+test('moving to a machine takes every item there by itself, the worst first', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  const severities = ['low', 'critical', 'info', 'high', 'medium']
+  await scene.show(
+    ['old'],
+    severities.flatMap((severity) => uids(1, severity)),
+  )
+  await orphan(scene, 'old')
+  const { code, out } = await items(scene, 'move --sink old --to siem --yes')
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: '5 items moved to siem; a running daemon goes on within seconds\n',
+  })
+  const refs = await ledger.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
+  const worstFirst = ['critical', 'high', 'medium', 'low', 'info']
+  expect(refs.map((ref) => ref.split(':')[1])).toEqual(
+    worstFirst.map((severity) => ledger.fingerprints.recordId(`leak/${severity}/0`)),
+  )
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['old']).toMatchObject({ diverted: 5, created: 5 })
+})
+
+test('moving to people makes one message, and a digest takes it into its window', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger, keys } = scene
+  await scene.show(['old'], uids(3))
+  await items(scene, 'move --sink old --to soc --yes')
+  expect(await pendingOf(ledger, 'soc')).toEqual({ group: 3 })
+  const soc = aRehearsedSink('soc', { type: 'slack' })
+  const rig = aGatheringRig({ redis: ledger.redis, keys, ledgers: [ledger], sinks: [soc] })
+  rig.clock.aheadMs = 16_000
+  expect(await rig.flush()).toBe(1)
+  expect(soc.received[0]?.summary).toMatchObject({ total: 3, labels: { 'moved from': 'old' } })
+  await scene.show(['older'], [...uids(2, 'low'), { uid: 'leak/c/1', severity: 'critical' }])
+  await items(scene, 'move --sink older --to oncall --yes')
+  expect(await pendingOf(ledger, 'oncall')).toEqual({ digest: 4, group: 2 })
+  await expectConservation(ledger)
+})
+
+test('what the other sink had already is not sent to it again', async () => {
+  const scene = await aSocScene(tests)
+  await scene.show(['old', 'lake'], uids(1))
+  await scene.attempt('lake', { outcome: 'delivered' })
+  await items(scene, 'move --sink old --to lake --yes')
+  const { sinks } = await expectConservation(scene.ledger)
+  expect(sinks['old']).toMatchObject({ diverted: 1 })
+  expect(sinks['lake']).toMatchObject({ created: 1, delivered: 1 })
+})
+
+test('what was moved away and is moved back waits there again, under its id', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  await scene.show(['siem'], uids(3))
+  const ids = await ledger.redis.zrange(ledger.key('due', 'siem'), '0', '-1')
+  await items(scene, 'move --sink siem --to lake --yes')
+  await items(scene, 'move --sink lake --to siem --yes')
+  const again = await ledger.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
+  expect(again.toSorted()).toEqual(ids.toSorted())
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['siem']).toMatchObject({ created: 3, replayed: 3, pending: { queued: 3 } })
+})
+
+test('the question counts what is moved, and says what stays as it is', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  await scene.show(['soc'], uids(3))
+  await scene.show(['soc'], uids(1), scene.second)
+  const [ref = ''] = await ledger.redis.zrange(ledger.key('due', 'soc'), '0', '0')
+  await beginAttempt(ledger, ref, 't', 30_000)
+  const unasked = await items(scene, 'move --sink soc --to siem')
+  expect(unasked.code).toBe(2)
+  expect(unasked.err).toBe(
+    '3 items of sink soc (3 queued; 3 high) will be moved to siem, which gets nothing twice. Left as they are: 1 sending. Nobody is there to ask; say --yes\n',
+  )
+  expect(await pendingOf(ledger, 'siem')).toEqual({})
+  expect((await items(scene, 'move --sink soc --to siem --yes')).code).toBe(0)
+  expect(await pendingOf(ledger, 'soc')).toEqual({ sending: 1 })
+})
+
+test('discarding gives up what waits and closes letters: counted as dead, with who did it', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  await scene.show(['old'], uids(1, 'low'))
+  await scene.attempt('old', { outcome: 'dead' })
+  await scene.show(['old'], uids(2))
+  await orphan(scene, 'old')
+  expect((await items(scene, 'discard --sink old')).err).toContain(
+    '3 items of sink old (2 held, 1 dead; 2 high, 1 low) will be given up and never sent.',
+  )
+  const { code, out } = await items(scene, 'discard --sink old --yes --by ann')
+  expect({ code, out }).toEqual({ code: 0, out: '3 items discarded\n' })
+  expect((await expectConservation(ledger)).sinks['old']).toMatchObject({ dead: 3 })
+  expect((await list(scene, '--state discarded')).items).toMatchObject(
+    [1, 2, 3].map(() => ({ rule: 'by ann' })),
+  )
+  expect((await tocsin('sinks', 'list', ...scene.config)).out).not.toContain('old')
+})
+
+test('a quarantined item that is sent again is forgotten, and set aside anew if still malformed', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  const page = { malformed: [malformed('1'), malformed('2', null)] }
+  await takeIn(ledger, [], page)
+  const id = ledger.fingerprints.recordId(page.malformed[1]!.raw)
+  expect((await items(scene, `resend ${id.slice(0, 6)}`)).err).toMatch(
+    /^1 item \(1 quarantined; 1 unknown\) will be forgotten here, .* The next sweep of feed brand, due /,
+  )
+  const { code, out } = await items(scene, `resend ${id.slice(0, 6)} --yes`)
+  expect(code).toBe(0)
+  expect(out).toMatch(/^1 quarantined item forgotten, to be read as new\nThe next sweep of feed /)
+  expect(uidsOf(await list(scene))).toEqual(['a/b/1'])
+  expect(await takeIn(ledger, [], page)).toMatchObject({ counts: { quarantined: 1, duplicate: 1 } })
+  await items(scene, 'resend a/b/1 --yes')
+  expect(await takeIn(ledger, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
+  await expectConservation(ledger)
+})
+
+test('an item that the service mended is taken in by the next sweep exactly once', async () => {
+  const rig = await startFeedRig({ tests })
+  onTestFinished(() => rig.stop())
+  const prefix = /^\{?(\w+):main/.exec(rig.ledger.key())?.[1] ?? ''
+  const text = `redis: { url: "${tests.server.url}", prefix: ${prefix} }
+accounts: { main: { base_url: "http://127.0.0.1:9", api_key: fw_key } }
+feeds: { brand: { type: events, identifier_group: 1042 } }
+sinks: { lake: { type: webhook, url: "https://lake.example.com/hook" } }
+route: { sinks: [lake] }
+`
+  const config: SocScene['config'] = ['--config', aFile('tocsin.yaml', text)]
+  const brand = aFeed({ sweep: { everyMs: 0, backMs: 604_800_000 } }) // always due
+  rig.sandbox.addEvents(3)
+  rig.sandbox.addRawItem(1042, { metadata: { severity: 'high' } })
+  await rig.toEnd(brand)
+  expect(uidsOf(await list({ config }))).toEqual([null])
+  expect((await items({ config }, 'resend --feed brand --yes')).code).toBe(0)
+  const created = new Date().toISOString()
+  const metadata = { uid: 'paste/x/1', type: 'paste', severity: 'high' }
+  const raw = { metadata: { ...metadata, estimated_created_at: created } }
+  rig.sandbox.changeEvent('raw/1', { raw })
+  await rig.toEnd(brand, 'sweep')
+  await rig.toEnd(brand, 'sweep')
+  expect((await rig.records()).get('paste/x/1')?.items).toHaveLength(1)
+  expect(uidsOf(await list({ config }))).toEqual([])
+  const { feeds } = await expectConservation(rig.ledger)
+  expect(feeds['brand']).toMatchObject({ new: 4, quarantined: 1 })
+})
+
+test('two ids that begin alike are told apart by more of them', async () => {
+  const scene = await aSocScene(tests)
+  const { ledger } = scene
+  const entry = { feed: 'brand', at: Date.now(), problem: 'odd', raw: '{}', marks: {} }
+  for (const id of ['abcd1'.padEnd(24, '0'), 'abcd2'.padEnd(24, '0')]) {
+    await ledger.redis.hset(ledger.key('quarantine'), id, JSON.stringify(entry))
+    await ledger.redis.zadd(ledger.key('quarantine-ages'), entry.at, id)
+  }
+  for (const command of ['show abcd', 'resend abcd --yes']) {
+    const { code, err } = await items(scene, command)
+    expect(code).toBe(2)
+    expect(err).toMatch(/^"abcd" begins more than one id; write more of it: abcd\d0+, abcd\d0+\n$/)
+  }
+  expect((await items(scene, 'show abcd1')).code).toBe(0)
+})
+
+test.each([
+  ['move --sink lake --to lakes', 2, 'there is no sink "lakes"; did you mean "lake"?'],
+  ['move --sink soc --to soc', 2, '--to: "soc" is where they are; name another sink'],
+  ['list --account mian', 2, 'there is no account "mian"; did you mean "main"?'],
+  ['list --severity ,', 2, 'Write a severity, such as high.'],
+  ['list --since 1h --until 2h', 2, '--since lies after --until; exchange them'],
+  ['list --since 2999-01-01', 2, 'lies in the future'],
+  ['list --limit 1001', 2, 'Write a whole number from 1 to 1000.'],
+])('items %s is refused in a sentence', async (command, code, words) => {
+  const scene = await aSocScene(tests)
+  const ended = await items(scene, command)
+  expect(ended.err).toContain(words)
+  expect(ended.code).toBe(code)
+})
