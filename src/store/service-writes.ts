@@ -9,7 +9,7 @@ interface WriteRequest {
   /** The operation, and what it is to do: `events.act ignore`. */
   action: string
   /**
-   * What the request names: uids, hashes, ids. Only their digests are stored: a hash can be guessed
+   * The uids and hashes that the request names. Only their digests are stored: a hash can be guessed
    * against, and a uid has any length.
    */
   targets: readonly string[]

@@ -10,7 +10,6 @@ import {
   buildRequest,
   type Fields,
   type Operation,
-  parameterNames,
   type SearchPage,
 } from '../../upstream/resources/operation.ts'
 import { operations } from '../../upstream/resources/operations.ts'
@@ -32,6 +31,7 @@ import {
   columnsOf,
   describeBody,
   holdsSecret,
+  namesTargets,
   pageSizeOf,
   readOptions,
 } from './fields.ts'
@@ -53,6 +53,8 @@ export function apiCommand(context: Context): Command {
   const command = new Command('api')
     .configureHelp({ subcommandTerm: (inner) => inner.name() })
     .argument('[operation]', 'the operation to call; without it, all are listed')
+    .allowUnknownOption() // options of an operation that there is not
+    .allowExcessArguments()
     .action((name: string | undefined) =>
       name === undefined ? listOperations(context) : refuseOperation(name),
     )
@@ -102,7 +104,11 @@ async function readRequest(
   row: Operation,
   options: RequestOptions,
 ): Promise<Fields> {
-  const request = { ...(await readBody(context, row, options.body)), ...readOptions(row, options) }
+  const body = await readBody(context, row, options.body)
+  const request = { ...body, ...readOptions(row, options) }
+  if (row.paging && (body['from'] !== undefined || body['size'] !== undefined)) {
+    throw new CommandError('mistake', '--body: leave out from and size; use --from and --size')
+  }
   if (row.changes && holdsMask(request)) {
     throw new CommandError('mistake', 'the request holds a masked secret; write the secret itself')
   }
@@ -140,9 +146,15 @@ const maxColumns = 6
 function rowListing({ item }: Operation): Listing<Shown> {
   const columns = item ? columnsOf(item) : [{ name: 'value', isPlain: true }]
   const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)
+  const lastWords = plain.map(({ name }) => name.split('.').at(-1) ?? name)
   return {
-    columns: plain.map(({ name }) => ({
-      title: (name.split('.').at(-1) ?? name).replaceAll('_', ' ').toUpperCase(),
+    columns: plain.map(({ name }, at) => ({
+      title: (lastWords.filter((word) => word === lastWords[at]).length > 1
+        ? name
+        : (lastWords[at] ?? name)
+      )
+        .replaceAll(/[._]/g, ' ')
+        .toUpperCase(),
       width: /(^|[._])id$/.test(name) ? 12 : 28,
       text: ({ masked }) => cellText(valueAt(toObject(masked), name)),
     })),
@@ -166,7 +178,7 @@ function pagedCommand(context: Context, row: Operation): Command {
     ask: (options: ListOptions & RequestOptions) => readRequest(context, row, options),
     listing: () => rowListing(row),
     async fetch({ options, asked: request, position: { cursor, size }, ...api }) {
-      const sized = { size, ...request, from: cursor }
+      const sized = { ...request, size, from: cursor }
       const answer = (await callRow(api, row as Operation<Fields>, sized)) as SearchPage
       const asked = { request, secrets: buildRequest(row, request).secrets }
       const items = parseRows<unknown>(context, row.item ?? z.unknown(), answer.page.items)
@@ -186,7 +198,8 @@ interface CallCommandOptions extends ServiceOptions, RevealOption, ByOption, Req
 function callCommand(context: Context, row: Operation): Command {
   const command = addRequestOptions(new Command(row.name).description(row.summary), row)
   addRevealOption(command)
-  if (row.changes) addByOption(command.option('--yes', 'do not ask'))
+  if (row.changes) command.option('--yes', 'do not ask')
+  if (row.changes && namesTargets(row)) addByOption(command)
   return addServiceOptions(command).action((options: CallCommandOptions) =>
     callOnce(context, row, options),
   )
@@ -206,7 +219,10 @@ async function callOnce(
   printAnswer(context, row, { answer, request, options })
 }
 
-/** Asks, then records the request before it is sent, and what came of it. */
+/**
+ * Asks, then sends. What is done to events and credentials is recorded before it is sent, and what
+ * came of it.
+ */
 async function writeOnce(
   context: Context,
   api: ApiContext,
@@ -214,11 +230,16 @@ async function writeOnce(
   { request, options }: { request: Fields; options: CallCommandOptions },
 ): Promise<unknown> {
   if (!options.yes) await requireConfirmation(context, describeWrite(row, api.account, request))
-  const ledger = ledgerFor(api.store, api.account)
+  const send = (): Promise<unknown> => callRow(api, row as Operation<Fields>, request)
+  const targets = findTargets(request)
+  if (targets.length === 0) return send()
+  const type = valueAt(request, 'action.type')
+  const action = typeof type === 'string' ? `${row.name} ${type}` : row.name
   const by = operatorName(context, options) ?? 'an operator'
-  const id = await noteWrite(ledger, { by, ...recordOf(row, request) })
+  const ledger = ledgerFor(api.store, api.account)
+  const id = await noteWrite(ledger, { by, action, targets })
   try {
-    const answer = await callRow(api, row as Operation<Fields>, request)
+    const answer = await send()
     await noteWriteOutcome(ledger, id, 'done')
     return answer
   } catch (error) {
@@ -239,16 +260,7 @@ function describeWrite(row: Operation, account: string, request: Fields): string
   ]
 }
 
-/** The action and what it names, as the record has them. */
-function recordOf(row: Operation, request: Fields): { action: string; targets: string[] } {
-  const type = valueAt(request, 'action.type')
-  const named = parameterNames(row).map((name) => `${name} ${String(request[name])}`)
-  return {
-    action: typeof type === 'string' ? `${row.name} ${type}` : row.name,
-    targets: [...named, ...findTargets(request)],
-  }
-}
-
+/** The uids and hashes that a request names. */
 function findTargets(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]) =>
