@@ -42,13 +42,10 @@ export type ReportFileFormat = (typeof reportFileFormats)[number]
 
 export interface Choices {
   createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
-  /** Not every server has either operation. */
-  getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
   /**
-   * Replaces the whole asset by `asset`; its group stays, at v4 also what is left out. Only v2 takes
-   * unknown fields.
+   * Changes the fields of an asset that `asset` names, and what it names of `data`; the rest stays.
    */
-  replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
+  changeAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
   /** Not every server has either operation. */
   deleteAsset(request: { id: number } & CallOptions): Promise<void>
@@ -122,7 +119,8 @@ async function callNewestAsset<Result>(
   return older()
 }
 
-/** v4 shows an identity otherwise than it is written (docs/api-notes.md, Assets). */
+/** Types that v4 shows otherwise than they are written, or without what they watch for. */
+const shownOtherwise = ['identity', 'secret']
 const notByV4 = Symbol('not by v4')
 
 /** The request names all of an identifier, so what it is now is read first. */
@@ -136,7 +134,7 @@ async function changeIdentifier(
   const now = writtenIdentifier.parse(
     await call(identifierOperations.get, { identifier_id: id }, reading),
   )
-  if (now.data.type === 'identity') return notByV4
+  if (shownOtherwise.includes(now.data.type)) return notByV4
   const changed = toChanged(now)
   const request = { identifier_id: id, ...changed }
   return toAsset(await call(identifierOperations.replace, request, asked))
@@ -145,7 +143,7 @@ async function changeIdentifier(
 function createAssetChoices(
   parts: CallParts,
   call: CallOperation,
-): Pick<Choices, 'createAsset' | 'getAsset' | 'replaceAsset' | 'toggleAsset' | 'deleteAsset'> {
+): Pick<Choices, 'createAsset' | 'changeAsset' | 'toggleAsset' | 'deleteAsset'> {
   return {
     async createAsset({ asset, ...asked }) {
       const body = checkRequest(assetCreation, asset)
@@ -159,20 +157,19 @@ function createAssetChoices(
         true,
       )
     },
-    getAsset: ({ id, ...asked }) =>
-      callNewestAsset(
-        parts,
-        async () => toAsset(await call(identifierOperations.get, { identifier_id: id }, asked)),
-        () => call(assetOperations.get, { asset_id: id }, asked),
-      ),
-    async replaceAsset({ id, asset, ...asked }) {
+    async changeAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
-      const older = () => call(assetOperations.replace, { asset_id: id, ...body }, asked)
+      const older = async (): Promise<WireAsset> => {
+        const { onSend: _ofWrites, ...reading } = asked
+        const now = await call(assetOperations.get, { asset_id: id }, reading)
+        const data = mergeData(body, now.data)
+        const whole = { ...now, ...body, data } as AssetReplacement
+        return call(assetOperations.replace, { asset_id: id, ...whole }, asked)
+      }
       if (!identifierTypes.includes(body.type)) return older()
-      const { is_disabled } = body
-      const state = typeof is_disabled === 'boolean' ? { is_disabled } : {}
-      const replaced = (now: WrittenIdentifier) => toIdentifier(body, { ...now, ...state })
-      return callNewestAsset(parts, () => changeIdentifier(call, id, asked, replaced), older)
+      const changed = (now: WrittenIdentifier) =>
+        toIdentifier({ ...body, data: mergeData(body, now.data) }, now)
+      return callNewestAsset(parts, () => changeIdentifier(call, id, asked, changed), older)
     },
     toggleAsset: ({ id, isDisabled: is_disabled, ...asked }) =>
       callNewestAsset(
@@ -187,6 +184,14 @@ function createAssetChoices(
         () => call(assetOperations.delete, { asset_id: id }, asked),
       ),
   }
+}
+
+/** An identity is shown by its uuid, which is not written. */
+function mergeData(
+  { type, data }: AssetReplacement,
+  now: WireAsset['data'],
+): AssetReplacement['data'] {
+  return type === 'identity' ? data : { ...now, ...data }
 }
 
 const newIdentifier = { emerging_categories: [], severities: [] }

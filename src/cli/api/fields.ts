@@ -209,21 +209,14 @@ function exampleOf(given: Schema): unknown {
   if (branch) return exampleOf(branch)
   const known = examples?.[0] ?? word
   if (known !== undefined) return known
-  switch (typeOf(schema)) {
-    case 'array':
-      return items === undefined ? [] : [exampleOf(items)]
-    case 'object': {
-      const properties = Object.entries(schema.properties ?? {})
-      const required = properties.filter(([name]) => schema.required?.includes(name))
-      return Object.fromEntries(required.map(([name, inner]) => [name, exampleOf(inner)]))
-    }
-    case 'integer':
-      return 1
-    case 'boolean':
-      return true
-    default:
-      return '…'
+  const type = typeOf(schema)
+  if (type === 'array') return items === undefined ? [] : [exampleOf(items)]
+  if (type === 'object') {
+    const properties = Object.entries(schema.properties ?? {})
+    const required = properties.filter(([name]) => schema.required?.includes(name))
+    return Object.fromEntries(required.map(([name, inner]) => [name, exampleOf(inner)]))
   }
+  return type === 'integer' ? 1 : '…'
 }
 
 /** Whether a request names events or credentials, so that `items show` finds what was done to them. */

@@ -50,12 +50,13 @@ export type Step =
   | { do: 'delete policy'; key: string; uuid: string; type: string; name: string }
   | { do: 'delete asset'; key: string; id: number; type: string; name: string }
 
+/** Policies come first: no asset is watched without those that it is to have for longer than needed. */
 const stepOrder: readonly Step['do'][] = [
+  'create policy',
+  'update policy',
   'create asset',
   'disable asset',
   'replace asset',
-  'create policy',
-  'update policy',
   'assign policy',
   'unassign policy',
   'enable asset',

@@ -177,12 +177,8 @@ async function send(step: Step, known: KnownIds, { client, callOptions }: Api): 
       return known.assets.set(step.key, id)
     }
     case 'replace asset': {
-      const { id, body } = step
-      const { assets_group_id: _group, ...written } = body
-      // v2 replaces the asset whole, with fields that the file does not name.
-      const now = await client.getAsset({ id, ...callOptions() })
-      const asset = { ...now, ...written } as AssetReplacement
-      return client.replaceAsset({ id, asset, ...callOptions() })
+      const { assets_group_id: _group, ...asset } = step.body
+      return client.changeAsset({ id: step.id, asset: asset as AssetReplacement, ...callOptions() })
     }
     case 'enable asset':
     case 'disable asset': {

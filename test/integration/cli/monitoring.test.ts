@@ -35,10 +35,10 @@ function named({ sandbox }: MonitoringScene, name: string) {
 test('plan lists the steps and sends nothing; its JSON holds nothing of what is written', async () => {
   const scene = await aMonitoringScene(tests, two)
   expect((await scene.plan()).out.split('\n')).toEqual([
-    '+ create asset brand: keyword',
-    '+ create asset site: domain',
     '+ create policy no-jobs: EXCLUDED_KEYWORDS',
     '+ create policy logins: ASTP_COOKIES',
+    '+ create asset brand: keyword',
+    '+ create asset site: domain',
     '+ assign policy no-jobs to brand, site',
     '+ assign policy logins to site',
     '6 steps',
@@ -47,8 +47,8 @@ test('plan lists the steps and sends nothing; its JSON holds nothing of what is 
   ])
   const { out } = await scene.plan('--output=json')
   expect((JSON.parse(out) as { steps: unknown[] }).steps[0]).toEqual({
-    do: 'create asset',
-    key: 'brand',
+    do: 'create policy',
+    key: 'no-jobs',
     state: 'planned',
   })
   expect(scene.writes()).toEqual([])
@@ -135,15 +135,15 @@ test('a replacement, a toggle, a change of a policy and of who has it', async ()
       .split('\n')
       .slice(0, 5),
   ).toEqual([
+    '~ update policy no-jobs (<uuid>)',
     '- disable asset brand',
     `~ replace asset brand (${id}): risks`,
-    '~ update policy no-jobs (<uuid>)',
     '- unassign policy no-jobs from site',
     '4 steps',
   ])
   expect({ err, code }).toEqual({
     code: 2,
-    err: 'This will disable 1 asset, replace 1 asset, update 1 policy, unassign 1 policy. Nobody is there to ask; say --yes\n',
+    err: 'This will update 1 policy, disable 1 asset, replace 1 asset, unassign 1 policy. Nobody is there to ask; say --yes\n',
   })
   expect(scene.writes()).toEqual([])
 
@@ -151,9 +151,9 @@ test('a replacement, a toggle, a change of a policy and of who has it', async ()
   expect(scene.writes()).toEqual([])
   expect((await scene.applyTyping('y')).code).toBe(0)
   expect(scene.writes()).toEqual([
-    `PUT /firework/v4/identifiers/${id}`,
-    `PUT /firework/v4/identifiers/${id}`,
     'PUT /firework/v4/matching_policies/<uuid>',
+    `PUT /firework/v4/identifiers/${id}`,
+    `PUT /firework/v4/identifiers/${id}`,
     'DELETE /firework/v4/matching_policies/<uuid>/assignments',
   ])
   expect(named(scene, 'Acme Bank')).toMatchObject({ risks: [5], isDisabled: true, groupId: 1042 })
@@ -238,7 +238,7 @@ test('the first refusal stops the run, and the next one goes on', async () => {
   const { code, err } = await scene.apply()
   expect(code).toBe(1)
   expect(err).toMatch(
-    /^done:\n {2}\+ create asset brand: keyword\n[\s\S]*\nnot done:\n {2}\+ assign policy no-jobs to brand, site\n/,
+    /^done:\n {2}\+ create policy no-jobs: EXCLUDED_KEYWORDS\n[\s\S]*\nnot done:\n {2}\+ assign policy no-jobs to brand, site\n/,
   )
   expect(err).toContain('assign policy no-jobs: access is forbidden (403)')
   clear()

@@ -42,7 +42,7 @@ function replace(
   given: Record<string, unknown> = {},
 ): Promise<WireAsset> {
   const whole = { ...asset, search_types: ['leak'], ...given } as never
-  return client.replaceAsset({ id, asset: whole, ...asked() })
+  return client.changeAsset({ id, asset: whole, ...asked() })
 }
 
 function toggle(client: UpstreamClient, id: number, isDisabled = true): Promise<WireAsset> {
@@ -64,38 +64,27 @@ describe('an asset', () => {
     expect(sandbox.monitoring.assets.get(made.id)).toMatchObject({ name: 'Acme', groupId: 1043 })
   })
 
-  test('is replaced whole, fields that nobody knows included', async () => {
+  test('is changed where it is told: other fields and the rest of its data stay', async () => {
     const { sandbox, client, sent } = await aScene(tests)
-    const made = await create(client)
-    const later = { ...made, name: 'Acme 2', search_types: ['leak'], of_tomorrow: { deep: [1] } }
-    const replaced = await client.replaceAsset({ id: made.id, asset: later as never, ...asked() })
-    expect(sent().at(-1)).toEqual({
-      method: 'PUT',
-      path: `${path}${made.id}`,
-      query: {},
-      body: later,
-      tier: 'basic',
-    })
-    expect(replaced).toMatchObject({ id: made.id, name: 'Acme 2', of_tomorrow: { deep: [1] } })
-    expect(sandbox.monitoring.assets.get(made.id)).toMatchObject({ name: 'Acme 2' })
+    const data = { first_name: 'Ann', last_name: 'Lee', is_strict: true }
+    const { id } = await create(client, { type: 'name', data })
+    sandbox.monitoring.assets.change(id, { others: { of_tomorrow: { deep: [1] } } })
+    const given = { type: 'name', data: { first_name: 'Anna', last_name: 'Lee' } }
+    const changed = await replace(client, id, given)
+    const whole = { data: { ...data, first_name: 'Anna' }, of_tomorrow: { deep: [1] } }
+    expect(sent().slice(-2)).toMatchObject([
+      { method: 'GET', path: `${path}${id}` },
+      { method: 'PUT', path: `${path}${id}`, body: { ...whole, search_types: ['leak'] } },
+    ])
+    expect(changed).toMatchObject({ id, search_types: ['leak'], ...whole })
   })
 
-  test('is read as it stands', async () => {
-    const { client, sent } = await aScene(tests)
-    const made = await create(client)
-    const read = await client.getAsset({ id: made.id, ...asked() })
-    expect({ ...read, fetching_progress: 0 }).toEqual({ ...made, fetching_progress: 0 })
-    const url = `${path}${made.id}`
-    expect(sent().at(-1)).toEqual({ method: 'GET', path: url, query: {}, tier: 'basic' })
-  })
-
-  test('is deleted, and then unknown', async () => {
-    const { client, sent } = await aScene(tests)
+  test('is deleted', async () => {
+    const { sandbox, client, sent } = await aScene(tests)
     const { id } = await create(client)
     await client.deleteAsset({ id, ...asked() })
     expect(sent().at(-1)).toMatchObject({ method: 'DELETE', path: `${path}${id}`, tier: 'basic' })
-    const error = await failureOf(client.getAsset({ id, ...asked() }))
-    expect(error).toMatchObject({ reason: 'rejected', status: 404 })
+    expect(sandbox.monitoring.assets.get(id)).toBeUndefined()
   })
 
   test('is disabled and enabled, each said in the body', async () => {
@@ -209,7 +198,6 @@ describe('a server with the identifiers of v4', () => {
         group_id: 1043,
       },
     })
-    expect(await client.getAsset({ id: made.id, ...asked() })).toMatchObject(written)
     expect(await replace(client, made.id, { name: 'Acme 2', risks: [5] })).toMatchObject({
       name: 'Acme 2',
       search_types: ['leak'],
@@ -221,7 +209,7 @@ describe('a server with the identifiers of v4', () => {
     expect(sandbox.monitoring.assets.get(made.id)).toMatchObject(stored)
     await client.deleteAsset({ id: made.id, ...asked() })
     expect(sandbox.monitoring.assets.get(made.id)).toBeUndefined()
-    const methods = ['POST', 'GET', 'GET', 'PUT', 'GET', 'PUT', 'DELETE']
+    const methods = ['POST', 'GET', 'PUT', 'GET', 'PUT', 'DELETE']
     expect(sent().map(({ method }) => method)).toEqual(methods)
     expect(sent(path)).toEqual([])
   })
@@ -230,6 +218,7 @@ describe('a server with the identifiers of v4', () => {
     const { service, client } = await aScriptedScene(tests)
     const now = {
       ...identifier,
+      data: { ...identifier.data, is_strict: true },
       emerging_categories: ['x'],
       severities: ['high', 'word_of_tomorrow'],
       is_disabled: true,
@@ -240,7 +229,7 @@ describe('a server with the identifiers of v4', () => {
       return json(200, now)
     })
     await replace(client, 5, { name: 'Acme 2' })
-    await replace(client, 5, { risks: [5], experimental_search_types: [], is_disabled: false })
+    await replace(client, 5, { risks: [5], experimental_search_types: [] })
     const { name, data, categories, emerging_categories, severities, group_id } = now
     const kept = { name, data, categories, emerging_categories, severities, group_id }
     expect(written).toEqual([
@@ -249,7 +238,7 @@ describe('a server with the identifiers of v4', () => {
         ...kept,
         emerging_categories: [],
         severities: ['critical', 'word_of_tomorrow'],
-        is_disabled: false,
+        is_disabled: true,
       },
     ])
   })
@@ -267,22 +256,34 @@ describe('a server with the identifiers of v4', () => {
     expect(written).toEqual([expect.objectContaining({ ...empty, name: null, is_disabled: true })])
   })
 
-  test('shows an identity otherwise than it is written: it is toggled and replaced at v2', async () => {
+  const inStore = ({ type, data }: { type: string; data: object }): object =>
+    type === 'identity' ? data : { data }
+
+  test.each([
+    [
+      'an identity otherwise than it is written',
+      { type: 'identity', data: { attributes: [{ type: 'email', email: 'ann@acme.test' }] } },
+      { type: 'identity', data: { attributes: [{ type: 'username', username: 'ann' }] } },
+    ],
+    [
+      'no secret back',
+      { type: 'secret', data: { secret: 'hush-hush' } },
+      { type: 'secret', data: { secret: 'hush-more' } },
+    ],
+  ])('shows %s: it is toggled and changed at v2', async (_what, given, other) => {
     const { sandbox, client, sent } = await aScene(tests, today)
-    const data = { attributes: [{ type: 'email', email: 'ann@acme.test' }] }
-    const { id } = await create(client, { type: 'identity', data })
-    const read = await client.getAsset({ id, ...asked() })
-    expect(read).toMatchObject({ type: 'identity', data: { uuid: expect.any(String) } })
-    expect(await toggle(client, id)).toMatchObject({ id, is_disabled: true, data: read.data })
-    const other = { attributes: [{ type: 'username', username: 'ann' }] }
-    await replace(client, id, { type: 'identity', data: other })
-    expect(sandbox.monitoring.assets.get(id)).toMatchObject(other)
+    const { id } = await create(client, given)
+    expect(await toggle(client, id)).toMatchObject({ id, is_disabled: true })
+    const stored = (): unknown => sandbox.monitoring.assets.get(id)
+    expect(stored()).toMatchObject(inStore(given))
+    await replace(client, id, other)
+    expect(stored()).toMatchObject(inStore(other))
     expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
       `POST ${newPath}`,
       `GET ${newPath}${id}`,
-      `GET ${newPath}${id}`,
       `POST ${path}${id}/toggle`,
       `GET ${newPath}${id}`,
+      `GET ${path}${id}`,
       `PUT ${path}${id}`,
     ])
   })
@@ -295,6 +296,7 @@ describe('a server with the identifiers of v4', () => {
     await toggle(client, id)
     expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
       `POST ${path}`,
+      `GET ${path}${id}`,
       `PUT ${path}${id}`,
       `POST ${path}${id}/toggle`,
     ])
