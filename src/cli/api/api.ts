@@ -28,7 +28,6 @@ import {
 } from './api-command.ts'
 import {
   addFieldOptions,
-  columnsOf,
   describeBody,
   holdsSecret,
   namesTargets,
@@ -37,16 +36,15 @@ import {
 } from './fields.ts'
 import {
   addRevealOption,
-  cellText,
-  createPrinter,
   fieldLines,
-  type Listing,
   parseRows,
-  revealedLines,
   type RevealOption,
+  rowListing,
+  toObject,
+  toShown,
   valueAt,
 } from './listing.ts'
-import { type Asked, holdsMask, maskAllSecrets, maskAnswer } from './masks.ts'
+import { holdsMask, maskAllSecrets } from './masks.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 
 export function apiCommand(context: Context): Command {
@@ -55,11 +53,11 @@ export function apiCommand(context: Context): Command {
     .argument('[operation]', 'the operation to call; without it, all are listed')
     .allowUnknownOption() // options of an operation that there is not
     .allowExcessArguments()
-    .action((name: string | undefined) =>
-      name === undefined ? listOperations(context) : refuseOperation(name),
+    .action((name: string = '-') =>
+      name.startsWith('-') ? listOperations(context) : refuseOperation(name),
     )
   for (const row of operations.filter(({ onlyBy }) => onlyBy === undefined)) {
-    command.addCommand(row.paging ? pagedCommand(context, row) : callCommand(context, row))
+    command.addCommand(row.item ? rowsCommand(context, row) : callCommand(context, row))
   }
   return command
 }
@@ -129,69 +127,32 @@ async function readBody(
   throw new CommandError('mistake', `--body: others can read a secret on a command line; ${remedy}`)
 }
 
-/** A row of a table: the item as it is shown, and masked. */
-interface Shown {
-  shown: unknown
-  masked: unknown
-}
-
-function toShown(row: Operation, item: unknown, asked: Asked, { reveal }: RevealOption): Shown {
-  const masked = maskAnswer(row, item, asked)
-  return { shown: reveal ? item : masked, masked }
-}
-
-const maxColumns = 6
-
-/** A plain table of the first fields; CSV has all of them. */
-function rowListing({ item }: Operation): Listing<Shown> {
-  const columns = item ? columnsOf(item) : [{ name: 'value', isPlain: true }]
-  const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)
-  const lastWords = plain.map(({ name }) => name.split('.').at(-1) ?? name)
-  return {
-    columns: plain.map(({ name }, at) => ({
-      title: (lastWords.filter((word) => word === lastWords[at]).length > 1
-        ? name
-        : (lastWords[at] ?? name)
-      )
-        .replaceAll(/[._]/g, ' ')
-        .toUpperCase(),
-      width: /(^|[._])id$/.test(name) ? 12 : 28,
-      text: ({ masked }) => cellText(valueAt(toObject(masked), name)),
-    })),
-    below: ({ shown, masked }) => (shown === masked ? [] : revealedLines(shown, masked)),
-    json: ({ shown }) => toObject(shown),
-    csv: columns.map(({ name }) => name),
-  }
-}
-
-function toObject(item: unknown): Fields {
-  return typeof item === 'object' && item !== null ? (item as Fields) : { value: item }
-}
-
-function pagedCommand(context: Context, row: Operation): Command {
+/** The command of an operation that answers with a list, whole or page by page. */
+export function rowsCommand(context: Context, row: Operation, name = `api ${row.name}`): Command {
   return listCommand(context, {
-    name: `api ${row.name}`,
+    name,
     description: row.summary,
     options: (command) => addRequestOptions(command, row),
-    pageSize: pageSizeOf(row),
+    ...(row.paging && { pageSize: pageSizeOf(row) }),
     reveal: true,
     ask: (options: ListOptions & RequestOptions) => readRequest(context, row, options),
     listing: () => rowListing(row),
     async fetch({ options, asked: request, position: { cursor, size }, ...api }) {
-      const sized = { ...request, size, from: cursor }
-      const answer = (await callRow(api, row as Operation<Fields>, sized)) as SearchPage
+      const sized = row.paging ? { ...request, size, from: cursor } : request
+      const answer = await callRow(api, row as Operation<Fields>, sized)
+      const { page, searchesRemaining }: Pick<SearchPage, 'page' | 'searchesRemaining'> = row.paging
+        ? (answer as SearchPage)
+        : { page: { items: answer as unknown[], next: null } }
       const asked = { request, secrets: buildRequest(row, request).secrets }
-      const items = parseRows<unknown>(context, row.item ?? z.unknown(), answer.page.items)
-      return {
-        rows: items.map((item) => toShown(row, item, asked, options)),
-        next: answer.page.next,
-        searchesRemaining: answer.searchesRemaining,
-      }
+      const items = parseRows<unknown>(context, row.item ?? z.unknown(), page.items)
+      const rows = items.map((item) => toShown(row, item, asked, options))
+      return { rows, next: page.next, searchesRemaining }
     },
   })
 }
 
 interface CallCommandOptions extends ServiceOptions, RevealOption, ByOption, RequestOptions {
+  output: 'text' | 'json'
   yes?: true
 }
 
@@ -200,7 +161,7 @@ function callCommand(context: Context, row: Operation): Command {
   addRevealOption(command)
   if (row.changes) command.option('--yes', 'do not ask')
   if (row.changes && namesTargets(row)) addByOption(command)
-  return addServiceOptions(command).action((options: CallCommandOptions) =>
+  return addServiceOptions(command, ['text', 'json']).action((options: CallCommandOptions) =>
     callOnce(context, row, options),
   )
 }
@@ -216,7 +177,10 @@ async function callOnce(
       ? writeOnce(context, api, row, { request, options })
       : callRow(api, row as Operation<Fields>, request),
   )
-  printAnswer(context, row, { answer, request, options })
+  const asked = { request, secrets: buildRequest(row, request).secrets }
+  const { shown, masked } = toShown(row, answer ?? { done: true }, asked, options)
+  const lines = (): string[] => fieldLines(toObject(shown), toObject(masked))
+  print(context, options, { json: shown, lines })
 }
 
 /**
@@ -268,29 +232,4 @@ function findTargets(value: unknown): string[] {
       ? [inner]
       : findTargets(inner),
   )
-}
-
-/** A list is a table of its items; anything else is shown whole. */
-function printAnswer(
-  context: Context,
-  row: Operation,
-  given: { answer: unknown; request: Fields; options: CallCommandOptions },
-): void {
-  const { answer = { done: true }, request, options } = given
-  const { output } = options
-  const asked = { request, secrets: buildRequest(row, request).secrets }
-  const isList = Array.isArray(answer)
-  if (!isList && (output === 'text' || output === 'json')) {
-    const { shown, masked } = toShown(row, answer, asked, options)
-    const lines = (): string[] => fieldLines(toObject(shown), toObject(masked))
-    return print(context, { output }, { json: shown, lines })
-  }
-  const items = (isList ? (answer as unknown[]) : [answer]).map((item) =>
-    toShown(row, item, asked, options),
-  )
-  const listing = rowListing(row)
-  const csv = isList ? listing.csv : Object.keys(toObject(items[0]?.shown))
-  const printer = createPrinter(context, output, { ...listing, csv })
-  printer.add(items)
-  return printer.end(null)
 }

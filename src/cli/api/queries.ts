@@ -88,19 +88,15 @@ export function addQueryOptions(command: Command, terms: readonly Term<Query>[])
   return command.option('--secret', 'a secret, which is asked for or read from standard input')
 }
 
-/**
- * Returns the one query that is given; undefined for none. `more`: further flags that stand for
- * one. Throws CommandError for several.
- */
+/** Returns the one query that is given; undefined for none. Throws CommandError for several. */
 export async function readQuery<Kind extends Query>(
   context: Context,
   terms: readonly Term<Kind>[],
   options: QueryOptions,
-  more: readonly string[] = [],
 ): Promise<Kind | { type: 'secret'; secret: string } | undefined> {
   const flags = terms.map(({ flag }) => flag.split(' ')[0] ?? '')
   const given = flags.filter((flag) => options[new Option(flag).attributeName()] !== undefined)
-  const kinds = [...given, ...(options.secret ? ['--secret'] : []), ...more]
+  const kinds = [...given, ...(options.secret ? ['--secret'] : [])]
   if (kinds.length > 1) {
     throw new CommandError(
       'mistake',

@@ -158,6 +158,7 @@ export const assetOperations = {
     answer: z
       .looseObject({ assets_groups: wireItems.nullish() })
       .transform(({ assets_groups: groups }) => groups ?? []),
+    item: z.looseObject({ id: z.int(), name: nullableText }),
     permission: 'to read groups of identifiers',
     capability: 'groups/v2',
   }),

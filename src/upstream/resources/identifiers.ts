@@ -77,14 +77,15 @@ export type WholeIdentifier = z.infer<typeof wireWholeIdentifier>
 
 const wireGroup = z.looseObject({ id: z.int(), name: optionalText })
 
+const wireCountedGroup = z.looseObject({
+  group: wireGroup,
+  identifier_count: optionalNumber,
+  event_count: optionalNumber,
+  total_identifier_count: optionalNumber,
+})
 /** A group with its counts, in the shape of v3; one of v2 reads as a group without counts. */
 export const wireGroupEntry = z.union([
-  z.looseObject({
-    group: wireGroup,
-    identifier_count: optionalNumber,
-    total_identifier_count: optionalNumber,
-    event_count: optionalNumber,
-  }),
+  wireCountedGroup,
   wireGroup.transform((group) => ({ group })),
 ])
 export interface WireGroupEntry {
@@ -165,7 +166,7 @@ export const identifierOperations = {
     summary: 'list the groups of identifiers, with counts',
     request: 'GET /firework/v3/identifiers/groups',
     query: z.strictObject(page),
-    item: wireGroupEntry,
+    item: wireCountedGroup,
     permission: 'to read groups of identifiers',
     capability: 'groups/v3',
   }),

@@ -107,7 +107,7 @@ describe('a request', () => {
     [['events.search-tenant', '--size=11'], /Write a whole number from 1 to 10/],
     [['events.search-tenant', '--body={"size":5}'], /leave out from and size/],
     [['events.search-tenant', '--body={"from":"x"}'], /leave out from and size/],
-    [['events.act', '--body={"targets":'], /--body:1:12: not JSON/],
+    [['events.act', '--body={"targets":'], /--body: not JSON/],
     [['assets.replace', '--asset-id=7', '--body={"name":"••••"}'], /a masked secret/],
     [['credentials.search', '--body={"query":{"type":"secret","secret":"x"}}'], /others can read/],
     [['cookies.search', '--body={"domain":"a.example","values":["x"]}'], /others can read/],
@@ -194,7 +194,8 @@ describe('an answer', () => {
       },
     })
     sandbox.addCredentials([{ hash: secret, identityName: `a@b:${secret}`, identifierIds: [77] }])
-    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+    const isOne = name === 'events.get' || name === 'events.activity'
+    for (const form of isOne ? ['text', 'json'] : ['text', 'json', 'ndjson', 'csv']) {
       const { code, out } = await run('api', name, ...args, `--output=${form}`)
       expect([
         code,

@@ -197,11 +197,10 @@ describe.each(manners)('answers with %s', (manner) => {
     ['events', 'search', '--domain=example.com', '--all'],
     ['events', 'search', '--name=Ann Lee'],
     ['events', 'search', '--group=1042', '--severity=high', '--type=leak', '--since=7d', '--all'],
-    ['events', 'search', '--tenant', '--matched-since=1h', '--all'],
+    ['events', 'search', '--tenant', '--all'],
     ['events', 'search', '--identifier=77', '--all'],
     ['events', 'get', uid],
     ['credentials', 'search', '--domain=a.example', '--include=urls', '--all'],
-    ['credentials', 'search', '--domain=a.example', '--without-quota', '--all'],
     ['assets', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
     ['groups', 'list', '--all'],
   ]
