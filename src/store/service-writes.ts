@@ -1,6 +1,6 @@
 /**
- * Who changed what at the service by `tocsin api`, one stream per account. The service does not say
- * who it was, since all share a key.
+ * Who changed which events and credentials at the service by `tocsin api`, one stream per account.
+ * The service does not say who it was, since all share a key.
  */
 import type { AccountLedger } from './account-ledger.ts'
 

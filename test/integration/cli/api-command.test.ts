@@ -261,6 +261,15 @@ describe('what changes something', () => {
     expect(known).toMatchObject({ writes })
   })
 
+  test('is found by the hash of a credential, too', async () => {
+    const { run } = await aScene()
+    const body = { targets: [{ credential_hash: 'h1' }], action: { type: 'remediate' } }
+    await run('api', 'credentials.act', '--yes', '--by=ann', '--body', JSON.stringify(body))
+    expect((await run('items', 'show', 'h1')).out).toContain(
+      '"credentials.act remediate" asked of the service by ann',
+    )
+  })
+
   test('and names no event and no credential is not recorded, since nothing would show it', async () => {
     const { run, prefix } = await aScene()
     const toggle = ['api', 'assets.toggle', '--asset-id=77', '--is-disabled=true', '--yes']

@@ -202,23 +202,29 @@ test('nothing is deleted without --prune, which lists what it deletes and asks',
   expect((await scene.apply('--prune')).out).toBe('nothing to do\n')
 })
 
-test('what the server cannot do is refused with its line before anything is sent', async () => {
+test('an asset in another group is refused with its line before anything is sent', async () => {
   const scene = await aMonitoringScene(tests, two)
   await scene.apply()
   scene.writes()
-  scene.write(
-    two
-      .replace('[careers]', '[vacancy]')
-      .replace('[no-jobs, logins]', '[no-jobs]')
-      .replace('risks: [3, 4, 5]', 'group: 1043')
-      .replace('policies: [no-jobs]\n  site', 'policies: [no-jobs, logins]\n  site'),
-  )
+  scene.write(two.replace('risks: [3, 4, 5]', 'group: 1043'))
   const { code, err, out } = await scene.apply('--yes')
   expect({ code, out }).toEqual({ code: 2, out: '' })
   expect(err).toContain(':7:5 assets.brand.group: it is in another group; write 1042')
-  expect(err).toContain('policies.no-jobs: this server changes no policy; write another name')
-  expect(err).toContain('policies.logins: this server takes no policy from a single asset')
   expect(scene.writes()).toEqual([])
+})
+
+test.each([
+  ['[careers]', '[vacancy]', 'PUT /firework/v4/matching_policies/{policy_uuid}'],
+  ['[no-jobs, logins]', '[logins]', 'DELETE /firework/v4/matching_policies/{policy_uuid}/assign'],
+])('a server without an operation stops the run at its step: %s to %s', async (was, is, told) => {
+  const scene = await aMonitoringScene(tests, two)
+  await scene.apply()
+  scene.write(two.replace(was, is))
+  const { code, err } = await scene.apply('--yes')
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: expect.stringContaining(`this server does not have ${told}`),
+  })
 })
 
 test('two assets of one type and name are refused', async () => {
@@ -340,24 +346,20 @@ test('the file is read from standard input, and its mistakes are named with thei
   expect((await scene.applyGiven(two)).code).toBe(0)
   const bad = `assets:
   a: { type: domain, data: { fqn: a.example }, search_types: [leaks], policies: [nope] }
-  b: { type: identity, data: { attributes: [] }, search_types: [leaks] }
-  c: { name: d, type: keyword, data: { keyword: 1 }, search_types: [leaks] }
+  c: { name: d, type: keyword, data: { keyword: d }, search_types: [leaks] }
   d: { type: keyword, data: { keyword: d }, search_types: [leaks] }
 policies:
-  free: { excluded_keywords: [careers], query: a, match_subdomains: true }
+  free: { excluded_keywords: [careers], query: a }
 `
   const { code, err } = await scene.applyGiven(bad)
   expect(code).toBe(2)
   expect(err.split('\n').map((line) => line.replace(/^ +standard input:/, ''))).toEqual([
-    'standard input has 8 mistakes:',
-    expect.stringContaining('assets.a.data: fqdn is missing; write fqdn as a text, in quotes'),
+    'standard input has 5 mistakes:',
+    expect.stringContaining('assets.a.data: fqdn is missing; write fqdn below data'),
     expect.stringContaining('assets.a.policies[0]: no such policy'),
-    expect.stringContaining('assets.b.data.attributes: no list; write a list'),
-    expect.stringContaining('assets.c.data.keyword: no text; write a text, in quotes'),
     expect.stringContaining('assets.d: the same type and name as c'),
     expect.stringContaining('policies.free: no asset has it'),
     expect.stringContaining('policies.free.query: given beside excluded_keywords'),
-    expect.stringContaining('policies.free.match_subdomains: means nothing without cookies'),
     '',
   ])
 })

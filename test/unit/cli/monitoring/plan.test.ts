@@ -7,8 +7,6 @@ const none: Actual = {
   assets: [],
   policies: [],
   assigned: new Map(),
-  canUpdate: true,
-  canUnassign: true,
 }
 
 function asset(given: Partial<ActualAsset>): ActualAsset {
