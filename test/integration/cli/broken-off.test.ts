@@ -76,11 +76,7 @@ describe('--from', () => {
     [[...group, '--severity=high']],
     [[...group, '--domain=example.com']],
     [['events', 'search', '--group=1042', '--since=29d']],
-    [['events', 'search', '--domain=example.com', '--since=30d']],
     [['api', 'events.search-group', '--identifier-group-id=1042']],
-    [['api', 'credentials.feed', '--identifier-id=77']],
-    [['credentials', 'search', '--domain=example.com']],
-    [['api', 'policies.list']],
   ])('is refused by %j, and nothing is asked', async (another) => {
     const { run, sent } = await aScene()
     const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)

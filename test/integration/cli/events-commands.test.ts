@@ -259,19 +259,13 @@ describe('events search', () => {
     expect(sent()).toEqual([])
   })
 
-  test('names the group that is not there, or that the key may not see', async () => {
-    const { run, sandbox } = await aScene()
+  test('names the group that is not there', async () => {
+    const { run } = await aScene()
     expect(await run('events', 'search', '--group', '99')).toMatchObject({
       code: 1,
       err: expect.stringMatching(
         /^identifier_group_id 99: the service refuses the request \(404\)/,
       ),
-    })
-    const path = '/firework/v4/events/identifier_groups/1042/*'
-    sandbox.faults.add({ on: path, effect: 'status', status: 403 })
-    expect(await run('events', 'search', '--group', '1042')).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/^identifier_group_id 1042: access is forbidden \(403\)/),
     })
   })
 
@@ -281,22 +275,6 @@ describe('events search', () => {
     expect(code).toBe(1)
     expect(err).toMatch(/^the service refuses the request \(4\d\d\): .+\n$/)
   })
-})
-
-test('a wrong key and an unreachable host are told without the key', async () => {
-  const wrong = await aServiceScene(tests, {
-    change: (text) => text.replace('fw_sandbox', 'fw_wrong'),
-  })
-  const refused = await wrong.run('events', 'search', '--keyword', 'x')
-  expect(refused).toMatchObject({ code: 1, out: '' })
-  expect(refused.err).toContain('tocsin token test says more')
-  expect(refused.err).not.toContain('fw_wrong')
-  const nowhere = await aServiceScene(tests, {
-    change: (text) => text.replace(/base_url: .*/, 'base_url: "http://127.0.0.1:9"'),
-  })
-  const away = await nowhere.run('events', 'get', logUid)
-  expect(away).toMatchObject({ code: 1, out: '' })
-  expect(away.err).toContain('nobody answers at the host and port of base_url')
 })
 
 describe('events get', () => {

@@ -156,7 +156,6 @@ describe('assets list', () => {
 })
 
 test.each([
-  ['tenants', "to see its user's tenants", 'GET /firework/v2/me/tenants'],
   ['groups', 'to read groups of identifiers', 'GET /firework/v3/identifiers/groups'],
   ['assets', 'to read identifiers', 'GET /firework/v3/identifiers/'],
 ])('%s list says which permission or server it takes', async (noun, permission, operation) => {
