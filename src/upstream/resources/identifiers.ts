@@ -73,8 +73,6 @@ const wireWholeIdentifier = writtenIdentifier.loose().extend({
   enrichments: z.looseObject({ event_count: z.number().nullish() }).nullish(),
 })
 
-export type WholeIdentifier = z.infer<typeof wireWholeIdentifier>
-
 const wireGroup = z.looseObject({ id: z.int(), name: optionalText })
 
 const wireCountedGroup = z.looseObject({
