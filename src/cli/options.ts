@@ -61,7 +61,7 @@ export function parseWord<Word extends string>(known: readonly Word[], word: str
 }
 
 /** Checks a past time or an age and returns it unchanged. Throws InvalidArgumentError. */
-export function checkPastTime(text: string): string {
+function checkPastTime(text: string): string {
   try {
     parsePastTime(text, systemClock.now())
     return text

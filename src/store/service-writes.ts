@@ -1,6 +1,6 @@
 /**
- * Who changed what at the service by `tocsin api`, one stream per account. The service does not say
- * who it was, since all share a key.
+ * Who changed which events and credentials at the service by `tocsin api`, one stream per account.
+ * The service does not say who it was, since all share a key.
  */
 import type { AccountLedger } from './account-ledger.ts'
 
@@ -9,7 +9,7 @@ interface WriteRequest {
   /** The operation, and what it is to do: `events.act ignore`. */
   action: string
   /**
-   * What the request names: uids, hashes, ids. Only their digests are stored: a hash can be guessed
+   * The uids and hashes that the request names. Only their digests are stored: a hash can be guessed
    * against, and a uid has any length.
    */
   targets: readonly string[]

@@ -29,7 +29,6 @@ import {
 } from './resources/events.ts'
 import {
   identifierOperations,
-  type WholeIdentifier,
   writtenIdentifier,
   type WrittenIdentifier,
 } from './resources/identifiers.ts'
@@ -41,15 +40,12 @@ import { readAnswer } from './session.ts'
 export type ReportFileFormat = (typeof reportFileFormats)[number]
 
 export interface Choices {
-  createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
-  /** Not every server has either operation. */
-  getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
+  createAsset(request: { asset: AssetCreation } & CallOptions): Promise<{ id: number }>
   /**
-   * Replaces the whole asset by `asset`; its group stays, at v4 also what is left out. Only v2 takes
-   * unknown fields.
+   * Changes the fields of an asset that `asset` names, and what it names of `data`; the rest stays.
    */
-  replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
-  toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
+  changeAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<void>
+  toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<void>
   /** Not every server has either operation. */
   deleteAsset(request: { id: number } & CallOptions): Promise<void>
   /** Returns one page of the tenant's groups; the older operation has neither pages nor counts. */
@@ -122,7 +118,8 @@ async function callNewestAsset<Result>(
   return older()
 }
 
-/** v4 shows an identity otherwise than it is written (docs/api-notes.md, Assets). */
+/** Types that v4 shows otherwise than they are written, or without what they watch for. */
+const shownOtherwise = ['identity', 'secret']
 const notByV4 = Symbol('not by v4')
 
 /** The request names all of an identifier, so what it is now is read first. */
@@ -131,54 +128,53 @@ async function changeIdentifier(
   id: number,
   asked: CallOptions,
   toChanged: (now: WrittenIdentifier) => WrittenIdentifier,
-): Promise<WireAsset | typeof notByV4> {
+): Promise<void | typeof notByV4> {
   const { onSend: _ofWrites, ...reading } = asked
   const now = writtenIdentifier.parse(
     await call(identifierOperations.get, { identifier_id: id }, reading),
   )
-  if (now.data.type === 'identity') return notByV4
+  if (shownOtherwise.includes(now.data.type)) return notByV4
   const changed = toChanged(now)
   const request = { identifier_id: id, ...changed }
-  return toAsset(await call(identifierOperations.replace, request, asked))
+  await call(identifierOperations.replace, request, asked)
 }
 
 function createAssetChoices(
   parts: CallParts,
   call: CallOperation,
-): Pick<Choices, 'createAsset' | 'getAsset' | 'replaceAsset' | 'toggleAsset' | 'deleteAsset'> {
+): Pick<Choices, 'createAsset' | 'changeAsset' | 'toggleAsset' | 'deleteAsset'> {
   return {
     async createAsset({ asset, ...asked }) {
       const body = checkRequest(assetCreation, asset)
       const older = () => call(assetOperations.create, body, asked)
       if (!identifierTypes.includes(body.type)) return older()
       const given = toIdentifier(body, { ...newIdentifier, group_id: body.assets_group_id })
-      return callNewestAsset(
+      return callNewestAsset<{ id: number }>(
         parts,
-        async () => toAsset(await call(identifierOperations.create, given, asked)),
+        () => call(identifierOperations.create, given, asked),
         older,
         true,
       )
     },
-    getAsset: ({ id, ...asked }) =>
-      callNewestAsset(
-        parts,
-        async () => toAsset(await call(identifierOperations.get, { identifier_id: id }, asked)),
-        () => call(assetOperations.get, { asset_id: id }, asked),
-      ),
-    async replaceAsset({ id, asset, ...asked }) {
+    async changeAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
-      const older = () => call(assetOperations.replace, { asset_id: id, ...body }, asked)
+      const older = async (): Promise<void> => {
+        const { onSend: _ofWrites, ...reading } = asked
+        const now = await call(assetOperations.get, { asset_id: id }, reading)
+        const data = mergeData(body, now.data)
+        const whole = { ...now, ...body, data } as AssetReplacement
+        await call(assetOperations.replace, { asset_id: id, ...whole }, asked)
+      }
       if (!identifierTypes.includes(body.type)) return older()
-      const { is_disabled } = body
-      const state = typeof is_disabled === 'boolean' ? { is_disabled } : {}
-      const replaced = (now: WrittenIdentifier) => toIdentifier(body, { ...now, ...state })
-      return callNewestAsset(parts, () => changeIdentifier(call, id, asked, replaced), older)
+      const changed = (now: WrittenIdentifier) =>
+        toIdentifier({ ...body, data: mergeData(body, now.data) }, now)
+      return callNewestAsset(parts, () => changeIdentifier(call, id, asked, changed), older)
     },
     toggleAsset: ({ id, isDisabled: is_disabled, ...asked }) =>
       callNewestAsset(
         parts,
         () => changeIdentifier(call, id, asked, (now) => ({ ...now, is_disabled })),
-        () => call(assetOperations.toggle, { asset_id: id, is_disabled }, asked),
+        async () => void (await call(assetOperations.toggle, { asset_id: id, is_disabled }, asked)),
       ),
     deleteAsset: ({ id, ...asked }) =>
       callNewestAsset(
@@ -187,6 +183,14 @@ function createAssetChoices(
         () => call(assetOperations.delete, { asset_id: id }, asked),
       ),
   }
+}
+
+/** An identity is shown by its uuid, which is not written. */
+function mergeData(
+  { type, data }: AssetReplacement,
+  now: WireAsset['data'],
+): AssetReplacement['data'] {
+  return type === 'identity' ? data : { ...now, ...data }
 }
 
 const newIdentifier = { emerging_categories: [], severities: [] }
@@ -211,29 +215,8 @@ function toIdentifier(
     categories,
     emerging_categories: emerging ?? now.emerging_categories,
     severities: known
-      ? [...known, ...now.severities.filter((word) => rankOf(word) === 0)]
+      ? [...known, ...now.severities.filter((word) => !eventSeverities.some((one) => one === word))]
       : now.severities,
-  }
-}
-
-function rankOf(severity: string): number {
-  return eventSeverities.findIndex((known) => known === severity) + 1
-}
-
-/** An identifier of v4 as the asset that it is; what only v4 has stays under its name. */
-function toAsset(identifier: WholeIdentifier): WireAsset {
-  const { data, categories, emerging_categories, severities, ...same } = identifier
-  const { type, ...content } = data
-  return {
-    ...same,
-    name: same.name ?? '',
-    type,
-    data: content,
-    search_types: categories,
-    experimental_search_types: emerging_categories,
-    risks: severities.map(rankOf).filter((rank) => rank > 0),
-    count: same.enrichments?.event_count,
-    data_updated_at: same.updated_at,
   }
 }
 

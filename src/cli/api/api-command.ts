@@ -1,7 +1,4 @@
-/**
- * What the commands that call the API share: options, the account, its client, the API slot, input
- * and retries.
- */
+/** What the commands that call the API share: options, the account, its client, the API slot, input. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -10,7 +7,7 @@ import { secretLimits } from '../../lib/private-files.ts'
 import type { CallOptions } from '../../upstream/call.ts'
 import { isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
-import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
+import { UpstreamError } from '../../upstream/error.ts'
 import {
   type Fields,
   fillPath,
@@ -20,7 +17,7 @@ import {
 import { type Context, inputName, loadConfigFile, readText } from '../context.ts'
 import { type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
-import { CommandError, findNamed, formatDuration, sanitize } from '../terminal.ts'
+import { CommandError, findNamed, sanitize } from '../terminal.ts'
 
 export interface ServiceOptions {
   config?: string
@@ -155,47 +152,6 @@ export async function explainRefusal<Result>(
   }
 }
 
-/** Failures that a later attempt may not meet. */
-
-const transientReasons: ReadonlySet<UpstreamReason> = new Set([
-  'unavailable',
-  'timeout',
-  'rate_limited',
-])
-
-function isTransient(error: unknown): error is UpstreamError {
-  return error instanceof UpstreamError && transientReasons.has(error.reason)
-}
-
-const maxRetries = 3
-const firstWaitMs = 5_000
-/** A longer Retry-After is not waited for. */
-const maxWaitMs = 300_000
-
-/**
- * Retries a request that changes nothing while its failure is transient. Throws the last error of
- * `request`.
- */
-export async function withRetries<Answer>(
-  { terminal, clock, stop }: Context,
-  request: () => Promise<Answer>,
-): Promise<Answer> {
-  for (let retries = 0; ; retries += 1) {
-    try {
-      return await request()
-    } catch (error) {
-      const waitMs = isTransient(error) ? retryWaitMs(error, retries) : Infinity
-      if (retries === maxRetries || waitMs > maxWaitMs || stop.aborted) throw error
-      terminal.progress(`${errorMessage(error)}; asking again in ${formatDuration(waitMs)}`)
-      await clock.sleep(waitMs, AbortSignal.any([stop, terminal.outputClosed]))
-    }
-  }
-}
-
-function retryWaitMs({ retryAfterMs }: UpstreamError, retries: number): number {
-  return retryAfterMs ?? firstWaitMs * 2 ** retries
-}
-
 /** Parses an id of the API: a whole number from 1, below 2^53. Throws InvalidArgumentError. */
 export function parseId(text: string): number {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0
@@ -207,7 +163,7 @@ export type JsonObject = Record<string, unknown>
 
 /**
  * Reads a JSON object from a file, or from standard input for `-`. Throws CommandError with the
- * file and the position of the mistake; the text is not quoted, since it may hold a secret.
+ * file; the text is not quoted, since it may hold a secret.
  */
 export async function readJsonObject(context: Context, file: string): Promise<JsonObject> {
   return parseJsonObject(await readText(context, file), inputName(file))
@@ -227,36 +183,9 @@ function isObject(value: unknown): value is JsonObject {
 function parseJson(text: string, place: string): unknown {
   try {
     return JSON.parse(text) as unknown
-  } catch {
-    const before = text.slice(0, findJsonError(text)).split('\n')
-    const at = `${before.length}:${(before.at(-1) ?? '').length + 1}`
-    throw new CommandError('mistake', `${place}:${at}: not JSON`)
-  }
-}
-
-/**
- * Offset of the first character that makes the text invalid JSON; the parser does not always report
- * it.
- */
-function findJsonError(text: string): number {
-  let [good, bad] = [0, text.length + 1]
-  while (bad - good > 1) {
-    const middle = Math.floor((good + bad) / 2)
-    if (isJsonPrefix(text.slice(0, middle))) good = middle
-    else bad = middle
-  }
-  return good
-}
-
-/** Whether the text is a prefix of valid JSON: its only fault is that it ends. */
-function isJsonPrefix(start: string): boolean {
-  try {
-    JSON.parse(start)
-    return true
   } catch (error) {
-    const message = error instanceof Error ? error.message : ''
-    const position = /at position (\d+)/.exec(message)?.[1]
-    return /end of JSON input/.test(message) || Number(position) >= start.length
+    const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(errorMessage(error)) ?? []
+    throw new CommandError('mistake', `${place}${line ? `:${line}:${column}` : ''}: not JSON`)
   }
 }
 

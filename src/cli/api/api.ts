@@ -10,12 +10,9 @@ import {
   buildRequest,
   type Fields,
   type Operation,
-  parameterNames,
   type SearchPage,
-  secretTexts,
 } from '../../upstream/resources/operation.ts'
 import { operations } from '../../upstream/resources/operations.ts'
-import { maskKnown } from '../../masking/masking.ts'
 import { type Context, inputName, print, requireConfirmation } from '../context.ts'
 import { addByOption, type ByOption, ledgerFor, operatorName } from '../open/open-store.ts'
 import { CommandError, findNamed, formatTable, jsonText, sanitize } from '../terminal.ts'
@@ -29,30 +26,38 @@ import {
   type ServiceOptions,
   withClient,
 } from './api-command.ts'
-import { addFieldOptions, columnsOf, describeBody, pageSizeOf, readOptions } from './fields.ts'
+import {
+  addFieldOptions,
+  describeBody,
+  holdsSecret,
+  namesTargets,
+  pageSizeOf,
+  readOptions,
+} from './fields.ts'
 import {
   addRevealOption,
-  cellText,
-  createPrinter,
   fieldLines,
-  type Listing,
   parseRows,
-  revealedLines,
   type RevealOption,
+  rowListing,
+  toObject,
+  toShown,
   valueAt,
 } from './listing.ts'
-import { type Asked, holdsMask, maskAnswer } from './masks.ts'
+import { holdsMask, maskAllSecrets } from './masks.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 
 export function apiCommand(context: Context): Command {
   const command = new Command('api')
     .configureHelp({ subcommandTerm: (inner) => inner.name() })
     .argument('[operation]', 'the operation to call; without it, all are listed')
-    .action((name: string | undefined) =>
-      name === undefined ? listOperations(context) : refuseOperation(name),
+    .allowUnknownOption() // options of an operation that there is not
+    .allowExcessArguments()
+    .action((name: string = '-') =>
+      name.startsWith('-') ? listOperations(context) : refuseOperation(name),
     )
   for (const row of operations.filter(({ onlyBy }) => onlyBy === undefined)) {
-    command.addCommand(row.paging ? pagedCommand(context, row) : callCommand(context, row))
+    command.addCommand(row.item ? rowsCommand(context, row) : callCommand(context, row))
   }
   return command
 }
@@ -97,7 +102,11 @@ async function readRequest(
   row: Operation,
   options: RequestOptions,
 ): Promise<Fields> {
-  const request = { ...(await readBody(context, options.body)), ...readOptions(row, options) }
+  const body = await readBody(context, row, options.body)
+  const request = { ...body, ...readOptions(row, options) }
+  if (row.paging && (body['from'] !== undefined || body['size'] !== undefined)) {
+    throw new CommandError('mistake', '--body: leave out from and size; use --from and --size')
+  }
   if (row.changes && holdsMask(request)) {
     throw new CommandError('mistake', 'the request holds a masked secret; write the secret itself')
   }
@@ -105,86 +114,54 @@ async function readRequest(
   return request
 }
 
-async function readBody(context: Context, body: string | undefined): Promise<Fields> {
+async function readBody(
+  context: Context,
+  row: Operation,
+  body: string | undefined,
+): Promise<Fields> {
   if (body === undefined) return {}
   if (!body.trim().startsWith('{')) return readJsonObject(context, body)
   const given = parseJsonObject(body, '--body')
-  if (secretTexts(given).length === 0 || isHashAlone(given)) return given
+  if (!holdsSecret(row, given)) return given
   const remedy = `give it in a file, or on ${inputName('-')} by --body -`
   throw new CommandError('mistake', `--body: others can read a secret on a command line; ${remedy}`)
 }
 
-/** A credential_hash identifies a pair of login and secret, and reveals neither. */
-function isHashAlone(given: Fields): boolean {
-  const others = JSON.parse(JSON.stringify(given).replaceAll('"credential_hash":', '"id":'))
-  return secretTexts(others).length === 0
-}
-
-/** A row of a table: the item as it is shown, and masked. */
-interface Shown {
-  shown: unknown
-  masked: unknown
-}
-
-function toShown(row: Operation, item: unknown, asked: Asked, { reveal }: RevealOption): Shown {
-  const masked = maskAnswer(row, item, asked)
-  return { shown: reveal ? item : masked, masked }
-}
-
-const maxColumns = 6
-
-/** A plain table of the first fields; CSV has all of them. */
-function rowListing({ item }: Operation): Listing<Shown> {
-  const columns = item ? columnsOf(item) : [{ name: 'value', isPlain: true }]
-  const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)
-  return {
-    columns: plain.map(({ name }) => ({
-      title: (name.split('.').at(-1) ?? name).replaceAll('_', ' ').toUpperCase(),
-      width: /(^|[._])id$/.test(name) ? 12 : 28,
-      text: ({ masked }) => cellText(valueAt(toObject(masked), name)),
-    })),
-    below: ({ shown, masked }) => (shown === masked ? [] : revealedLines(shown, masked)),
-    json: ({ shown }) => toObject(shown),
-    csv: columns.map(({ name }) => name),
-  }
-}
-
-function toObject(item: unknown): Fields {
-  return typeof item === 'object' && item !== null ? (item as Fields) : { value: item }
-}
-
-function pagedCommand(context: Context, row: Operation): Command {
+/** The command of an operation that answers with a list, whole or page by page. */
+export function rowsCommand(context: Context, row: Operation, name = `api ${row.name}`): Command {
   return listCommand(context, {
-    name: `api ${row.name}`,
+    name,
     description: row.summary,
     options: (command) => addRequestOptions(command, row),
-    pageSize: pageSizeOf(row),
+    ...(row.paging && { pageSize: pageSizeOf(row) }),
     reveal: true,
     ask: (options: ListOptions & RequestOptions) => readRequest(context, row, options),
     listing: () => rowListing(row),
     async fetch({ options, asked: request, position: { cursor, size }, ...api }) {
-      const sized = { size, ...request, from: cursor }
-      const answer = (await callRow(api, row as Operation<Fields>, sized)) as SearchPage
+      const sized = row.paging ? { ...request, size, from: cursor } : request
+      const answer = await callRow(api, row as Operation<Fields>, sized)
+      const { page, searchesRemaining }: Pick<SearchPage, 'page' | 'searchesRemaining'> = row.paging
+        ? (answer as SearchPage)
+        : { page: { items: answer as unknown[], next: null } }
       const asked = { request, secrets: buildRequest(row, request).secrets }
-      const items = parseRows<unknown>(context, row.item ?? z.unknown(), answer.page.items)
-      return {
-        rows: items.map((item) => toShown(row, item, asked, options)),
-        next: answer.page.next,
-        searchesRemaining: answer.searchesRemaining,
-      }
+      const items = parseRows<unknown>(context, row.item ?? z.unknown(), page.items)
+      const rows = items.map((item) => toShown(row, item, asked, options))
+      return { rows, next: page.next, searchesRemaining }
     },
   })
 }
 
 interface CallCommandOptions extends ServiceOptions, RevealOption, ByOption, RequestOptions {
+  output: 'text' | 'json'
   yes?: true
 }
 
 function callCommand(context: Context, row: Operation): Command {
   const command = addRequestOptions(new Command(row.name).description(row.summary), row)
   addRevealOption(command)
-  if (row.changes) addByOption(command.option('--yes', 'do not ask'))
-  return addServiceOptions(command).action((options: CallCommandOptions) =>
+  if (row.changes) command.option('--yes', 'do not ask')
+  if (row.changes && namesTargets(row)) addByOption(command)
+  return addServiceOptions(command, ['text', 'json']).action((options: CallCommandOptions) =>
     callOnce(context, row, options),
   )
 }
@@ -200,10 +177,16 @@ async function callOnce(
       ? writeOnce(context, api, row, { request, options })
       : callRow(api, row as Operation<Fields>, request),
   )
-  printAnswer(context, row, { answer, request, options })
+  const asked = { request, secrets: buildRequest(row, request).secrets }
+  const { shown, masked } = toShown(row, answer ?? { done: true }, asked, options)
+  const lines = (): string[] => fieldLines(toObject(shown), toObject(masked))
+  print(context, options, { json: shown, lines })
 }
 
-/** Asks, then records the request before it is sent, and what came of it. */
+/**
+ * Asks, then sends. What is done to events and credentials is recorded before it is sent, and what
+ * came of it.
+ */
 async function writeOnce(
   context: Context,
   api: ApiContext,
@@ -211,11 +194,16 @@ async function writeOnce(
   { request, options }: { request: Fields; options: CallCommandOptions },
 ): Promise<unknown> {
   if (!options.yes) await requireConfirmation(context, describeWrite(row, api.account, request))
-  const ledger = ledgerFor(api.store, api.account)
+  const send = (): Promise<unknown> => callRow(api, row as Operation<Fields>, request)
+  const targets = findTargets(request)
+  if (targets.length === 0) return send()
+  const type = valueAt(request, 'action.type')
+  const action = typeof type === 'string' ? `${row.name} ${type}` : row.name
   const by = operatorName(context, options) ?? 'an operator'
-  const id = await noteWrite(ledger, { by, ...recordOf(row, request) })
+  const ledger = ledgerFor(api.store, api.account)
+  const id = await noteWrite(ledger, { by, action, targets })
   try {
-    const answer = await callRow(api, row as Operation<Fields>, request)
+    const answer = await send()
     await noteWriteOutcome(ledger, id, 'done')
     return answer
   } catch (error) {
@@ -229,23 +217,14 @@ async function writeOnce(
 
 function describeWrite(row: Operation, account: string, request: Fields): string[] {
   const { method, path, body, secrets } = buildRequest(row, request)
-  const content = body === undefined ? '' : ` with ${maskKnown(secrets)(jsonText(body))}`
+  const content = body === undefined ? '' : ` with ${jsonText(maskAllSecrets(body, secrets))}`
   return [
     `${row.name} (${row.summary}), by account ${account}:`,
     sanitize(`${method} ${path}${content}`, 4_000),
   ]
 }
 
-/** The action and what it names, as the record has them. */
-function recordOf(row: Operation, request: Fields): { action: string; targets: string[] } {
-  const type = valueAt(request, 'action.type')
-  const named = parameterNames(row).map((name) => `${name} ${String(request[name])}`)
-  return {
-    action: typeof type === 'string' ? `${row.name} ${type}` : row.name,
-    targets: [...named, ...findTargets(request)],
-  }
-}
-
+/** The uids and hashes that a request names. */
 function findTargets(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]) =>
@@ -253,29 +232,4 @@ function findTargets(value: unknown): string[] {
       ? [inner]
       : findTargets(inner),
   )
-}
-
-/** A list is a table of its items; anything else is shown whole. */
-function printAnswer(
-  context: Context,
-  row: Operation,
-  given: { answer: unknown; request: Fields; options: CallCommandOptions },
-): void {
-  const { answer = { done: true }, request, options } = given
-  const { output } = options
-  const asked = { request, secrets: buildRequest(row, request).secrets }
-  const isList = Array.isArray(answer)
-  if (!isList && (output === 'text' || output === 'json')) {
-    const { shown, masked } = toShown(row, answer, asked, options)
-    const lines = (): string[] => fieldLines(toObject(shown), toObject(masked))
-    return print(context, { output }, { json: shown, lines })
-  }
-  const items = (isList ? (answer as unknown[]) : [answer]).map((item) =>
-    toShown(row, item, asked, options),
-  )
-  const listing = rowListing(row)
-  const csv = isList ? listing.csv : Object.keys(toObject(items[0]?.shown))
-  const printer = createPrinter(context, output, { ...listing, csv })
-  printer.add(items)
-  return printer.end(null)
 }

@@ -1,180 +1,81 @@
 /** `credentials search`: leaked credentials, with secrets masked unless revealed. */
 import { Command, Option } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
-import { UpstreamError } from '../../upstream/error.ts'
 import {
   credentialOperations,
   wireCredential,
   type WireCredential,
   type WireCredentialQuery,
-  type WireCredentialSearchBody,
 } from '../../upstream/resources/credentials.ts'
 import { credentialIncludes, orders } from '../../upstream/resources/enumerations.ts'
-import { type SearchPage, secretTexts } from '../../upstream/resources/operation.ts'
-import { parseTimestamp } from '../../upstream/timestamps.ts'
+import { type Operation, secretTexts } from '../../upstream/resources/operation.ts'
 import type { Context } from '../context.ts'
 import {
   addPeriodOptions,
   wordsOption,
   toRangeFilter,
-  type Period,
   resolvePeriod,
   type PeriodOptions,
 } from '../options.ts'
 import { CommandError, sanitize } from '../terminal.ts'
-import { type ApiContext, callRow } from './api-command.ts'
-import { type Listing, parseRows, formatRevealed, type RevealOption, shortTime } from './listing.ts'
-import { maskCredential } from './masks.ts'
-import { listCommand, type ListOptions, type ListRequest, type ScanPosition } from './pages.ts'
+import { callRow } from './api-command.ts'
+import { type Listing, parseRows, rowListing, shortTime, type Shown, toShown } from './listing.ts'
+import { listCommand, type ListOptions } from './pages.ts'
 import { addQueryOptions, credentialTerms, type QueryOptions, readQuery } from './queries.ts'
 
-export function credentialsCommand(context: Context): Command {
-  return new Command('credentials').addCommand(credentialsSearchCommand(context))
-}
-
-/** No maximum is published for a page (docs/api-notes.md, Page sizes). */
-const maxPageSize = 10_000
+const row = credentialOperations.search as Operation
 
 interface CredentialsSearchOptions extends ListOptions, PeriodOptions, QueryOptions {
   include: (typeof credentialIncludes)[number][]
   order: 'asc' | 'desc'
-  withoutQuota?: true
 }
 
 /** Without `urls`, which servers before 2026-07 refuse. */
 const defaultIncludes = ['known_password_id', 'auth_domains'] as const
 
-/**
- * Sizes to try after a timeout: large pages are slow, and the gateway gives up at 30 s
- * (docs/api-notes.md, Page sizes).
- */
-const smallerSizes = [100, 50, 25, 10]
-const defaultSearchSize = 100
+/** No maximum is published for a page; large ones are slow (docs/api-notes.md, Page sizes). */
+const pageSize = { usual: 100, most: 10_000 }
 
-export function credentialsSearchCommand(context: Context): Command {
-  return listCommand(context, {
+export function credentialsCommand(context: Context): Command {
+  const search = listCommand(context, {
     name: 'credentials search',
     description: 'search all leaked credentials (costs quota)',
     options: addSearchOptions,
-    pageSize: { usual: defaultSearchSize, most: maxPageSize },
+    pageSize,
     reveal: true,
     ask(options: CredentialsSearchOptions) {
       resolvePeriod(options, systemClock.now()) // said before a secret is asked for
       return requireQuery(context, options)
     },
-    scan: (query, { since, until, include, order, withoutQuota }) => ({
-      query,
-      since,
-      until,
-      include,
-      order,
-      ...(withoutQuota && { withoutQuota }),
-    }),
-    listing: credentialsListing,
-    fetch: searchCredentials,
+    scan: (query, { since, until, include, order }) => ({ query, since, until, include, order }),
+    listing: () => credentialsListing,
+    async fetch({ options, asked: query, position, ...api }) {
+      const imported_at = toRangeFilter(resolvePeriod(options, position.asOfMs))
+      const { page, searchesRemaining } = await callRow(api, credentialOperations.search, {
+        query,
+        ...(imported_at && { filters: { imported_at } }),
+        size: position.size,
+        order: options.order,
+        include: [...options.include],
+        from: position.cursor,
+      })
+      const asked = { request: { query }, secrets: secretTexts(query) }
+      const records = parseRows(context, wireCredential, page.items)
+      const rows = records.map((record) => toShown(row, record, asked, options))
+      return { rows, next: page.next, searchesRemaining }
+    },
   })
+  return new Command('credentials').addCommand(search)
 }
 
 function addSearchOptions(command: Command): Command {
+  const says = 'what each record holds besides'
+  const include = wordsOption('--include <names>', says, credentialIncludes)
   return addPeriodOptions(addQueryOptions(command, credentialTerms), 'imported')
-    .addOption(
-      wordsOption(
-        '--include <names>',
-        'what each record holds besides',
-        credentialIncludes,
-      ).default(defaultIncludes, defaultIncludes.join(',')),
-    )
-    .option(
-      '--without-quota',
-      'by the search of those with Account Takeover Prevention, costs none',
-    )
+    .addOption(include.default(defaultIncludes, defaultIncludes.join(',')))
     .addOption(
       new Option('--order <order>', "in the service's order").choices(orders).default('desc'),
     )
-}
-
-async function searchCredentials({
-  context,
-  options,
-  asked: query,
-  position: firstPosition,
-  ...api
-}: ListRequest<CredentialsSearchOptions, WireCredentialQuery>) {
-  const asked = { request: { query }, secrets: secretTexts(query) }
-  const found = await requestInSmallerPages(context, firstPosition, (position) =>
-    requestPage(api, { options, query, position }),
-  )
-  const { page, searchesRemaining, position } = found
-  const span = resolvePeriod(options, position.asOfMs)
-  const records = parseRows(context, wireCredential, page.items)
-  return {
-    rows: records
-      .filter((record) => isImportedWithin(record, span))
-      .map((record) => (options.reveal ? record : maskCredential(record, asked))),
-    next: page.next,
-    searchesRemaining,
-    position,
-  }
-}
-
-interface SearchRequest {
-  options: CredentialsSearchOptions
-  query: WireCredentialQuery
-  position: ScanPosition
-}
-
-function requestPage(
-  api: ApiContext,
-  { options, query, position }: SearchRequest,
-): Promise<SearchPage> {
-  const imported_at = toRangeFilter(resolvePeriod(options, position.asOfMs))
-  const body: WireCredentialSearchBody = {
-    query,
-    ...(imported_at && { filters: { imported_at } }),
-    size: position.size,
-    order: options.order,
-    include: [...options.include],
-    from: position.cursor,
-  }
-  const { search, searchAstp } = credentialOperations
-  return callRow(api, options.withoutQuota ? searchAstp : search, body)
-}
-
-/**
- * Retries the first page of a scan with a smaller size after a timeout. Later pages are not
- * retried: another page size begins another scan, in which the position of this one is unknown.
- */
-async function requestInSmallerPages(
-  context: Context,
-  position: ScanPosition,
-  request: (position: ScanPosition) => Promise<SearchPage>,
-): Promise<SearchPage & { position: ScanPosition }> {
-  try {
-    return { ...(await request(position)), position }
-  } catch (error) {
-    const smaller = smallerSizes.find((size) => size < position.size)
-    if (!isTooSlow(error) || smaller === undefined || context.stop.aborted) throw error
-    if (position.cursor !== null) {
-      const remedy = `try again, or begin again with --size ${smaller}`
-      throw new UpstreamError(error.reason, `${error.message}; ${remedy}`, error)
-    }
-    context.terminal.printError(`${position.size} at once took too long; asking for ${smaller}`)
-    return requestInSmallerPages(context, { ...position, size: smaller }, request)
-  }
-}
-
-function isTooSlow(error: unknown): error is UpstreamError {
-  return error instanceof UpstreamError && (error.status === 504 || error.reason === 'timeout')
-}
-
-/**
- * Filters by time again: servers before 2026-05-28 ignore times in most searches
- * (docs/api-notes.md, Versions).
- */
-function isImportedWithin({ imported_at }: WireCredential, { fromMs, toMs }: Period): boolean {
-  const atMs = imported_at ? parseTimestamp(imported_at) : null
-  if (atMs === null) return true
-  return atMs >= (fromMs ?? -Infinity) && atMs <= (toMs ?? Infinity)
 }
 
 /** Throws CommandError unless exactly one query is given. */
@@ -185,75 +86,27 @@ async function requireQuery(context: Context, options: QueryOptions): Promise<Wi
   throw new CommandError('mistake', `a search is for one thing; give exactly one of ${kinds}`)
 }
 
-type Column = Listing<WireCredential>['columns'][number]
+const generic = rowListing(row)
 
-const identityWidth = 40
-
-const secretColumn: Column = { title: 'SECRET', width: 24, text: formatSecret }
-
-/** The table prints a revealed secret on a line of its own, in full. */
-function credentialsListing({ reveal }: RevealOption): Listing<WireCredential> {
-  return {
-    columns: [
-      { title: 'IMPORTED (UTC)', width: 16, text: ({ imported_at }) => shortTime(imported_at) },
-      {
-        title: 'IDENTITY',
-        width: identityWidth,
-        text: ({ identity_name }) => identity_name ?? '',
-      },
-      ...(reveal ? [] : [secretColumn]),
-      {
-        title: 'SOURCE',
-        width: 40,
-        text: ({ source, source_id }) => source?.name ?? String(source?.id ?? source_id ?? ''),
-      },
-    ],
-    below: (record) => [...(reveal ? revealedLines(record) : []), ...detailLines(record)],
-    json: (record) => record,
-    csv: csvKeys,
-  }
+const credentialsListing: Listing<Shown<WireCredential>> = {
+  ...generic,
+  columns: [
+    {
+      title: 'IMPORTED (UTC)',
+      width: 16,
+      text: ({ masked }) => shortTime(masked.imported_at),
+    },
+    { title: 'IDENTITY', width: 40, text: ({ masked }) => masked.identity_name ?? '' },
+    { title: 'SECRET', width: 24, text: ({ masked }) => formatSecret(masked) },
+    {
+      title: 'SOURCE',
+      width: 40,
+      text: ({ masked: { source, source_id } }) =>
+        source?.name ?? String(source?.id ?? source_id ?? ''),
+    },
+  ],
+  below: (shown) => [...(generic.below?.(shown) ?? []), ...detailLines(shown.masked)],
 }
-
-/**
- * Prints the identity too where the table cuts it: badly parsed dumps hold login and secret in one
- * field.
- */
-function revealedLines({
-  identity_name: identity,
-  hash,
-  hash_type: type,
-}: WireCredential): string[] {
-  const isCut = identity && (sanitize(identity) !== identity || identity.length > identityWidth)
-  return [
-    ...(isCut ? [`identity: ${formatRevealed(identity)}`] : []),
-    ...(hash ? [`secret${type ? ` (${sanitize(type)})` : ''}: ${formatRevealed(hash)}`] : []),
-  ]
-}
-
-const csvKeys = [
-  'id',
-  'imported_at',
-  'identity_name',
-  'hash',
-  'hash_type',
-  'domain',
-  'auth_domains',
-  'urls',
-  'known_password_id',
-  'credential_hash',
-  'event_uid',
-  'source_id',
-  'source.id',
-  'source.name',
-  'source.description_en',
-  'source.description_fr',
-  'source.breached_at',
-  'source.leaked_at',
-  'source.is_alert_enabled',
-  'source.pii_tags',
-  'remediated_at',
-  'ignored_at',
-]
 
 function formatSecret({ hash, hash_type }: WireCredential): string {
   if (!hash) return '–'

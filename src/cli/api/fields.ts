@@ -6,31 +6,40 @@ import {
   type Operation,
   parameterNames,
   parameterShape,
+  secretTexts,
 } from '../../upstream/resources/operation.ts'
 import { parseList, parseWord } from '../options.ts'
 import { refuseEmpty } from '../usage.ts'
 
 /** What a JSON Schema says of a field, as far as it is read here. */
 interface Schema {
-  type?: string
+  type?: string | readonly string[]
   enum?: readonly unknown[]
   const?: unknown
   minimum?: number
   maximum?: number
   items?: Schema
+  examples?: readonly unknown[]
   properties?: Readonly<Record<string, Schema>>
   required?: readonly string[]
   anyOf?: readonly Schema[]
   oneOf?: readonly Schema[]
 }
 
-export interface Field {
+type Kind = 'text' | 'number' | 'flag' | 'texts' | 'numbers'
+
+interface Field {
   name: string
-  /** `json` has no option: it can only stand in the body. */
-  kind: 'text' | 'number' | 'flag' | 'texts' | 'numbers' | 'json'
+  /** undefined: it has no option and can only stand in the body. */
+  kind: Kind | undefined
   words: readonly string[]
   isRequired: boolean
   maximum: number | undefined
+  schema: Schema
+}
+
+interface OptionField extends Field {
+  kind: Kind
 }
 
 /** Every field of a request but its cursor. */
@@ -42,15 +51,16 @@ function fieldsOf(row: Operation): Field[] {
 
 /**
  * The dotted paths of what items of a shape hold, members of objects one level deep; plain are texts,
- * numbers and flags.
+ * numbers and flags. The content of `data` depends on its type, so that it counts as a whole, too.
  */
 export function columnsOf(shape: z.ZodType): { name: string; isPlain: boolean }[] {
   return mergedProperties(schemaOf(shape)).flatMap(([name, inner]) => {
     const members = mergedProperties(plainSchema(inner))
     const paths: [string, Schema][] = members.map(([member, one]) => [`${name}.${member}`, one])
-    return (paths.length > 0 ? paths : [[name, inner] as const]).map(([path, one]) => ({
+    if (paths.length === 0 || name === 'data') paths.push([name, inner])
+    return paths.map(([path, one]) => ({
       name: path,
-      isPlain: !['array', 'object'].includes(plainSchema(one).type ?? ''),
+      isPlain: !['array', 'object'].includes(typeOf(plainSchema(one)) ?? ''),
     }))
   })
 }
@@ -70,6 +80,7 @@ function toFields(schema: Schema): Field[] {
       words: words.map(String),
       isRequired: (schema.required ?? schema.oneOf?.[0]?.required ?? []).includes(name),
       maximum: plain.maximum,
+      schema: plain,
     }
   })
 }
@@ -94,20 +105,33 @@ function plainSchema(schema: Schema): Schema {
   return others.length === 1 && others[0] ? plainSchema(others[0]) : schema
 }
 
-function kindOf(schema: Schema): Field['kind'] {
-  const { type, items, enum: words } = plainSchema(schema)
+function typeOf({ type }: Schema): string | undefined {
+  return [type].flat().find((one) => one !== 'null')
+}
+
+function kindOf(schema: Schema): Kind | undefined {
+  const { items, enum: words, ...plain } = plainSchema(schema)
+  const type = typeOf(plain)
   if (type === 'array') {
     if (items?.type === 'string') return 'texts'
-    return items?.type === 'integer' ? 'numbers' : 'json'
+    return items?.type === 'integer' ? 'numbers' : undefined
   }
   if (type === 'string' || words !== undefined) return 'text'
   if (type === 'integer' || type === 'number') return 'number'
-  return type === 'boolean' ? 'flag' : 'json'
+  return type === 'boolean' ? 'flag' : undefined
 }
 
-/** No option: a secret on a command line can be read by every user of the machine. */
-function isSecretField({ secretFields = [] }: Operation, { name }: Field): boolean {
-  return secretFields.includes(name) || /secret|password/.test(name)
+/**
+ * Whether fields may not stand on a command line, which every user of the machine can read. A
+ * credential_hash identifies a pair of login and secret, and reveals neither.
+ */
+export function holdsSecret({ secretFields }: Operation, fields: Fields): boolean {
+  const others = JSON.stringify(fields).replaceAll('"credential_hash":', '"id":')
+  return secretTexts(JSON.parse(others), secretFields).length > 0
+}
+
+function isSecretField(row: Operation, { name }: Field): boolean {
+  return holdsSecret(row, { [name]: name })
 }
 
 /** Adds an option for each field that has one. */
@@ -116,23 +140,26 @@ export function addFieldOptions(command: Command, row: Operation): Command {
   return command
 }
 
-function optionFields(row: Operation): Field[] {
+function optionFields(row: Operation): OptionField[] {
   return fieldsOf(row).filter(
-    (field) => field.kind !== 'json' && field.name !== 'size' && !isSecretField(row, field),
+    (field): field is OptionField =>
+      field.kind !== undefined && field.name !== 'size' && !isSecretField(row, field),
   )
 }
 
-function toOption(field: Field): Option {
+const values = { text: 'text', number: 'number', flag: 'bool', texts: 'a,b', numbers: '1,2' }
+
+function toOption(field: OptionField): Option {
   const { name, kind, words, isRequired } = field
-  const value = { text: 'text', number: 'number', flag: 'bool', texts: 'a,b', numbers: '1,2' }
-  const flag = `--${name.replaceAll('_', '-')} <${kind === 'json' ? 'json' : value[kind]}>`
+  const flag = `--${name.replaceAll('_', '-')} <${values[kind]}>`
   const option = new Option(flag, isRequired ? 'required' : '')
   if (words.length > 0 && words.length <= 12) option.choices(words)
   return option.argParser((text: string) => parseValue(field, text))
 }
 
-function parseValue({ kind, words }: Field, text: string): unknown {
+function parseValue({ kind, words }: OptionField, text: string): unknown {
   refuseEmpty(text)
+  const toWord = (word: string): string => (words.length > 0 ? parseWord(words, word) : word)
   switch (kind) {
     case 'number':
       return parseNumber(text)
@@ -141,10 +168,9 @@ function parseValue({ kind, words }: Field, text: string): unknown {
     case 'numbers':
       return parseList(text).map(parseNumber)
     case 'texts':
-      return parseList(text).map((word) => (words.length > 0 ? parseWord(words, word) : word))
+      return parseList(text).map(toWord)
     case 'text':
-    case 'json':
-      return words.length > 0 ? parseWord(words, text) : text
+      return toWord(text)
   }
 }
 
@@ -162,12 +188,40 @@ export function readOptions(row: Operation, options: Fields): Fields {
   return Object.fromEntries(given)
 }
 
-/** Lists the fields for `--help`: with those that only the body can hold. */
+/** Names the fields that only the body can hold, with an example of those that it must hold. */
 export function describeBody(row: Operation): string {
-  const inBody = fieldsOf(row).filter((field) => field.kind === 'json' || isSecretField(row, field))
+  const inBody = fieldsOf(row).filter(
+    (field) => field.kind === undefined || isSecretField(row, field),
+  )
   if (inBody.length === 0) return ''
   const names = inBody.map(({ name, isRequired }) => (isRequired ? `${name} (required)` : name))
-  return `only in --body: ${names.join(', ')}`
+  const required = inBody.filter(({ isRequired }) => isRequired)
+  const shown = required.length > 0 ? required : inBody.slice(0, 1)
+  const example = Object.fromEntries(shown.map(({ name, schema }) => [name, exampleOf(schema)]))
+  return `only in --body: ${names.join(', ')}\nsuch as: ${JSON.stringify(example)}`
+}
+
+/** The least that fits a schema. */
+function exampleOf(given: Schema): unknown {
+  const schema = plainSchema(given)
+  const { items, enum: words = [], const: word = words[0], oneOf, anyOf, examples } = schema
+  const [branch] = oneOf ?? anyOf ?? []
+  if (branch) return exampleOf(branch)
+  const known = examples?.[0] ?? word
+  if (known !== undefined) return known
+  const type = typeOf(schema)
+  if (type === 'array') return items === undefined ? [] : [exampleOf(items)]
+  if (type === 'object') {
+    const properties = Object.entries(schema.properties ?? {})
+    const required = properties.filter(([name]) => schema.required?.includes(name))
+    return Object.fromEntries(required.map(([name, inner]) => [name, exampleOf(inner)]))
+  }
+  return type === 'integer' ? 1 : '…'
+}
+
+/** Whether a request names events or credentials, so that `items show` finds what was done to them. */
+export function namesTargets(row: Operation): boolean {
+  return fieldsOf(row).some(({ name }) => name === 'targets' || name === 'uid')
 }
 
 /** The largest page, and how many items are usual. */

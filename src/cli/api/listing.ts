@@ -5,6 +5,9 @@
 import type { Command } from 'commander'
 import type { z } from 'zod'
 import { severityRank } from '../../event.ts'
+import type { Fields, Operation } from '../../upstream/resources/operation.ts'
+import { columnsOf } from './fields.ts'
+import { type Asked, maskAnswer } from './masks.ts'
 import { itemProblem } from '../../feed-types/events.ts'
 import { escapeCharacters } from '../../lib/logger.ts'
 import { csvLine, byteOrderMark, isChangedInCsv } from '../../messages/csv.ts'
@@ -60,7 +63,7 @@ export function createPrinter<Row>(
   { terminal }: Context,
   form: OutputForm,
   listing: Listing<Row>,
-  { wide }: WideOption = { wide: true },
+  { wide }: WideOption,
 ): Printer<Row> {
   switch (form) {
     case 'text':
@@ -198,7 +201,7 @@ export function valueAt(fields: unknown, path: string): unknown {
     )
 }
 
-export function cellText(value: unknown): string {
+function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
   return typeof value === 'string' ? value : jsonText(value)
 }
@@ -217,6 +220,51 @@ export function parseRows<Item>(
     )
     return []
   })
+}
+
+/** A row of a table: the item as it is shown, and masked. The table has it masked. */
+export interface Shown<Item = unknown> {
+  shown: Item
+  masked: Item
+}
+
+export function toShown<Item>(
+  row: Operation,
+  item: Item,
+  asked: Asked,
+  { reveal }: RevealOption,
+): Shown<Item> {
+  const masked = maskAnswer(row, item, asked) as Item
+  return { shown: reveal ? item : masked, masked }
+}
+
+const maxColumns = 6
+
+/** A plain table of the first fields; CSV has all of them. */
+export function rowListing({ item }: Operation): Listing<Shown> {
+  const known = item ? columnsOf(item) : []
+  const columns = known.length > 0 ? known : [{ name: 'value', isPlain: true }]
+  const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)
+  const lastWords = plain.map(({ name }) => name.split('.').at(-1) ?? name)
+  return {
+    columns: plain.map(({ name }, at) => ({
+      title: (lastWords.filter((word) => word === lastWords[at]).length > 1
+        ? name
+        : (lastWords[at] ?? name)
+      )
+        .replaceAll(/[._]/g, ' ')
+        .toUpperCase(),
+      width: /(^|[._])id$/.test(name) ? 12 : 28,
+      text: ({ masked }) => cellText(valueAt(toObject(masked), name)),
+    })),
+    below: ({ shown, masked }) => (shown === masked ? [] : revealedLines(shown, masked)),
+    json: ({ shown }) => toObject(shown),
+    csv: columns.map(({ name }) => name),
+  }
+}
+
+export function toObject(item: unknown): Fields {
+  return typeof item === 'object' && item !== null ? (item as Fields) : { value: item }
 }
 
 /** Says `none given` for an empty list: how the API treats one is not documented. */
@@ -290,7 +338,7 @@ export function fieldLines(shown: unknown, masked: unknown): string[] {
 }
 
 /** The fields that masking changes, in full, each on a line of its own. */
-export function revealedLines(shown: unknown, masked: unknown): string[] {
+function revealedLines(shown: unknown, masked: unknown): string[] {
   const maskedFields = new Map(flattenFields(masked))
   return flattenFields(shown).flatMap(([path, value]) =>
     maskedFields.get(path) === value

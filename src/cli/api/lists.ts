@@ -8,13 +8,15 @@ import {
   wireIdentifier,
   type WireIdentifier,
 } from '../../upstream/resources/identifiers.ts'
-import { secretTexts } from '../../upstream/resources/operation.ts'
-import { tenantOperations, wireTenant, type WireTenant } from '../../upstream/resources/tenants.ts'
+import { type Operation, secretTexts } from '../../upstream/resources/operation.ts'
+import { tenantOperations } from '../../upstream/resources/tenants.ts'
 import type { Context } from '../context.ts'
 import { wordsOption } from '../options.ts'
 import { jsonText, sanitize } from '../terminal.ts'
-import { type ApiContext, callRow, explainRefusal, parseId } from './api-command.ts'
-import { formatList, type Listing, parseRows } from './listing.ts'
+import { rowsCommand } from './api.ts'
+import { type ApiContext, explainRefusal, parseId } from './api-command.ts'
+import { columnsOf } from './fields.ts'
+import { formatList, type Listing, parseRows, rowListing } from './listing.ts'
 import { maskIdentifier } from './masks.ts'
 import { type FetchedRows, listCommand, type ListOptions } from './pages.ts'
 
@@ -30,7 +32,6 @@ interface AssetOptions extends ListOptions {
   type?: AssetType[]
   disabled?: true
   enabled?: true
-  orderBy: 'id' | 'name' | 'type'
 }
 
 function assetsListCommand(context: Context): Command {
@@ -44,17 +45,12 @@ function assetsListCommand(context: Context): Command {
           wordsOption('--type <types>', 'only of these types, such as domain,keyword', assetTypes),
         )
         .addOption(new Option('--enabled', 'only those that are watched').conflicts('disabled'))
-        .option('--disabled', 'only those that are not watched')
-        .addOption(
-          new Option('--order-by <field>', 'in which order')
-            .choices(['id', 'name', 'type'])
-            .default('id'),
-        ),
+        .option('--disabled', 'only those that are not watched'),
     pageSize,
     reveal: 'show watched secrets as they are',
-    ask({ group, type, disabled, enabled, orderBy }: AssetOptions) {
+    ask({ group, type, disabled, enabled }: AssetOptions) {
       const is_disabled = disabled ?? (enabled ? false : undefined)
-      return { group_id: group, types: type, is_disabled, order_by: orderBy }
+      return { group_id: group, types: type, is_disabled, order_by: 'id' as const }
     },
     listing: ({ reveal }) => identifierListing(reveal === true),
     async fetch({ client, callOptions, options, asked, position: { cursor: from, size } }) {
@@ -102,22 +98,7 @@ function identifierListing(reveal: boolean): Listing<WireIdentifier> {
     ],
     json: (row) => row,
     csvFields: (row) => ({ ...row, type: readType(row), event_count: readEventCount(row) }),
-    csv: [
-      'id',
-      'name',
-      'type',
-      'data',
-      'tenant_id',
-      'group_id',
-      'is_disabled',
-      'event_count',
-      'categories',
-      'search_types',
-      'severities',
-      'risks',
-      'updated_at',
-      'data_updated_at',
-    ],
+    csv: columnsOf(wireIdentifier).map(({ name }) => name),
   }
 }
 
@@ -141,8 +122,11 @@ export function groupsCommand(context: Context): Command {
     description: 'list the groups of the tenant, with the ids that feeds name as identifier_group',
     pageSize,
     ask: () => ({}),
-    listing: () => groupListing,
-    fetch: ({ position: { cursor: from, size }, ...api }) => fetchGroups(api, { from, size }),
+    listing: () => rowListing(identifierOperations.groups as Operation),
+    async fetch({ position: { cursor: from, size }, ...api }) {
+      const { rows, next } = await fetchGroups(api, { from, size })
+      return { rows: rows.map((group) => ({ shown: group, masked: group })), next }
+    },
   })
   return new Command('groups').addCommand(list)
 }
@@ -155,7 +139,7 @@ export async function fetchGroups(
     callOptions,
   }: Pick<ApiContext, 'client' | 'callOptions'> & { context: Context },
   { from, size }: { from: string | null; size: number },
-): Promise<Omit<FetchedRows<WireGroupEntry>, 'next'> & { next: string | null | undefined }> {
+): Promise<FetchedRows<WireGroupEntry>> {
   const request = { from, size }
   const { result } = await explainRefusal(
     client,
@@ -167,53 +151,7 @@ export async function fetchGroups(
   return { rows, next: result.next }
 }
 
-const groupListing: Listing<WireGroupEntry> = {
-  columns: [
-    { title: 'ID', width: 14, text: ({ group }) => String(group.id) },
-    { title: 'IDENTIFIERS', width: 11, text: ({ identifier_count: n }) => formatNumber(n) },
-    { title: 'EVENTS', width: 10, text: ({ event_count: n }) => formatNumber(n) },
-    { title: 'NAME', width: 40, text: ({ group }) => group.name ?? '' },
-  ],
-  json: (entry) => ({ ...entry }),
-  csv: [
-    'group.id',
-    'group.name',
-    'group.tenant_id',
-    'group.feed_id',
-    'group.feed_owner_id',
-    'group.urn',
-    'identifier_count',
-    'total_identifier_count',
-    'rate_limited_identifiers_count',
-    'event_count',
-  ],
-}
-
 export function tenantsCommand(context: Context): Command {
-  const list = listCommand(context, {
-    name: 'tenants list',
-    description: "list the tenants that the key's user may use",
-    ask: () => ({}),
-    listing: () => tenantListing,
-    async fetch(api) {
-      const items = await callRow(api, tenantOperations.list, {})
-      return { rows: parseRows(context, wireTenant, items), next: null }
-    },
-  })
+  const list = rowsCommand(context, tenantOperations.list as Operation, 'tenants list')
   return new Command('tenants').addCommand(list)
-}
-
-const tenantListing: Listing<WireTenant> = {
-  columns: [
-    { title: 'ID', width: 14, text: ({ id }) => String(id) },
-    { title: 'ORGANIZATION', width: 14, text: ({ organization_id: id }) => String(id ?? '') },
-    { title: 'INDUSTRY', width: 17, text: ({ industry }) => industry ?? '' },
-    { title: 'NAME', width: 40, text: ({ name }) => name },
-  ],
-  below: ({ description, permissions }) => [
-    ...(description ? [sanitize(description, 1_000)] : []),
-    `permissions: ${sanitize(formatList(permissions), 1_000)}`,
-  ],
-  json: (tenant) => tenant,
-  csv: Object.keys(wireTenant.shape),
 }

@@ -82,7 +82,7 @@ function maskRecord<Value>(record: Value, secrets: readonly string[]): Value {
   return maskAllSecrets(hidden) as Value
 }
 
-export function maskCredential(record: WireCredential, { secrets }: Asked): WireCredential {
+function maskCredential(record: WireCredential, { secrets }: Asked): WireCredential {
   const shown = maskRecord(record, [...secrets, ...(record.hash ? [record.hash] : [])])
   // Badly parsed dumps hold login and secret in one field.
   const { identity_name } = shown

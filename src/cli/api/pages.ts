@@ -10,7 +10,6 @@ import { addWideOption, sizeParser, type WideOption } from '../options.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 import {
   addServiceOptions,
-  withRetries,
   type ApiContext,
   type ServiceOptions,
   withClient,
@@ -22,7 +21,7 @@ interface ListCommand<Options extends ListOptions, Asked, Row> {
   /** `credentials search`; its scans are tagged with it. */
   name: string
   description: string
-  /** Adds the arguments and options that the command has of its own. */
+  /** Adds the options that the command has of its own. */
   options?: (command: Command) => Command
   /** Left out where the API answers with the whole list, so that there are no pages. */
   pageSize?: { usual: number; most: number }
@@ -32,28 +31,34 @@ interface ListCommand<Options extends ListOptions, Asked, Row> {
    * Checks the command line and reads what is asked for, before anything is opened. Throws
    * CommandError.
    */
-  ask: (options: Options, argument?: string | number) => Asked | Promise<Asked>
+  ask: (options: Options) => Asked | Promise<Asked>
   /** What must stay the same over a scan; by default what is asked for. */
   scan?: (asked: Asked, options: Options) => unknown
   listing: (options: Options, asked: Asked) => Listing<Row>
-  /** `next` is the API's own cursor. */
-  fetch: (request: ListRequest<Options, Asked>) => Promise<FetchedList<Row>>
+  fetch: (request: ListRequest<Options, Asked>) => Promise<FetchedRows<Row>>
 }
 
-export interface ListRequest<Options extends ListOptions, Asked> extends ApiContext {
+interface ListRequest<Options extends ListOptions, Asked> extends ApiContext {
   context: Context
   options: Options
   asked: Asked
   position: ScanPosition
 }
 
-interface FetchedList<Row> extends Omit<FetchedRows<Row>, 'next'> {
+export interface FetchedRows<Row> {
+  rows: readonly Row[]
+  /** The API's own cursor. */
   next: string | null | undefined
-  /** Where another page size was asked for than that of the request. */
-  position?: ScanPosition
+  /** Searches left in the quota, for a search that costs quota. */
+  searchesRemaining?: number | undefined
 }
 
-export interface ListOptions extends ServiceOptions, PagingOptions, SizeOption, RevealOption {}
+export interface ListOptions extends ServiceOptions, WideOption, RevealOption {
+  limit: number
+  all?: boolean
+  from?: string
+  size?: number
+}
 
 /** Makes the command of a row. */
 export function listCommand<Options extends ListOptions, Asked, Row>(
@@ -67,52 +72,38 @@ export function listCommand<Options extends ListOptions, Asked, Row>(
   if (reveal) addRevealOption(command, reveal === true ? undefined : reveal)
   if (pageSize) addPagingOptions(command)
   else addWideOption(command)
-  return addServiceOptions(command).action(async () => {
-    const given = command.opts<Options>()
-    const options = pageSize ? given : { ...given, all: true }
-    await printList(context, row, { options, argument: command.processedArgs[0] as string })
-  })
+  return addServiceOptions(command).action((given: Options) =>
+    printList(context, row, pageSize ? given : { ...given, all: true }),
+  )
 }
 
 async function printList<Options extends ListOptions, Asked, Row>(
   context: Context,
-  {
-    name,
-    pageSize,
-    ask,
-    scan = (asked) => asked,
-    listing,
-    fetch,
-  }: ListCommand<Options, Asked, Row>,
-  { options, argument }: { options: Options; argument?: string | number },
+  row: ListCommand<Options, Asked, Row>,
+  options: Options,
 ): Promise<void> {
-  const nowMs = systemClock.now()
-  const usual = pageSize?.usual ?? defaultLimit
-  const asked = await ask(options, argument)
-  await withClient(context, options, (api) =>
-    printPages(context, options, {
+  const asOfMs = systemClock.now()
+  const { name, pageSize, ask, scan = (asked) => asked, listing, fetch } = row
+  const asked = await ask(options)
+  const size = options.size ?? pageSize?.usual ?? defaultLimit
+  await withClient(context, options, (api) => {
+    const tag = requestTag(api, name, scan(asked, options))
+    const start: ScanPosition =
+      options.from === undefined
+        ? {
+            asOfMs,
+            size: options.all ? size : Math.min(size, options.limit),
+            skip: 0,
+            cursor: null,
+          }
+        : parsePosition(options.from, tag, options.size)
+    return printPages(context, options, {
       listing: listing(options, asked),
-      tag: requestTag(api, name, scan(asked, options)),
-      async fetch(word) {
-        const position = parseScanPosition(word, options, { usual, nowMs })
-        const found = await fetch({ ...api, context, options, asked, position })
-        return { ...found, next: formatScanPosition(found.position ?? position, found.next) }
-      },
-    }),
-  )
-}
-
-export interface PagingOptions extends WideOption {
-  limit: number
-  all?: boolean
-  from?: string
-}
-
-export interface FetchedRows<Row> {
-  rows: readonly Row[]
-  next: string | null
-  /** Searches left in the quota, for a search that costs quota. */
-  searchesRemaining?: number | undefined
+      tag,
+      start,
+      fetch: (position) => fetch({ ...api, context, options, asked, position }),
+    })
+  })
 }
 
 const defaultLimit = 20
@@ -126,12 +117,27 @@ function addPagingOptions(command: Command): Command {
     .option('--from <place>', 'go on where an earlier answer ended')
 }
 
+function addSizeOption(
+  command: Command,
+  { usual, most }: { usual: number; most: number },
+): Command {
+  const range = `1 to ${most}`
+  const says = `how many are asked for at once, ${range} (default: ${usual}, or --limit if that is less)`
+  return command.addOption(new Option('--size <n>', says).argParser(sizeParser(most)))
+}
+
+function parseLimit(text: string): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (value > 0) return value
+  throw new InvalidArgumentError('Write a whole number of at least 1, or --all.')
+}
+
 interface PagedRequest<Row> {
   listing: Listing<Row>
   /** Identifies the scan; from `requestTag`. */
   tag: string
-  /** Fetches the page at a cursor; null is the first page. */
-  fetch: (from: string | null) => Promise<FetchedRows<Row>>
+  start: ScanPosition
+  fetch: (position: ScanPosition) => Promise<FetchedRows<Row>>
 }
 
 /**
@@ -140,21 +146,20 @@ interface PagedRequest<Row> {
  */
 async function printPages<Row>(
   context: Context,
-  options: ServiceOptions & PagingOptions,
-  { listing, tag, fetch }: PagedRequest<Row>,
+  options: ListOptions,
+  { listing, tag, start, fetch }: PagedRequest<Row>,
 ): Promise<void> {
   const { terminal, stop } = context
   const printer = createPrinter(context, options.output, listing, options)
   const max = options.all === true ? Infinity : options.limit
   const aborted = whenAborted(AbortSignal.any([stop, terminal.outputClosed]))
-  let position = parsePagePosition(options.from, tag)
+  let position = start
   let [shown, pages] = [0, 0]
   stop.addEventListener('abort', stopEarly, { once: true })
   try {
     for (;;) {
-      const { cursor, skip } = position
-      const ask = (): Promise<FetchedRows<Row>> => fetch(cursor)
-      const found = await Promise.race([pages === 0 ? ask() : withRetries(context, ask), aborted])
+      const { skip } = position
+      const found = await Promise.race([fetch(position), aborted])
       if (found === undefined) return
       terminal.progress('')
       pages += 1
@@ -163,7 +168,7 @@ async function printPages<Row>(
       shown += rows.length
       const next = nextPosition(position, rows.length, found)
       if (next === null || shown >= max) {
-        const text = next && formatPagePosition(next, tag)
+        const text = next && formatPosition(next, tag)
         printer.end(text)
         return printRemaining(terminal, text, found.searchesRemaining)
       }
@@ -180,7 +185,7 @@ async function printPages<Row>(
 
   function stopEarly(): void {
     if (pages === 0) return
-    const text = formatPagePosition(position, tag)
+    const text = formatPosition(position, tag)
     terminal.progress('')
     printer.stopEarly(text)
     terminal.printError(`${pluralize(shown, 'row')} shown; go on with --from '${text}'`)
@@ -196,12 +201,14 @@ function whenAborted(signal: AbortSignal): Promise<undefined> {
 
 /** Position after `count` rows of the page at the given position were shown; null at the end. */
 function nextPosition(
-  { cursor, skip }: PagePosition,
+  position: ScanPosition,
   count: number,
   { rows, next }: FetchedRows<unknown>,
-): PagePosition | null {
-  if (skip + count < rows.length) return { cursor, skip: skip + count }
-  return next === null || next === cursor ? null : { cursor: next, skip: 0 }
+): ScanPosition | null {
+  const skip = position.skip + count
+  if (skip < rows.length) return { ...position, skip }
+  const isEnd = next === null || next === undefined || next === position.cursor
+  return isEnd ? null : { ...position, skip: 0, cursor: next }
 }
 
 function printRemaining(
@@ -216,20 +223,17 @@ function printRemaining(
   if (position !== null) terminal.printError(`there is more: --from '${position}'`)
 }
 
-function parseLimit(text: string): number {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (value > 0) return value
-  throw new InvalidArgumentError('Write a whole number of at least 1, or --all.')
-}
-
 /**
- * What `--from` takes: the cursor of a page, how many of its rows were already shown, and the tag
- * of the scan.
+ * Where a scan is. Only the cursor may change within a scan (docs/api-notes.md, Cursors and order),
+ * so `--from` also holds the page size and the time from which `7d` counts back.
  */
-
-interface PagePosition {
-  cursor: string | null
+export interface ScanPosition {
+  asOfMs: number
+  size: number
+  /** How many rows of the page were shown already. */
   skip: number
+  /** As the API returned it; null: at the beginning. */
+  cursor: string | null
 }
 
 /**
@@ -239,95 +243,43 @@ interface PagePosition {
 export function requestTag({ client }: ApiContext, command: string, request: unknown): string {
   const { name, apiKey } = client.account
   const box = createSecretBox(() => apiKey.reveal())
-  return box.digest([command, name, JSON.stringify(request)]).slice(0, tagLength)
+  return box.digest([command, name, JSON.stringify(request)]).slice(0, 10)
 }
 
-const tagLength = 10
-
-/** `<tag>.<skip>.<cursor>`. */
-export function formatPagePosition({ cursor, skip }: PagePosition, tag: string): string {
-  return `${tag}.${skip}.${cursor ?? ''}`
+/** `<tag>.<skip>.<time>-<size>-<cursor>`, without characters that are special to a shell or terminal. */
+export function formatPosition({ asOfMs, size, skip, cursor }: ScanPosition, tag: string): string {
+  const escaped = encodeURIComponent((cursor ?? '').toWellFormed()).replaceAll("'", '%27')
+  return `${tag}.${skip}.${asOfMs.toString(36)}-${size}-${escaped}`
 }
 
-/** Also accepts a bare cursor of the API. Throws CommandError for a position in another scan. */
-export function parsePagePosition(text: string | undefined, tag: string): PagePosition {
-  if (text === undefined) return { cursor: null, skip: 0 }
-  const [, givenTag, skip, cursor = ''] = /^([0-9a-f]{10})\.(\d{1,6})\.(.*)$/s.exec(text) ?? []
-  if (givenTag === undefined) return { cursor: text, skip: 0 }
-  if (givenTag !== tag) throw new CommandError('mistake', foreignPosition)
-  return { cursor: cursor === '' ? null : cursor, skip: Number(skip) }
+const positionPattern = /^([0-9a-f]{10})\.(\d{1,6})\.([0-9a-z]{6,9})-(\d{1,5})-(\S*)$/
+
+/** Throws CommandError for a position of another scan, and for one that is in larger pages. */
+export function parsePosition(text: string, tag: string, mostSize = Infinity): ScanPosition {
+  const [, givenTag, skip, asOf = '', size, escaped = ''] = positionPattern.exec(text) ?? []
+  const cursor = unescapeCursor(escaped)
+  if (givenTag === undefined || cursor === undefined)
+    throw mistake('is cut or changed; copy it again')
+  if (givenTag !== tag) throw mistake(`belongs to another request; ${repeatIt}`)
+  // A smaller page than --size allows comes from --limit.
+  if (Number(size) > mostSize) {
+    const remedy = 'leave --size out, or begin again without --from'
+    throw mistake(`belongs to a search in pages of ${size}; ${remedy}`)
+  }
+  const place = { asOfMs: parseInt(asOf, 36), size: Number(size), skip: Number(skip) }
+  return { ...place, cursor: cursor === '' ? null : cursor }
 }
 
-const foreignPosition =
-  '--from belongs to another request; repeat the one that gave it, with the same account, filters and order'
+const repeatIt = 'repeat the one that gave it, with the same account, filters and order'
 
-/**
- * Position in a scan, as one word for `--from`. Only the cursor may change within a scan
- * (docs/api-notes.md, Cursors and order), so the word also holds the page size and the time from
- * which `7d` counts back.
- */
-
-export interface ScanPosition {
-  asOfMs: number
-  size: number
-  /** As the API returned it; null: at the beginning. */
-  cursor: string | null
+function mistake(problem: string): CommandError {
+  return new CommandError('mistake', `--from ${problem}`)
 }
 
-export interface SizeOption {
-  size?: number
-}
-
-function addSizeOption(
-  command: Command,
-  { usual, most }: { usual: number; most: number },
-): Command {
-  const range = `1 to ${most}`
-  const says = `how many are asked for at once, ${range} (default: ${usual}, or --limit if that is less)`
-  return command.addOption(new Option('--size <n>', says).argParser(sizeParser(most)))
-}
-
-/** Also accepts a bare cursor of the API. Throws CommandError. */
-export function parseScanPosition(
-  text: string | null,
-  options: PagingOptions & SizeOption,
-  { usual, nowMs }: { usual: number; nowMs: number },
-): ScanPosition {
-  const wanted = options.size ?? usual
-  const size = options.all === true ? wanted : Math.min(wanted, options.limit)
-  if (text === null) return { asOfMs: nowMs, size, cursor: null }
-  const [, asOf, pageSize, cursor] = /^([0-9a-z]{6,9})-(\d{1,5})-(.+)$/s.exec(text) ?? []
-  if (asOf === undefined || cursor === undefined) return { asOfMs: nowMs, size, cursor: text }
-  // A smaller page than --size allows comes from --limit, or from retries after a timeout.
-  if (options.size !== undefined && Number(pageSize) > options.size)
-    throw sizeMismatch(Number(pageSize))
-  return { asOfMs: parseInt(asOf, 36), size: Number(pageSize), cursor: unescapeCursor(cursor) }
-}
-
-/**
- * Formats what `parseScanPosition` reads, without characters that are special to a shell or
- * terminal.
- */
-export function formatScanPosition(
-  { asOfMs, size }: ScanPosition,
-  next: string | null | undefined,
-): string | null {
-  if (next === null || next === undefined) return null
-  const cursor = encodeURIComponent(next.toWellFormed()).replaceAll("'", '%27')
-  return `${asOfMs.toString(36)}-${size}-${cursor}`
-}
-
-function sizeMismatch(held: number): CommandError {
-  return new CommandError(
-    'mistake',
-    `--from belongs to a search in pages of ${held}; leave --size out, or begin again without --from`,
-  )
-}
-
-function unescapeCursor(cursor: string): string {
+function unescapeCursor(escaped: string): string | undefined {
   try {
-    return decodeURIComponent(cursor)
+    return decodeURIComponent(escaped)
   } catch {
-    throw new CommandError('mistake', '--from is cut or changed; copy it again')
+    return undefined
   }
 }

@@ -10,97 +10,57 @@ import { readSecret } from './api-command.ts'
 type Query = EventQuery | WireCredentialQuery
 
 /** One kind of query: its option, what help says, and the query for a text. */
-interface Term<Kind extends Query> {
-  flag: string
-  says: string
-  query: (text: string) => Kind
-}
+type Term<Kind extends Query> = [flag: string, says: string, toQuery: (text: string) => Kind]
 
-const domain = (type: 'domain') => (fqdn: string) => ({ type, fqdn })
+const domain = (fqdn: string) => ({ type: 'domain' as const, fqdn })
+const email = (address: string) => ({ type: 'email' as const, email: address })
+const keyword = (word: string) => ({ type: 'keyword' as const, keyword: word })
+
+const person = 'a person: "First Last", or "Last, First" where the last name is several words'
 
 export const eventTerms: readonly Term<EventQuery>[] = [
-  { flag: '--domain <fqdn>', says: 'a domain, such as example.com', query: domain('domain') },
-  {
-    flag: '--email <address>',
-    says: 'an e-mail address',
-    query: (email) => ({ type: 'email', email }),
-  },
-  {
-    flag: '--keyword <word>',
-    says: 'a word or phrase',
-    query: (keyword) => ({ type: 'keyword', keyword }),
-  },
-  {
-    flag: '--query <lucene>',
-    says: "a query in Lucene's syntax",
-    query: (query_string) => ({ type: 'query_string', query_string }),
-  },
-  {
-    flag: '--username <name>',
-    says: 'a user name',
-    query: (username) => ({ type: 'username', username }),
-  },
-  { flag: '--github <owner/repo>', says: 'a repository on GitHub', query: repositoryQuery },
-  { flag: '--brand <name>', says: 'a brand', query: (name) => ({ type: 'brand', name }) },
-  {
-    flag: '--name <name>',
-    says: 'a person: "First Last", or "Last, First" where the last name is several words',
-    query: personQuery,
-  },
-  {
-    flag: '--bin <digits>',
-    says: 'the first digits of card numbers',
-    query: (bin) => ({ type: 'bin', bin }),
-  },
-  { flag: '--ip <address>', says: 'an IP address', query: (ip) => ({ type: 'ip', ip }) },
-  {
-    flag: '--azure-tenant <id>',
-    says: 'a tenant of Azure',
-    query: (tenant_id) => ({ type: 'azure_tenant', tenant_id }),
-  },
+  ['--domain <fqdn>', 'a domain, such as example.com', domain],
+  ['--email <address>', 'an e-mail address', email],
+  ['--keyword <word>', 'a word or phrase', keyword],
+  [
+    '--query <lucene>',
+    "a query in Lucene's syntax",
+    (text) => ({ type: 'query_string', query_string: text }),
+  ],
+  ['--username <name>', 'a user name', (username) => ({ type: 'username', username })],
+  ['--github <owner/repo>', 'a repository on GitHub', repositoryQuery],
+  ['--brand <name>', 'a brand', (name) => ({ type: 'brand', name })],
+  ['--name <name>', person, personQuery],
+  ['--bin <digits>', 'the first digits of card numbers', (bin) => ({ type: 'bin', bin })],
+  ['--ip <address>', 'an IP address', (ip) => ({ type: 'ip', ip })],
+  ['--azure-tenant <id>', 'a tenant of Azure', (id) => ({ type: 'azure_tenant', tenant_id: id })],
 ]
 
 export const credentialTerms: readonly Term<WireCredentialQuery>[] = [
-  { flag: '--domain <fqdn>', says: 'addresses at this domain', query: domain('domain') },
-  {
-    flag: '--auth-domain <fqdn>',
-    says: 'logins at this site',
-    query: (fqdn) => ({ type: 'auth_domain', fqdn }),
-  },
-  {
-    flag: '--email <address>',
-    says: 'exactly this address',
-    query: (email) => ({ type: 'email', email }),
-  },
-  {
-    flag: '--keyword <word>',
-    says: 'logins with this word before the @',
-    query: (keyword) => ({ type: 'keyword', keyword }),
-  },
+  ['--domain <fqdn>', 'addresses at this domain', domain],
+  ['--auth-domain <fqdn>', 'logins at this site', (fqdn) => ({ type: 'auth_domain', fqdn })],
+  ['--email <address>', 'exactly this address', email],
+  ['--keyword <word>', 'logins with this word before the @', keyword],
 ]
 
 export type QueryOptions = Record<string, unknown> & { secret?: true }
 
 export function addQueryOptions(command: Command, terms: readonly Term<Query>[]): Command {
-  for (const { flag, says, query } of terms) {
-    command.addOption(new Option(flag, says).argParser((text) => query(parseText(text))))
+  for (const [flag, says, toQuery] of terms) {
+    command.addOption(new Option(flag, says).argParser((text) => toQuery(parseText(text))))
   }
   return command.option('--secret', 'a secret, which is asked for or read from standard input')
 }
 
-/**
- * Returns the one query that is given; undefined for none. `more`: further flags that stand for
- * one. Throws CommandError for several.
- */
+/** Returns the one query that is given; undefined for none. Throws CommandError for several. */
 export async function readQuery<Kind extends Query>(
   context: Context,
   terms: readonly Term<Kind>[],
   options: QueryOptions,
-  more: readonly string[] = [],
 ): Promise<Kind | { type: 'secret'; secret: string } | undefined> {
-  const flags = terms.map(({ flag }) => flag.split(' ')[0] ?? '')
+  const flags = terms.map(([flag]) => flag.split(' ')[0] ?? '')
   const given = flags.filter((flag) => options[new Option(flag).attributeName()] !== undefined)
-  const kinds = [...given, ...(options.secret ? ['--secret'] : []), ...more]
+  const kinds = [...given, ...(options.secret ? ['--secret'] : [])]
   if (kinds.length > 1) {
     throw new CommandError(
       'mistake',

@@ -10,7 +10,6 @@ import {
   list,
   name,
   namedEntries,
-  type Refusal,
   refusal,
   type Rule,
   section,
@@ -58,23 +57,11 @@ const fieldsByType: Record<AssetType, readonly string[]> = {
 const assetDataRule: Rule = ({ type, data }) => {
   const known = assetTypes.find((one) => one === type)
   if (known === undefined || !isSection(data)) return []
-  return fieldsByType[known].flatMap((field) => {
-    const problem = findDataProblem(field, data[field])
-    const path = data[field] === undefined ? ['data'] : ['data', field]
-    return problem === undefined ? [] : [{ path, ...problem }]
-  })
-}
-
-function findDataProblem(field: string, value: unknown): Refusal | undefined {
-  const isList = field === 'attributes'
-  const kind = isList
-    ? 'a list, such as [{type: email, email: a@example.com}]'
-    : 'a text, in quotes'
-  if (value === undefined) return refusal(`${field} is missing`, `write ${field} as ${kind}`)
-  const isText = typeof value === 'string' && value.trim() !== ''
-  const isYear = field === 'year' && Number.isInteger(value)
-  const isGiven = isList ? Array.isArray(value) && value.length > 0 : isText || isYear
-  return isGiven ? undefined : refusal(isList ? 'no list' : 'no text', `write ${kind}`)
+  const missing = fieldsByType[known].filter((field) => data[field] === undefined)
+  return missing.map((field) => ({
+    path: ['data'],
+    ...refusal(`${field} is missing`, `write ${field} below data`),
+  }))
 }
 
 const keywordsRemedy = 'write words, such as [leak, dump]'
@@ -89,11 +76,6 @@ const oneKindRule: Rule = (policy) => {
   }
   if (second === undefined) return []
   return [{ path: [second], problem: `given beside ${first}`, remedy: 'keep one of the two' }]
-}
-
-const matchSubdomainsRule: Rule = ({ match_subdomains: given, cookies }) => {
-  const finding = refusal('means nothing without cookies', 'remove the line')
-  return given === undefined || cookies ? [] : [{ path: ['match_subdomains'], ...finding }]
 }
 
 const policy = section(
@@ -111,7 +93,7 @@ const policy = section(
   },
   {
     describe: 'A matching policy: which events match the assets that have it.',
-    rules: [oneKindRule, matchSubdomainsRule],
+    rules: [oneKindRule],
   },
 )
 

@@ -76,7 +76,7 @@ async function withPlan(
   })
 }
 
-/** Runs the steps until one fails; then prints what was done and what not. */
+/** Runs the steps until one fails; then prints how far it came. */
 async function runSteps(
   context: Context,
   options: ApplyOptions,
@@ -85,40 +85,35 @@ async function runSteps(
 ): Promise<void> {
   const { terminal } = context
   const isText = options.output === 'text'
-  const states: StepState[] = []
   const known = { assets: plan.assets, policies: plan.policies }
+  let [done, isUnclear] = [0, false]
   try {
-    for (const [done, step] of plan.steps.entries()) {
+    for (const step of plan.steps) {
       terminal.progress(`${done} of ${pluralize(plan.steps.length, 'step')} done`)
       await carryOut(step, known, api)
-      states.push('done')
+      done += 1
     }
   } catch (error) {
+    isUnclear = error instanceof UpstreamError && error.mayBeDone
     terminal.progress('')
-    const isUnclear = error instanceof UpstreamError && error.mayBeDone
-    if (isUnclear) states.push('unclear')
-    if (isText) printStopped(context, plan.steps, states)
+    if (isText) terminal.printError(stopLine(plan, done, isUnclear))
     throw error
   } finally {
     terminal.progress('')
-    if (!isText) printJson(context, options, plan, (index) => states[index] ?? 'not done')
+    const left = (index: number): StepState =>
+      index === done && isUnclear ? 'unclear' : 'not done'
+    if (!isText) printJson(context, options, plan, (at) => (at < done ? 'done' : left(at)))
   }
-  if (isText && states.length > 0) terminal.print(`done: ${pluralize(states.length, 'step')}`)
+  if (isText && done > 0) terminal.print(`done: ${pluralize(done, 'step')}`)
 }
 
 type StepState = 'planned' | 'done' | 'unclear' | 'not done'
 
-function printStopped(
-  { terminal }: Context,
-  steps: readonly Step[],
-  states: readonly StepState[],
-): void {
-  for (const state of ['done', 'unclear', 'not done'] as const) {
-    const some = steps.filter((_step, index) => (states[index] ?? 'not done') === state)
-    const lines = some.map((step) => `  ${stepLine(step).text}`)
-    if (lines.length > 0) terminal.printError([`${state}:`, ...lines].join('\n'))
-  }
-  terminal.printError('the next run reads what is there, and goes on from that')
+function stopLine({ steps }: Plan, done: number, isUnclear: boolean): string {
+  const [step] = steps.slice(done)
+  const where = step === undefined ? '' : stepLine(step).text
+  const state = isUnclear ? 'unclear' : 'not done'
+  return `${done} of ${pluralize(steps.length, 'step')} done; ${state}: ${where}; the next run reads what is there, and goes on from that`
 }
 
 function printJson(

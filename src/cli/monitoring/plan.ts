@@ -14,9 +14,6 @@ export interface Actual {
   policies: readonly ActualPolicy[]
   /** Uuids of policies by the id of the asset that has them. */
   assigned: ReadonlyMap<number, readonly string[]>
-  /** Whether the server changes policies, and takes them from single assets. */
-  canUpdate: boolean
-  canUnassign: boolean
 }
 
 export interface ActualAsset {
@@ -50,12 +47,13 @@ export type Step =
   | { do: 'delete policy'; key: string; uuid: string; type: string; name: string }
   | { do: 'delete asset'; key: string; id: number; type: string; name: string }
 
+/** Policies come first: no asset is watched without those that it is to have for longer than needed. */
 const stepOrder: readonly Step['do'][] = [
+  'create policy',
+  'update policy',
   'create asset',
   'disable asset',
   'replace asset',
-  'create policy',
-  'update policy',
   'assign policy',
   'unassign policy',
   'enable asset',
@@ -82,14 +80,12 @@ export function planChanges(desired: DesiredState, actual: Actual, prune = false
   const assets = matchUp(desired.assets, actual.assets, 'assets')
   const policies = matchUp(desired.policies, actual.policies, 'policies')
   const pairs = { assets: assets.pairs, policies: policies.pairs }
-  const planned = [
-    ...desired.assets.map((asset) => planAsset(asset, assets.pairs.get(asset.key))),
-    ...desired.policies.map((policy) => planPolicy(policy, pairs, { desired, actual })),
-  ]
+  const planned = desired.assets.map((asset) => planAsset(asset, assets.pairs.get(asset.key)))
+  const ofPolicies = desired.policies.flatMap((one) => planPolicy(one, pairs, { desired, actual }))
   const deletions = prune
     ? [...deletePolicies(policies.others), ...deleteAssets(assets.others)]
     : []
-  const steps = [...planned.flatMap((one) => one.steps), ...deletions]
+  const steps = [...planned.flatMap((one) => one.steps), ...ofPolicies, ...deletions]
   return {
     steps: steps.toSorted((one, other) => stepOrder.indexOf(one.do) - stepOrder.indexOf(other.do)),
     findings: [...assets.findings, ...policies.findings, ...planned.flatMap((one) => one.findings)],
@@ -200,7 +196,7 @@ function planPolicy(
   { key, body }: DesiredPolicy,
   { assets, policies }: Pairs,
   { desired, actual }: { desired: DesiredState; actual: Actual },
-): Planned {
+): Step[] {
   const there = policies.get(key)
   const isChanged = there !== undefined && changedKeys(body.value, there.value).length > 0
   const hasIt = (asset: DesiredAsset): boolean => {
@@ -213,7 +209,7 @@ function planPolicy(
   const within = keysOf(desired.assets.filter((asset) => !wants(asset) && hasIt(asset)))
   const uuid = there?.uuid ?? ''
   const clean_past_events = desired.cleanPastEvents
-  const steps: Step[] = [
+  return [
     ...(there === undefined ? [{ do: 'create policy', key, body } as const] : []),
     ...(isChanged ? [{ do: 'update policy', key, uuid, body } as const] : []),
     ...(without.length > 0
@@ -221,18 +217,6 @@ function planPolicy(
       : []),
     ...(within.length > 0 ? [{ do: 'unassign policy', key, uuid, assets: within } as const] : []),
   ]
-  const findings = [
-    ...(isChanged && !actual.canUpdate ? [cannot(key, 'changes no policy')] : []),
-    ...(within.length > 0 && !actual.canUnassign
-      ? [cannot(key, `takes no policy from a single asset, and ${within.join(', ')} has it`)]
-      : []),
-  ]
-  return { steps, findings }
-}
-
-function cannot(key: string, problem: string): Finding {
-  const remedy = 'write another name for a new policy; --prune deletes the old one'
-  return { path: ['policies', key], problem: `this server ${problem}`, remedy }
 }
 
 function deletePolicies(policies: readonly ActualPolicy[]): Step[] {

@@ -1,5 +1,4 @@
 /** All requests of `monitoring`: reads what the service has, and carries out the steps of a plan. */
-import { z } from 'zod'
 import { isOperationMissing } from '../../upstream/capabilities.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import type { AssetReplacement } from '../../upstream/resources/assets.ts'
@@ -8,9 +7,10 @@ import {
   eventSeverities,
   identifierTypes,
 } from '../../upstream/resources/enumerations.ts'
-import { identifierOperations } from '../../upstream/resources/identifiers.ts'
+import { identifierOperations, wireIdentifier } from '../../upstream/resources/identifiers.ts'
+import type { Fields, Operation } from '../../upstream/resources/operation.ts'
 import { policyOperations, wirePolicy, type WirePolicy } from '../../upstream/resources/policies.ts'
-import { type ApiContext, nameFailure } from '../api/api-command.ts'
+import { type ApiContext, explainRefusal, nameFailure } from '../api/api-command.ts'
 import { CommandError } from '../terminal.ts'
 import type { DesiredState } from './monitoring-file.ts'
 import { type Actual, type ActualAsset, type ActualPolicy, identityOf, type Step } from './plan.ts'
@@ -24,10 +24,8 @@ type Api = Pick<ApiContext, 'client' | 'callOptions'>
 export async function readActual(api: Api, desired: DesiredState): Promise<Actual> {
   const { client, callOptions } = api
   const assets = await readAssets(api, desired)
-  const nothing = { policies: [], assigned: new Map(), canUpdate: false, canUnassign: false }
-  if (desired.policies.length === 0) return { assets, ...nothing }
-  const listed = await readPolicies(api)
-  const policies = new Map((listed ?? []).map((policy) => [policy.uuid, toPolicy(policy)]))
+  if (desired.policies.length === 0) return { assets, policies: [], assigned: new Map() }
+  const policies = new Map((await readPolicies(api)).map((one) => [one.uuid, toPolicy(one)]))
   const assigned = new Map<number, string[]>()
   const named = new Set(desired.assets.map(({ body }) => identityOf(body)))
   for (const { id } of assets.filter((asset) => named.has(identityOf(asset)))) {
@@ -37,12 +35,7 @@ export async function readActual(api: Api, desired: DesiredState): Promise<Actua
     const uuids = found.map(({ uuid }) => uuid)
     assigned.set(id, uuids)
   }
-  const [uuid] = policies.keys()
-  const probe = (policy_uuid: string) =>
-    ifThere(client.call(policyOperations.assignments, { policy_uuid }, callOptions()))
-  const canUnassign = uuid !== undefined && (await probe(uuid)) !== undefined
-  const canUpdate = listed !== undefined
-  return { assets, policies: [...policies.values()], assigned, canUpdate, canUnassign }
+  return { assets, policies: [...policies.values()], assigned }
 }
 
 /** v4 lists some types only, and v3 those that are disabled only if asked for them. */
@@ -98,34 +91,19 @@ async function readAll<Item>(
   throw new CommandError('refused', 'the pages of the list have no end')
 }
 
-const texts = z.array(z.string()).nullish()
-
 /** An asset of the list of v4, or of v3; each leaves out fields that the other has. */
-const listedAsset = z.object({
-  id: z.int(),
-  name: z.string().nullish(),
-  type: z.string().nullish(),
-  data: z.record(z.string(), z.unknown()).nullish(),
-  group_id: z.number().nullish(),
-  is_disabled: z.boolean().nullish(),
-  categories: texts,
-  emerging_categories: texts,
-  severities: texts,
-  search_types: texts,
-  experimental_search_types: texts,
-  risks: z.array(z.number()).nullish(),
-})
-
 function toAsset(listed: unknown, isDisabled: boolean): ActualAsset {
-  const parsed = listedAsset.safeParse(listed)
-  if (!parsed.success) throw new CommandError('refused', 'the list holds an unreadable asset')
-  const row = parsed.data
-  const { type, ...data } = row.data ?? {}
+  const row = wireIdentifier.safeParse(listed).data
+  const { type: innerType, ...data } = row?.data ?? {}
+  const type = row?.type ?? innerType
+  if (!row?.data || typeof type !== 'string') {
+    throw new CommandError('refused', 'the list holds an unreadable asset')
+  }
   const risks = row.severities?.map((word) => eventSeverities.findIndex((one) => one === word) + 1)
   return {
     id: row.id,
     name: row.name ?? '',
-    type: row.type ?? String(type),
+    type,
     data,
     group: row.group_id ?? undefined,
     isDisabled: row.is_disabled ?? isDisabled,
@@ -139,15 +117,15 @@ function toPolicy({ uuid, name, policy_type: type, value }: WirePolicy): ActualP
   return { uuid, name, type, value: value ?? {} }
 }
 
-/** All policies of the tenant; undefined if the server does not list them. */
-async function readPolicies({ client, callOptions }: Api): Promise<WirePolicy[] | undefined> {
+/** All policies of the tenant; none if the server does not list them. */
+async function readPolicies({ client, callOptions }: Api): Promise<WirePolicy[]> {
   const listed = await ifThere(
     readAll(async (from) => {
       const request = from === null ? {} : { from }
       return (await client.call(policyOperations.list, request, callOptions())).page
     }),
   )
-  return listed?.map((item) => wirePolicy.parse(item))
+  return (listed ?? []).map((item) => wirePolicy.parse(item))
 }
 
 async function ifThere<Result>(request: Promise<Result>): Promise<Result | undefined> {
@@ -171,18 +149,16 @@ export async function carryOut(step: Step, known: KnownIds, api: Api): Promise<v
 }
 
 async function send(step: Step, known: KnownIds, { client, callOptions }: Api): Promise<unknown> {
+  const call = <Request, Result>(row: Operation<Request, Result>, request: Request) =>
+    explainRefusal(client, row, request as Fields, client.call(row, request, callOptions()))
   switch (step.do) {
     case 'create asset': {
       const { id } = await client.createAsset({ asset: step.body, ...callOptions() })
       return known.assets.set(step.key, id)
     }
     case 'replace asset': {
-      const { id, body } = step
-      const { assets_group_id: _group, ...written } = body
-      // v2 replaces the asset whole, with fields that the file does not name.
-      const now = await client.getAsset({ id, ...callOptions() })
-      const asset = { ...now, ...written } as AssetReplacement
-      return client.replaceAsset({ id, asset, ...callOptions() })
+      const { assets_group_id: _group, ...asset } = step.body
+      return client.changeAsset({ id: step.id, asset: asset as AssetReplacement, ...callOptions() })
     }
     case 'enable asset':
     case 'disable asset': {
@@ -196,7 +172,7 @@ async function send(step: Step, known: KnownIds, { client, callOptions }: Api): 
     case 'update policy': {
       const { name, value } = step.body
       const request = { policy_uuid: step.uuid, name, value }
-      return client.call(policyOperations.update, request, callOptions())
+      return call(policyOperations.update, request)
     }
     case 'assign policy': {
       const request = {
@@ -208,7 +184,7 @@ async function send(step: Step, known: KnownIds, { client, callOptions }: Api): 
     }
     case 'unassign policy': {
       const request = { policy_uuid: step.uuid, ...identifiersOf(step, known) }
-      return client.call(policyOperations.unassign, request, callOptions())
+      return call(policyOperations.unassign, request)
     }
     case 'delete policy':
       return client.call(policyOperations.delete, { policy_uuid: step.uuid }, callOptions())

@@ -35,12 +35,14 @@ export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
 /** Severities as numbers, from 1 (info) to 5 (critical) (docs/api-notes.md, Severities). */
 const risks = z.array(z.int().min(1).max(5))
 
+const assetData = z.record(text, z.unknown()).meta({ examples: [{ fqdn: 'example.com' }] })
+
 /** The body that creates an asset. Four fields are required (docs/api-notes.md, Assets). */
 export const assetCreation = z.strictObject({
   name: text.min(1),
   type: z.enum(assetTypes),
   search_types: z.array(z.enum(createSearchTypes)),
-  data: z.record(text, z.unknown()),
+  data: assetData,
   experimental_search_types: z.array(text).optional(),
   risks: risks.optional(),
   /** Puts the asset into a group. Missing from the API description (docs/api-notes.md, Assets). */
@@ -53,7 +55,7 @@ export const assetReplacement = z.looseObject({
   name: text.min(1),
   type: z.enum(assetTypes),
   search_types: z.array(z.enum(replaceSearchTypes)),
-  data: z.record(text, z.unknown()),
+  data: assetData,
   experimental_search_types: z.array(text).nullish(),
   risks: risks.nullish(),
 })
@@ -156,6 +158,7 @@ export const assetOperations = {
     answer: z
       .looseObject({ assets_groups: wireItems.nullish() })
       .transform(({ assets_groups: groups }) => groups ?? []),
+    item: z.looseObject({ id: z.int(), name: nullableText }),
     permission: 'to read groups of identifiers',
     capability: 'groups/v2',
   }),

@@ -16,8 +16,11 @@ const optionalId = z.union([text, z.number()]).nullish().catch(null)
 export const wireCredentialSource = z.looseObject({
   id: optionalId,
   name: optionalText,
+  description_en: optionalText,
+  description_fr: optionalText,
   breached_at: optionalText,
   leaked_at: optionalText,
+  is_alert_enabled: z.boolean().nullish().catch(null),
   pii_tags: optionalTexts,
 })
 

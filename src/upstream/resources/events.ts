@@ -263,6 +263,7 @@ export const eventOperations = {
     summary: 'list the words that a type filter takes',
     request: `GET ${root}/filters/types`,
     answer: typeFilters,
+    item: text,
     permission: toReadEvents,
   }),
   severities: operation({
@@ -270,6 +271,7 @@ export const eventOperations = {
     summary: 'list the words that a severity filter takes',
     request: `GET ${root}/filters/severities`,
     answer: severityFilters,
+    item: text,
     permission: toReadEvents,
   }),
   act: operation({

@@ -21,8 +21,34 @@ export const wireIdentifier = z.looseObject({
   is_disabled: z.boolean().nullish().catch(null),
   enrichments: z.looseObject({ event_count: optionalNumber }).nullish().catch(null),
   event_count: optionalNumber,
+  emerging_categories: optionalTexts,
+  severities: optionalTexts,
+  experimental_search_types: optionalTexts,
+  risks: z.array(z.number()).nullish().catch(null),
+  tenant_id: optionalNumber,
+  updated_at: optionalText,
+  data_updated_at: optionalText,
 })
 export type WireIdentifier = z.infer<typeof wireIdentifier>
+
+const newIdentifier = wireIdentifier
+  .omit({
+    type: true,
+    search_types: true,
+    event_count: true,
+    experimental_search_types: true,
+    risks: true,
+    data_updated_at: true,
+  })
+  .extend({ data: z.looseObject({ type: optionalText }).nullish().catch(null) })
+
+const olderIdentifier = wireIdentifier.omit({
+  categories: true,
+  enrichments: true,
+  emerging_categories: true,
+  severities: true,
+  updated_at: true,
+})
 
 const texts = z
   .array(text)
@@ -32,7 +58,7 @@ const texts = z
 /** The fields of an identifier that a client writes, all of which a change must name. */
 export const writtenIdentifier = z.object({
   name: text.nullish(),
-  data: z.looseObject({ type: text }),
+  data: z.looseObject({ type: text }).meta({ examples: [{ type: 'domain', fqdn: 'example.com' }] }),
   categories: texts,
   emerging_categories: texts,
   severities: texts,
@@ -47,18 +73,17 @@ const wireWholeIdentifier = writtenIdentifier.loose().extend({
   enrichments: z.looseObject({ event_count: z.number().nullish() }).nullish(),
 })
 
-export type WholeIdentifier = z.infer<typeof wireWholeIdentifier>
-
 const wireGroup = z.looseObject({ id: z.int(), name: optionalText })
 
+const wireCountedGroup = z.looseObject({
+  group: wireGroup,
+  identifier_count: optionalNumber,
+  event_count: optionalNumber,
+  total_identifier_count: optionalNumber,
+})
 /** A group with its counts, in the shape of v3; one of v2 reads as a group without counts. */
 export const wireGroupEntry = z.union([
-  z.looseObject({
-    group: wireGroup,
-    identifier_count: optionalNumber,
-    total_identifier_count: optionalNumber,
-    event_count: optionalNumber,
-  }),
+  wireCountedGroup,
   wireGroup.transform((group) => ({ group })),
 ])
 export interface WireGroupEntry {
@@ -88,7 +113,7 @@ export const identifierOperations = {
     summary: 'list identifiers',
     request: `GET ${root}`,
     query: z.strictObject({ group_id: z.int().min(1).optional(), ...filters, ...page }),
-    item: wireIdentifier,
+    item: newIdentifier,
     permission: toRead,
     capability: 'identifiers/v4',
   }),
@@ -97,7 +122,7 @@ export const identifierOperations = {
     summary: 'list identifiers in the shape of v3, which has more types',
     request: 'GET /firework/v3/identifiers/',
     query: z.strictObject({ parent_group_id: z.int().min(1).optional(), ...filters, ...page }),
-    item: wireIdentifier,
+    item: olderIdentifier,
     permission: toRead,
     capability: 'identifiers/v3',
   }),
@@ -139,7 +164,7 @@ export const identifierOperations = {
     summary: 'list the groups of identifiers, with counts',
     request: 'GET /firework/v3/identifiers/groups',
     query: z.strictObject(page),
-    item: wireGroupEntry,
+    item: wireCountedGroup,
     permission: 'to read groups of identifiers',
     capability: 'groups/v3',
   }),

@@ -154,7 +154,6 @@ export interface BuiltRequest {
 export function buildRequest(row: Operation, request: Fields): BuiltRequest {
   const { path, query, body } = checkFields(row, request)
   const checked: Fields = { ...query, ...(body as object | undefined) }
-  const marked = (row.secretFields ?? []).map((name) => checked[name])
   const size = row.paging && checked['size']
   const target = fillPath(row.path, path) + toQueryString(query)
   const respelled = target.replace('/matching_policies', '/matching-policies')
@@ -165,7 +164,7 @@ export function buildRequest(row: Operation, request: Fields): BuiltRequest {
     otherPath: respelled === target ? undefined : respelled,
     ...(body !== undefined && { body }),
     pageSize: typeof size === 'number' ? size : undefined,
-    secrets: [...secretTexts(body), ...secretTexts(marked, true)],
+    secrets: secretTexts(checked, row.secretFields),
   }
 }
 
@@ -220,15 +219,16 @@ function toQueryString(fields: Fields): string {
 const secretNames =
   /passw(?:or)?d|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|hash/i
 
-/** Returns the values of a body that no message may show, recognized by their field names. */
-export function secretTexts(value: unknown, isSecret = false): string[] {
+/** Returns the values of a request that no message may show: of marked fields, and by field names. */
+export function secretTexts(
+  value: unknown,
+  marked: readonly string[] = [],
+  isSecret = false,
+): string[] {
   if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, inner]) =>
-    secretTexts(inner, isSecret || isSecretName(name)),
-  )
-}
-
-function isSecretName(name: string): boolean {
-  return secretNames.test(name.replaceAll(/[^a-z]/gi, ''))
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const isNamed = marked.includes(name) || secretNames.test(name.replaceAll(/[^a-z]/gi, ''))
+    return secretTexts(inner, marked, isSecret || isNamed)
+  })
 }

@@ -50,7 +50,40 @@ test.each(operations.filter(({ onlyBy }) => !onlyBy).map(({ name, path }) => [na
   },
 )
 
+test('an unknown operation is named, whatever options follow it', async () => {
+  const { run } = await aScene()
+  const { code, err } = await run('api', 'identifiers.crate', '--name=x')
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: expect.stringContaining('did you mean "identifiers.create"?'),
+  })
+})
+
+test.each([
+  ['events.act', '{"targets":[{"uid":"…"}],"action":{"type":"ignore"}}'],
+  ['assets.create', '{"data":{"fqdn":"example.com"}}'],
+  ['policies.create', '{"value":{"keywords":["…"]}}'],
+])('api %s --help shows what the body must hold', async (name, example) => {
+  expect((await tocsin('api', name, '--help')).out).toContain(`such as: ${example}\n`)
+})
+
 describe('a request', () => {
+  test('takes fields that may be null as options', async () => {
+    const scene = await aScene()
+    const options = ['--name=x', '--group-id=1042', '--is-disabled=true', '--categories=leak,paste']
+    const data = { type: 'domain', fqdn: 'a.example' }
+    const create = ['api', 'identifiers.create', '--yes', ...options]
+    await scene.run(...create, '--body', JSON.stringify({ data }))
+    const categories = ['leak', 'paste']
+    expect(scene.sent()[0]?.body).toMatchObject({
+      name: 'x',
+      group_id: 1042,
+      is_disabled: true,
+      categories,
+      data,
+    })
+  })
+
   test('is put together from options, and JSON in a file, on standard input or as it is', async () => {
     const scene = await aScene()
     const value = { keywords: ['acme'] }
@@ -72,9 +105,12 @@ describe('a request', () => {
     [['policies.create', '--name=x', '--type=LUCENE_QUERY'], /value: missing/],
     [['events.search-tenant', '--body={"filtres":{}}'], /unknown: filtres/],
     [['events.search-tenant', '--size=11'], /Write a whole number from 1 to 10/],
-    [['events.act', '--body={"targets":'], /--body:1:12: not JSON/],
+    [['events.search-tenant', '--body={"size":5}'], /leave out from and size/],
+    [['events.search-tenant', '--body={"from":"x"}'], /leave out from and size/],
+    [['events.act', '--body={"targets":'], /--body: not JSON/],
     [['assets.replace', '--asset-id=7', '--body={"name":"••••"}'], /a masked secret/],
     [['credentials.search', '--body={"query":{"type":"secret","secret":"x"}}'], /others can read/],
+    [['cookies.search', '--body={"domain":"a.example","values":["x"]}'], /others can read/],
   ])('that is wrong is refused with the field, and nothing is sent: %j', async (args, told) => {
     const { run, sandbox } = await aScene()
     const { code, out, err } = await run('api', ...args)
@@ -116,6 +152,22 @@ describe('an answer', () => {
     expect((await run('api', 'tenants.list', '--output=json')).out).toContain('"items": [')
   })
 
+  test('of identifiers has their type and data in the table and in CSV', async () => {
+    const { run } = await aScene()
+    const list = ['api', 'identifiers.list', '--limit=1']
+    expect((await run(...list)).out).toMatch(/^ID +NAME +TYPE .*\n77 .* domain /)
+    const [head, row] = (await run(...list, '--output=csv')).out.split('\n')
+    expect(head).toMatch(/"data\.type","data",.*"categories",.*"severities"/)
+    expect(row).toContain('"{""type"":""domain"",""fqdn"":""example.com""}"')
+  })
+
+  test('has no two columns of one title', async () => {
+    const { run } = await aScene()
+    expect((await run('api', 'alerts.list')).out).toMatch(
+      /^ID +TYPE +NAME +FEED DEFINITION TYPE +FEED DEFINITION ID +FREQUENCY\n/,
+    )
+  })
+
   test.each([
     ['credentials.feed', ['--identifier-id=77']],
     ['credentials.tenant-feed', []],
@@ -142,7 +194,8 @@ describe('an answer', () => {
       },
     })
     sandbox.addCredentials([{ hash: secret, identityName: `a@b:${secret}`, identifierIds: [77] }])
-    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+    const isOne = name === 'events.get' || name === 'events.activity'
+    for (const form of isOne ? ['text', 'json'] : ['text', 'json', 'ndjson', 'csv']) {
       const { code, out } = await run('api', name, ...args, `--output=${form}`)
       expect([
         code,
@@ -180,6 +233,18 @@ describe('what changes something', () => {
     expect(err).not.toContain('Hush-4711')
   })
 
+  test.each(['hush"4711', String.raw`hush\4711`, 'h7'])(
+    'shows %s in no spelling in its question',
+    async (secret) => {
+      const { runAt } = await aScene()
+      const asset = { name: 's', type: 'secret', search_types: [], data: { secret } }
+      const file = aFile('asset.json', JSON.stringify(asset))
+      const { err } = await runAt('n', 'api', 'assets.create', '--body', file)
+      expect(err).toMatch(/"data":\{"secret":"h?••••/)
+      expect(err).not.toContain(JSON.stringify(secret).slice(1, -1))
+    },
+  )
+
   test.each([
     ['done', undefined, 'done'],
     ['refused', { effect: 'status', status: 404 }, 'refused by the service'],
@@ -194,6 +259,23 @@ describe('what changes something', () => {
     const [known] = JSON.parse((await run('items', 'show', uid, '--output=json')).out) as object[]
     const writes = [{ by: 'ann', action: 'events.act ignore' }]
     expect(known).toMatchObject({ writes })
+  })
+
+  test('is found by the hash of a credential, too', async () => {
+    const { run } = await aScene()
+    const body = { targets: [{ credential_hash: 'h1' }], action: { type: 'remediate' } }
+    await run('api', 'credentials.act', '--yes', '--by=ann', '--body', JSON.stringify(body))
+    expect((await run('items', 'show', 'h1')).out).toContain(
+      '"credentials.act remediate" asked of the service by ann',
+    )
+  })
+
+  test('and names no event and no credential is not recorded, since nothing would show it', async () => {
+    const { run, prefix } = await aScene()
+    const toggle = ['api', 'assets.toggle', '--asset-id=77', '--is-disabled=true', '--yes']
+    expect((await run(...toggle)).code).toBe(0)
+    expect(await tests.redis.exists(`{${prefix}:main}:writes`)).toBe(0)
+    expect((await run(...toggle, '--by=ann')).err).toContain('no option --by')
   })
 
   test('is not sent where it cannot be recorded', async () => {

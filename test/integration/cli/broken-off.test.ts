@@ -58,43 +58,6 @@ describe('a walk that is broken off', () => {
   })
 })
 
-describe('a page that fails half way', () => {
-  const half = { on: path, effect: 'status', withCursor: true } as const
-
-  test.each([
-    ['a 5xx', { status: 500 }, [5_000, 10_000]],
-    ['a 429, as long as it asks for', { status: 429, headers: { 'retry-after': '1' } }, [1e3, 1e3]],
-    ['a 503, as long as it asks for', { status: 503, headers: { 'retry-after': '7' } }, [7e3, 7e3]],
-  ])('is asked for again after %s', async (_what, fault, expected) => {
-    const { run, sandbox, waits } = await aScene()
-    sandbox.faults.add({ ...half, ...fault, times: 2 })
-    const { code, out, err } = await run(...search)
-    expect({ code, err }).toEqual({ code: 0, err: '' })
-    expect(pageIn(out)).toMatchObject({ next: null, items: { length: 25 } })
-    expect(waits).toEqual(expected)
-  })
-
-  test('is given up after three repeats, with the place to go on', async () => {
-    const { run, sandbox, waits } = await aScene()
-    sandbox.faults.add({ ...half, status: 500 })
-    const { code, out, err } = await run(...search)
-    expect(waits).toEqual([5_000, 10_000, 20_000])
-    expect(err).toContain(`10 rows shown; go on with --from '${pageIn(out).next}'\n`)
-    expect(code).toBe(1)
-  })
-
-  test.each([
-    ['a refusal', { ...half, status: 403 }],
-    ['a wait of an hour', { ...half, status: 503, headers: { 'retry-after': '3600' } }],
-    ['the first page', { on: path, effect: 'status', status: 500 } as const],
-  ])('is not repeated: %s', async (_what, fault) => {
-    const { run, sandbox, waits } = await aScene()
-    sandbox.faults.add(fault)
-    expect((await run(...search)).code).toBe(1)
-    expect(waits).toEqual([])
-  })
-})
-
 describe('--from', () => {
   const secret = 'Hush-Hush-4711'
   const belongs = '--from belongs to another request; repeat the one that gave it'
@@ -107,26 +70,13 @@ describe('--from', () => {
     expect(rest.out.trim().split('\n')).toHaveLength(15)
   })
 
-  test('takes a cursor of the service itself', async () => {
-    const { run, sandbox } = await aScene()
-    const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)
-    const cursor = decodeURIComponent(next!.split('-').slice(2).join('-'))
-    const rest = await run(...group, '--all', '--from', cursor, '--output=json')
-    expect(pageIn(rest.out).items).toHaveLength(15)
-    expect(sandbox.violations().changedScans).toBe(1)
-  })
-
   test.each([
     [['events', 'search', '--group=1043', '--since=30d']],
     [[...group, '--order=asc']],
     [[...group, '--severity=high']],
     [[...group, '--domain=example.com']],
     [['events', 'search', '--group=1042', '--since=29d']],
-    [['events', 'search', '--domain=example.com', '--since=30d']],
     [['api', 'events.search-group', '--identifier-group-id=1042']],
-    [['api', 'credentials.feed', '--identifier-id=77']],
-    [['credentials', 'search', '--domain=example.com']],
-    [['api', 'policies.list']],
   ])('is refused by %j, and nothing is asked', async (another) => {
     const { run, sent } = await aScene()
     const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)

@@ -60,7 +60,7 @@ describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
     ['tocsin rel', ['reload']],
     ['tocsin completion ', ['accounts', 'bash', 'feeds', 'fish', 'sinks', 'zsh']],
     ['tocsin render some/uid --sink s', ['siem', 'soc']],
-    ['tocsin credentials search --wi', ['--wide', '--without-quota']],
+    ['tocsin credentials search --wi', ['--wide']],
     ['tocsin check --output ', ['json', 'text']],
     ['tocsin feeds pause ', ['brand', 'staff']],
     ['tocsin items list --severity c', ['critical']],

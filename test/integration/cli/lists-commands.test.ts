@@ -13,8 +13,8 @@ test("tenants list shows the tenants of the key's user", async () => {
   const { run } = await aServiceScene(tests)
   const { code, out } = await run('tenants', 'list')
   expect(code).toBe(0)
-  expect(out).toMatch(/^ID +ORGANIZATION +INDUSTRY +NAME$/m)
-  expect(out.match(/^(42|43) +7 +global +Tenant \1$/gm)).toHaveLength(2)
+  expect(out).toMatch(/^ID +NAME /)
+  expect(out.match(/^(42|43) +Tenant \1 /gm)).toHaveLength(2)
   const { items } = JSON.parse((await run('tenants', 'list', '--output=json')).out) as {
     items: object[]
   }
@@ -36,7 +36,7 @@ test('groups list shows each group with what it watches, page after page', async
   const scene = await aServiceScene(tests, { groups, endMode: 'empty' })
   const { code, out, err } = await scene.run('groups', 'list', '--all')
   expect({ code, err }).toEqual({ code: 0, err: '' })
-  expect(out.match(/^20\d\d +1 +0 +Group \d+$/gm)).toHaveLength(45)
+  expect(out.match(/^20\d\d +Group \d+ +1 +0 +1$/gm)).toHaveLength(45)
   expect(pathsOf(scene)).toHaveLength(4)
   const begun = await scene.run('groups', 'list', '--limit=30', '--output=ndjson')
   const place = /--from '([^']+)'/.exec(begun.err)?.[1] ?? ''
@@ -53,7 +53,7 @@ describe('assets list', () => {
   test('shows what is watched, and whether it is', async () => {
     const { run } = await aServiceScene(tests)
     await run('api', 'assets.toggle', '--asset-id=78', '--is-disabled=true', '--yes')
-    const { code, out } = await run('assets', 'list', '--order-by', 'name')
+    const { code, out } = await run('assets', 'list')
     expect(code).toBe(0)
     expect(out).toMatch(/^77 +domain +enabled +1042 +0 +example\.com$/m)
     expect(out).toMatch(/^78 +keyword +disabled +1042 +0 +Example Bank\n {4}data: /m)
@@ -132,8 +132,10 @@ describe('assets list', () => {
     'takes a %d for the group or the cursor that was named, not for a missing operation',
     async (status) => {
       const scene = await aServiceScene(tests)
+      const { err: told } = await scene.run('assets', 'list', '--limit=2')
+      const [, place = ''] = /--from '([^']+)'/.exec(told) ?? []
       const missing = { effect: 'status', status, body: 'message', times: 1 } as const
-      for (const named of ['--group=99', '--from=stale']) {
+      for (const named of ['--group=99', `--from=${place}`]) {
         scene.sandbox.faults.add({ on: '/firework/v4/identifiers/', ...missing })
         const { code, err } = await scene.run('assets', 'list', named)
         expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`(${status})`) })
@@ -145,7 +147,7 @@ describe('assets list', () => {
 
   test('refuses what no identifier has before anything is sent', async () => {
     const { run, sandbox } = await aServiceScene(tests)
-    for (const mistake of ['--type=domian', '--group=1042/../7', '--size=101', '--order-by=age']) {
+    for (const mistake of ['--type=domian', '--group=1042/../7', '--size=101']) {
       expect([mistake, (await run('assets', 'list', mistake)).code]).toEqual([mistake, 2])
     }
     expect((await run('assets', 'list', '--enabled', '--disabled')).code).toBe(2)
@@ -154,7 +156,6 @@ describe('assets list', () => {
 })
 
 test.each([
-  ['tenants', "to see its user's tenants", 'GET /firework/v2/me/tenants'],
   ['groups', 'to read groups of identifiers', 'GET /firework/v3/identifiers/groups'],
   ['assets', 'to read identifiers', 'GET /firework/v3/identifiers/'],
 ])('%s list says which permission or server it takes', async (noun, permission, operation) => {

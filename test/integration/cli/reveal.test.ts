@@ -51,7 +51,7 @@ const commands: [string, () => string[], string][] = [
   [
     'credentials search',
     () => ['credentials', 'search', '--email=anna@example.com'],
-    `    secret: ${onItsLine}`,
+    `    hash: ${onItsLine}`,
   ],
   [
     'api credentials.feed',

@@ -182,7 +182,7 @@ describe.each(manners)('answers with %s', (manner) => {
     for (const one of [domain, email]) {
       const asset = { ...one, search_types: [...one.search_types], risks: [...one.risks] }
       await client.createAsset({ asset: { ...asset, assets_group_id: 5 }, ...asked() })
-      await client.replaceAsset({ id: 77, asset, ...asked() })
+      if (one === domain) await client.changeAsset({ id: 77, asset, ...asked() })
     }
     await client.toggleAsset({ id: 77, isDisabled: true, ...asked() })
     await client.deleteAsset({ id: 77, ...asked() })
@@ -197,11 +197,10 @@ describe.each(manners)('answers with %s', (manner) => {
     ['events', 'search', '--domain=example.com', '--all'],
     ['events', 'search', '--name=Ann Lee'],
     ['events', 'search', '--group=1042', '--severity=high', '--type=leak', '--since=7d', '--all'],
-    ['events', 'search', '--tenant', '--matched-since=1h', '--all'],
+    ['events', 'search', '--tenant', '--all'],
     ['events', 'search', '--identifier=77', '--all'],
     ['events', 'get', uid],
     ['credentials', 'search', '--domain=a.example', '--include=urls', '--all'],
-    ['credentials', 'search', '--domain=a.example', '--without-quota', '--all'],
     ['assets', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
     ['groups', 'list', '--all'],
   ]
@@ -209,13 +208,13 @@ describe.each(manners)('answers with %s', (manner) => {
     ...byHand,
     ...rows.flatMap(({ name, paging, changes }) =>
       (requests[name] ?? []).slice(0, 1).map((request) => {
-        const file = JSON.stringify(request)
+        const { size, ...others } = request
         return [
           'api',
           name,
           'REQUEST',
-          file,
-          ...(paging ? ['--all'] : []),
+          JSON.stringify(paging ? others : request),
+          ...(paging ? ['--all', ...(size === undefined ? [] : [`--size=${Number(size)}`])] : []),
           ...(changes ? ['--yes'] : []),
         ]
       }),

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { UpstreamClient } from '../../../../src/upstream/client.ts'
-import type { AssetCreation, WireAsset } from '../../../../src/upstream/resources/assets.ts'
+import type { AssetCreation } from '../../../../src/upstream/resources/assets.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
 import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf, toldBy } from './scene.ts'
@@ -32,7 +32,10 @@ const identifier = {
   updated_at: '2026-07-01T00:00:00Z',
 }
 
-function create(client: UpstreamClient, given: Record<string, unknown> = {}): Promise<WireAsset> {
+function create(
+  client: UpstreamClient,
+  given: Record<string, unknown> = {},
+): Promise<{ id: number }> {
   return client.createAsset({ asset: { ...asset, ...given } as AssetCreation, ...asked() })
 }
 
@@ -40,12 +43,12 @@ function replace(
   client: UpstreamClient,
   id: number,
   given: Record<string, unknown> = {},
-): Promise<WireAsset> {
+): Promise<void> {
   const whole = { ...asset, search_types: ['leak'], ...given } as never
-  return client.replaceAsset({ id, asset: whole, ...asked() })
+  return client.changeAsset({ id, asset: whole, ...asked() })
 }
 
-function toggle(client: UpstreamClient, id: number, isDisabled = true): Promise<WireAsset> {
+function toggle(client: UpstreamClient, id: number, isDisabled = true): Promise<void> {
   return client.toggleAsset({ id, isDisabled, ...asked() })
 }
 
@@ -58,51 +61,43 @@ describe('an asset', () => {
       risks: [4, 5],
       assets_group_id: 1043,
     }
-    const made = await client.createAsset({ asset: body, ...asked() })
+    const { id } = await client.createAsset({ asset: body, ...asked() })
     expect(sent()).toEqual([{ method: 'POST', path, query: {}, body, tier: 'basic' }])
-    expect(made).toMatchObject({ ...asset, risks: [4, 5], is_disabled: false, source: 'USER' })
-    expect(sandbox.monitoring.assets.get(made.id)).toMatchObject({ name: 'Acme', groupId: 1043 })
+    const stored = { name: 'Acme', data: asset.data, risks: [4, 5], groupId: 1043 }
+    expect(sandbox.monitoring.assets.get(id)).toMatchObject(stored)
   })
 
-  test('is replaced whole, fields that nobody knows included', async () => {
+  test('is changed where it is told: other fields and the rest of its data stay', async () => {
     const { sandbox, client, sent } = await aScene(tests)
-    const made = await create(client)
-    const later = { ...made, name: 'Acme 2', search_types: ['leak'], of_tomorrow: { deep: [1] } }
-    const replaced = await client.replaceAsset({ id: made.id, asset: later as never, ...asked() })
-    expect(sent().at(-1)).toEqual({
-      method: 'PUT',
-      path: `${path}${made.id}`,
-      query: {},
-      body: later,
-      tier: 'basic',
-    })
-    expect(replaced).toMatchObject({ id: made.id, name: 'Acme 2', of_tomorrow: { deep: [1] } })
-    expect(sandbox.monitoring.assets.get(made.id)).toMatchObject({ name: 'Acme 2' })
+    const data = { first_name: 'Ann', last_name: 'Lee', is_strict: true }
+    const { id } = await create(client, { type: 'name', data })
+    sandbox.monitoring.assets.change(id, { others: { of_tomorrow: { deep: [1] } } })
+    const given = { type: 'name', data: { first_name: 'Anna', last_name: 'Lee' } }
+    await replace(client, id, given)
+    const whole = { data: { ...data, first_name: 'Anna' }, of_tomorrow: { deep: [1] } }
+    expect(sent().slice(-2)).toMatchObject([
+      { method: 'GET', path: `${path}${id}` },
+      { method: 'PUT', path: `${path}${id}`, body: { ...whole, search_types: ['leak'] } },
+    ])
+    const stored = { data: whole.data, others: { of_tomorrow: whole.of_tomorrow } }
+    expect(sandbox.monitoring.assets.get(id)).toMatchObject(stored)
   })
 
-  test('is read as it stands', async () => {
-    const { client, sent } = await aScene(tests)
-    const made = await create(client)
-    const read = await client.getAsset({ id: made.id, ...asked() })
-    expect({ ...read, fetching_progress: 0 }).toEqual({ ...made, fetching_progress: 0 })
-    const url = `${path}${made.id}`
-    expect(sent().at(-1)).toEqual({ method: 'GET', path: url, query: {}, tier: 'basic' })
-  })
-
-  test('is deleted, and then unknown', async () => {
-    const { client, sent } = await aScene(tests)
+  test('is deleted', async () => {
+    const { sandbox, client, sent } = await aScene(tests)
     const { id } = await create(client)
     await client.deleteAsset({ id, ...asked() })
     expect(sent().at(-1)).toMatchObject({ method: 'DELETE', path: `${path}${id}`, tier: 'basic' })
-    const error = await failureOf(client.getAsset({ id, ...asked() }))
-    expect(error).toMatchObject({ reason: 'rejected', status: 404 })
+    expect(sandbox.monitoring.assets.get(id)).toBeUndefined()
   })
 
   test('is disabled and enabled, each said in the body', async () => {
-    const { client, sent } = await aScene(tests)
+    const { sandbox, client, sent } = await aScene(tests)
     const { id } = await create(client)
-    expect(await toggle(client, id, true)).toMatchObject({ id, is_disabled: true })
-    expect(await toggle(client, id, false)).toMatchObject({ id, is_disabled: false })
+    for (const isDisabled of [true, false]) {
+      await toggle(client, id, isDisabled)
+      expect(sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled })
+    }
     const request = { method: 'POST', path: `${path}${id}/toggle`, query: {}, tier: 'basic' }
     expect(sent(`${path}${id}`)).toEqual([
       { ...request, body: { is_disabled: true } },
@@ -192,12 +187,10 @@ describe('an asset', () => {
 describe('a server with the identifiers of v4', () => {
   const today = { sandbox: { undescribed: true } }
 
-  test('has assets created, read, replaced, toggled and deleted there, and nothing asked of v2', async () => {
+  test('has assets created, changed, toggled and deleted there, and nothing asked of v2', async () => {
     const { sandbox, client, sent } = await aScene(tests, today)
     const more = { experimental_search_types: ['x'], risks: [4, 5], assets_group_id: 1043 }
     const made = await create(client, more)
-    const { assets_group_id: _group, ...written } = { ...asset, ...more }
-    expect(made).toMatchObject({ ...written, is_disabled: false, group_id: 1043 })
     expect(sent(newPath)[0]).toMatchObject({
       method: 'POST',
       body: {
@@ -209,19 +202,14 @@ describe('a server with the identifiers of v4', () => {
         group_id: 1043,
       },
     })
-    expect(await client.getAsset({ id: made.id, ...asked() })).toMatchObject(written)
-    expect(await replace(client, made.id, { name: 'Acme 2', risks: [5] })).toMatchObject({
-      name: 'Acme 2',
-      search_types: ['leak'],
-      risks: [5],
-      experimental_search_types: ['x'],
-    })
-    expect(await toggle(client, made.id)).toMatchObject({ name: 'Acme 2', is_disabled: true })
-    const stored = { name: 'Acme 2', isDisabled: true, groupId: 1043 }
+    await replace(client, made.id, { name: 'Acme 2', risks: [5] })
+    await toggle(client, made.id)
+    const lists = { searchTypes: ['leak'], experimentalSearchTypes: ['x'], risks: [5] }
+    const stored = { name: 'Acme 2', isDisabled: true, groupId: 1043, ...lists }
     expect(sandbox.monitoring.assets.get(made.id)).toMatchObject(stored)
     await client.deleteAsset({ id: made.id, ...asked() })
     expect(sandbox.monitoring.assets.get(made.id)).toBeUndefined()
-    const methods = ['POST', 'GET', 'GET', 'PUT', 'GET', 'PUT', 'DELETE']
+    const methods = ['POST', 'GET', 'PUT', 'GET', 'PUT', 'DELETE']
     expect(sent().map(({ method }) => method)).toEqual(methods)
     expect(sent(path)).toEqual([])
   })
@@ -230,6 +218,7 @@ describe('a server with the identifiers of v4', () => {
     const { service, client } = await aScriptedScene(tests)
     const now = {
       ...identifier,
+      data: { ...identifier.data, is_strict: true },
       emerging_categories: ['x'],
       severities: ['high', 'word_of_tomorrow'],
       is_disabled: true,
@@ -240,7 +229,7 @@ describe('a server with the identifiers of v4', () => {
       return json(200, now)
     })
     await replace(client, 5, { name: 'Acme 2' })
-    await replace(client, 5, { risks: [5], experimental_search_types: [], is_disabled: false })
+    await replace(client, 5, { risks: [5], experimental_search_types: [] })
     const { name, data, categories, emerging_categories, severities, group_id } = now
     const kept = { name, data, categories, emerging_categories, severities, group_id }
     expect(written).toEqual([
@@ -249,7 +238,7 @@ describe('a server with the identifiers of v4', () => {
         ...kept,
         emerging_categories: [],
         severities: ['critical', 'word_of_tomorrow'],
-        is_disabled: false,
+        is_disabled: true,
       },
     ])
   })
@@ -263,26 +252,38 @@ describe('a server with the identifiers of v4', () => {
       return json(200, { ...identifier, ...lists, name: null })
     })
     const empty = { categories: [], emerging_categories: [], severities: [] }
-    expect(await toggle(client, 5)).toMatchObject({ id: 5, name: '', search_types: [], risks: [] })
+    await toggle(client, 5)
     expect(written).toEqual([expect.objectContaining({ ...empty, name: null, is_disabled: true })])
   })
 
-  test('shows an identity otherwise than it is written: it is toggled and replaced at v2', async () => {
+  const inStore = ({ type, data }: { type: string; data: object }): object =>
+    type === 'identity' ? data : { data }
+
+  test.each([
+    [
+      'an identity otherwise than it is written',
+      { type: 'identity', data: { attributes: [{ type: 'email', email: 'ann@acme.test' }] } },
+      { type: 'identity', data: { attributes: [{ type: 'username', username: 'ann' }] } },
+    ],
+    [
+      'no secret back',
+      { type: 'secret', data: { secret: 'hush-hush' } },
+      { type: 'secret', data: { secret: 'hush-more' } },
+    ],
+  ])('shows %s: it is toggled and changed at v2', async (_what, given, other) => {
     const { sandbox, client, sent } = await aScene(tests, today)
-    const data = { attributes: [{ type: 'email', email: 'ann@acme.test' }] }
-    const { id } = await create(client, { type: 'identity', data })
-    const read = await client.getAsset({ id, ...asked() })
-    expect(read).toMatchObject({ type: 'identity', data: { uuid: expect.any(String) } })
-    expect(await toggle(client, id)).toMatchObject({ id, is_disabled: true, data: read.data })
-    const other = { attributes: [{ type: 'username', username: 'ann' }] }
-    await replace(client, id, { type: 'identity', data: other })
-    expect(sandbox.monitoring.assets.get(id)).toMatchObject(other)
+    const { id } = await create(client, given)
+    await toggle(client, id)
+    const stored = (): unknown => sandbox.monitoring.assets.get(id)
+    expect(stored()).toMatchObject({ ...inStore(given), isDisabled: true })
+    await replace(client, id, other)
+    expect(stored()).toMatchObject(inStore(other))
     expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
       `POST ${newPath}`,
       `GET ${newPath}${id}`,
-      `GET ${newPath}${id}`,
       `POST ${path}${id}/toggle`,
       `GET ${newPath}${id}`,
+      `GET ${path}${id}`,
       `PUT ${path}${id}`,
     ])
   })
@@ -295,6 +296,7 @@ describe('a server with the identifiers of v4', () => {
     await toggle(client, id)
     expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
       `POST ${path}`,
+      `GET ${path}${id}`,
       `PUT ${path}${id}`,
       `POST ${path}${id}/toggle`,
     ])
@@ -332,25 +334,15 @@ test('a server without the identifiers of v4 is asked once a day, and each asset
 })
 
 describe('an asset that breaks a stated rule is never sent', () => {
-  const mistakes: [Record<string, unknown>, string[]][] = [
-    [{ name: '' }, ['name: empty; write at least 1 character']],
-    [{ type: 'doamin' }, ['type: not known to the service; did you mean "domain"?']],
-    [{ data: undefined }, ['data: missing']],
-    [
-      { risks: [0, 6] },
-      ['risks.0: too small; write 1 or more', 'risks.1: too large; write 5 or less'],
-    ],
-    [
-      { search_types: ['leak', 'forum_psot'] },
-      ['search_types.1: not known to the service; did you mean "forum_post"?'],
-    ],
-  ]
-  test.each(mistakes)('%j', async (mistake, told) => {
+  test('where it is created or changed', async () => {
     const { client, sent } = await aScene(tests)
-    for (const act of [() => create(client, mistake), () => replace(client, 77, mistake)]) {
-      const error = await failureOf(act())
+    for (const act of [
+      create,
+      (one: UpstreamClient, given: object) => replace(one, 77, { ...given }),
+    ]) {
+      const error = await failureOf(act(client, { name: '' }))
       expect(error).toMatchObject({ reason: 'invalid', status: undefined })
-      expect(toldBy(error)).toEqual(told)
+      expect(toldBy(error)).toEqual(['name: empty; write at least 1 character'])
     }
     expect(sent('/')).toEqual([])
   })

@@ -98,15 +98,24 @@ afterAll(() => {
 
 describe.each(troubles)('a service whose answer is %s', (_title, fault, reason, mayBeDone) => {
   test('fails every operation with its reason, and says of writes alone that they may be done', async () => {
-    for (const row of callable) {
-      const { sandbox, client, requests } = await aWorld(
-        fault.effect === 'hang' ? { totalMs: 300 } : undefined,
-      )
-      await client.findOrganization(AbortSignal.timeout(20_000))
-      sandbox.faults.add({ on: '/firework/*', ...fault })
-      sandbox.faults.add({ on: '/astp/*', ...fault })
-      sandbox.faults.add({ on: '/tokens/test', ...fault })
-      const error = await failureOf(call(client, row, requests[row.name]![0]!))
+    const limits = fault.effect === 'hang' ? { totalMs: 3_000 } : undefined
+    const worlds: World[] = []
+    for (const _row of callable) {
+      const world = await aWorld(limits)
+      await world.client.findOrganization(AbortSignal.timeout(20_000))
+      for (const on of ['/firework/*', '/astp/*', '/tokens/test']) {
+        world.sandbox.faults.add({ on, ...fault })
+      }
+      worlds.push(world)
+    }
+    const failures = await Promise.all(
+      callable.map((row, at) => {
+        const { client, requests } = worlds[at]!
+        return failureOf(call(client, row, requests[row.name]![0]!))
+      }),
+    )
+    for (const [at, row] of callable.entries()) {
+      const error = failures[at]!
       const isOpen = mayBeDone && row.changes === true
       expect([row.name, error.reason, error.mayBeDone]).toEqual([row.name, reason, isOpen])
       const cells = found.get(row.name) ?? []

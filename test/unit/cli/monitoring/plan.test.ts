@@ -7,8 +7,6 @@ const none: Actual = {
   assets: [],
   policies: [],
   assigned: new Map(),
-  canUpdate: true,
-  canUnassign: true,
 }
 
 function asset(given: Partial<ActualAsset>): ActualAsset {
@@ -139,7 +137,7 @@ test.each<[what: string, file: string, actual: Partial<Actual>, steps: string[]]
   expect(stepsOf(file, { assets, ...actual })).toEqual(steps)
 })
 
-test('the step order: a policy before its assignment, enabling after it, deletions last', () => {
+test('the step order: a policy before what has it, enabling after it, deletions last', () => {
   const file = twoAssets('p', 'p').replace(
     'policies: [p] }\n  b',
     'enabled: true, policies: [p] }\n  b',
@@ -147,8 +145,8 @@ test('the step order: a policy before its assignment, enabling after it, deletio
   const there = [asset({ isDisabled: true }), asset({ id: 7, name: 'old' })]
   const old = { ...policy, uuid: 'u9', name: 'old' }
   expect(stepsOf(file, { assets: there, policies: [old] }, true)).toEqual([
-    'create asset b',
     'create policy p',
+    'create asset b',
     'assign policy p a b',
     'enable asset a',
     'delete policy u9',
