@@ -90,12 +90,12 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
   const found = { period, total, rows }
   if (options.output === 'json') return terminal.print(jsonText(foundJson(options.by, found), 2))
   if (options.output === 'text') return terminal.print(foundLines(options.by, found).join('\n'))
-  const listing = {
+  const csv = {
     columns: [],
     json: (row: ReportRow) => rowJson(options.by, row),
-    csv: columnsBy[options.by].flatMap(csvColumns),
+    csv: [options.by, ...columnsBy[options.by].flatMap(csvColumns)],
   }
-  const printer = createPrinter(context, 'csv', { ...listing, csv: [options.by, ...listing.csv] })
+  const printer = createPrinter(context, 'csv', csv, { wide: true })
   printer.add(rows)
   printer.end(null)
 }
