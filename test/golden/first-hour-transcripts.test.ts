@@ -122,7 +122,7 @@ test('doctor', async () => {
   const file = aFile('tocsin.yaml', configText(sandbox))
   await expect(
     await transcript(
-      (...args) => tocsin(...args, '--config', file),
+      (...args) => tocsin(...(args[0] === 'completion' ? args : [...args, '--config', file])),
       ({ type }) =>
         type(`
       doctor
@@ -133,9 +133,7 @@ test('doctor', async () => {
       sinks test gone
       sinks test oncall
       sinks test sco
-      completion feeds
-      completion sinks
-      completion accounts
+      completion words -- sinks test --config ${file} ''
       completion tcsh
     `),
       { texts: addresses(sandbox) },
