@@ -26,8 +26,7 @@ function addresses(sandbox: Sandbox): [string | RegExp, string][] {
   return [
     [/\bhour\d+\b/g, 'tocsin'],
     [/\bRedis \d+\.\d+\.\d+/g, 'Redis <version>'],
-    [/\b\d+ MiB (available|used)/g, '<number> MiB $1'],
-    [/\bdata of release \w+/g, 'data of release <version>'],
+    [/\b\d+ MiB (of memory|used)/g, '<number> MiB $1'],
     [sandbox.url, 'http://sandbox'],
     [new URL(sandbox.url).host, 'sandbox'],
     [new URL(sandbox.smtpUrl).host, 'sandbox:smtp'],
