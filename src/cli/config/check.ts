@@ -64,19 +64,22 @@ async function check(context: Context, loaded: LoadedConfig, options: CheckOptio
 }
 
 async function askServices({ stop }: Context, config: Config): Promise<Finding[]> {
-  const { withStore } = await import('../open/open-store.ts')
+  const { withRedis } = await import('../open/open-store.ts')
+  const { createKeys } = await import('../../redis/keys.ts')
   const { withUpstream } = await import('../open/open-upstream.ts')
   const { probes } = await import('../set-up/probes.ts')
-  return withStore(config, (store) =>
-    withUpstream(config, store, async (upstream) => {
+  return withRedis(config.redis, (redis) => {
+    // opens no ledger: a check takes nothing in
+    const store = { redis, keys: createKeys(config.redis.prefix), ledgers: [] }
+    return withUpstream(config, store, async (upstream) => {
       const found: Finding[] = []
       for (const { name } of config.accounts) {
         const needs = { config, store, client: upstream.client(name) }
         found.push(...(await runProbes(probes.filters, needs, stop)))
       }
       return found
-    }),
-  )
+    })
+  })
 }
 
 function summaryLines({ config, warnings }: LoadedConfig, { terminal }: Context): string[] {

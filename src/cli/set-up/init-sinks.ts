@@ -141,7 +141,7 @@ async function askForSink(
     const answers = isFirst && same === 0 ? options : {}
     const sink = { name, ...(await askForAddress(interview, kind, answers)) }
     const mistake = findMistake({ sinks: [sink] }, file)
-    if (mistake !== undefined) throw new WrongAnswer(mistake)
+    if (mistake !== undefined) throw new WrongAnswer(`${name}: ${mistake}`)
     const sends = await mayTest(interview, sink)
     terminal.progress(`trying ${name}`)
     try {

@@ -489,11 +489,13 @@ describe('check --live', () => {
   })
 
   test('names a filter that has gone quiet, and what finds its events today', async () => {
-    const { run } = await aServiceScene(tests, { change: withTypes('leak, paste') })
+    const { run, prefix } = await aServiceScene(tests, { change: withTypes('leak, paste') })
     const { code, out } = await run('check', '--live')
     expect(code).toBe(0)
     expect(out).toMatch(/feed \S+: filters\.type "leak" has gone quiet: .*; add leaked_credential/)
     expect(out).not.toContain('"paste"')
+    // no ledger: doctor would miss a daemon that nobody has started yet
+    expect(await tests.redis.keys(`{${prefix}*}:accounts`)).toEqual([])
     const whole = await aServiceScene(tests, { change: withTypes('leaks, leaked_credential') })
     const { out: said } = await whole.run('check', '--live')
     expect(said).toMatch(/^ok {7}filters main: the service knows every word of the filters$/m)
