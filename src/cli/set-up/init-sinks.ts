@@ -12,10 +12,12 @@ import { WrongAnswer } from './init-trial.ts'
 interface Asked {
   what: string
   flags: string
-  /** The key of the configuration. */
+}
+
+/** A key of the configuration; a list has a comma between each. */
+interface AskedKey extends Asked {
   key: string
   usual?: string
-  /** Words with a comma between each. */
   isList?: true
 }
 
@@ -24,54 +26,45 @@ interface SinkKind {
   /** What the first sink of the kind is called. */
   name: string
   secret: Asked
-  others: readonly Asked[]
+  others: readonly AskedKey[]
 }
 
-const secret = (what: string, flags: string): Asked => ({ what, flags, key: '' })
 const mailServer = 'mail server, smtp://user:password@host:587 or smtps://…:465'
-const sender = { what: 'sender of mails', flags: '--mail-from <address>', key: 'from' }
-const people = { what: 'who gets mails (a,b)', flags: '--mail-to <addresses>', key: 'to' }
-const eventsApi = {
-  what: 'Events API of your region of PagerDuty',
-  flags: '--pagerduty-url <url>',
-  key: 'url',
-  usual: 'https://events.pagerduty.com',
-}
+const eventsApi = 'Events API of your region of PagerDuty'
+const usualEventsApi = 'https://events.pagerduty.com'
 
 const sinkKinds: readonly SinkKind[] = [
-  {
-    type: 'slack',
-    name: 'soc',
-    secret: secret('URL of an incoming webhook of Slack', '--slack-url-file <file>'),
-    others: [],
-  },
-  {
-    type: 'email',
-    name: 'oncall',
-    secret: secret(mailServer, '--smtp-url-file <file>'),
-    others: [sender, { ...people, isList: true }],
-  },
-  {
-    type: 'teams',
-    name: 'chat',
-    secret: secret("URL of a workflow's webhook in Teams", '--teams-url-file <file>'),
-    others: [],
-  },
-  {
-    type: 'pagerduty',
-    name: 'duty',
-    secret: secret('key of an Events API v2 integration', '--pagerduty-key-file <file>'),
-    others: [eventsApi],
-  },
-  {
-    type: 'webhook',
-    name: 'siem',
-    secret: secret('URL of a webhook', '--webhook-url-file <file>'),
-    others: [],
-  },
+  sinkKind('slack', 'soc', ['URL of an incoming webhook of Slack', '--slack-url-file <file>']),
+  sinkKind(
+    'email',
+    'oncall',
+    [mailServer, '--smtp-url-file <file>'],
+    { key: 'from', what: 'sender of mails', flags: '--mail-from <address>' },
+    { key: 'to', what: 'who gets mails (a,b)', flags: '--mail-to <addresses>', isList: true },
+  ),
+  sinkKind('teams', 'chat', ["URL of a workflow's webhook in Teams", '--teams-url-file <file>']),
+  sinkKind(
+    'pagerduty',
+    'duty',
+    ['key of an Events API v2 integration', '--pagerduty-key-file <file>'],
+    { key: 'url', what: eventsApi, flags: '--pagerduty-url <url>', usual: usualEventsApi },
+  ),
+  sinkKind('webhook', 'siem', ['URL of a webhook', '--webhook-url-file <file>']),
 ]
 
-const signing = secret('secret that signs for the webhook', '--webhook-secret-file <file>')
+const signing: Asked = {
+  what: 'secret that signs for the webhook',
+  flags: '--webhook-secret-file <file>',
+}
+
+function sinkKind(
+  type: DraftSinkType,
+  name: string,
+  [what, flags]: [what: string, flags: string],
+  ...others: AskedKey[]
+): SinkKind {
+  return { type, name, secret: { what, flags }, others }
+}
 
 export function sinkOptions(): Option[] {
   const secrets = [...sinkKinds.map((kind) => kind.secret), signing]
