@@ -221,9 +221,17 @@ function traceRoute(config: Config, traced: Traced): Part<Record<string, unknown
   const { uid, type, severity } = event
   return {
     json: {
-      ...{ uid, type, severity, account, feed, judged_at: formatIsoTime(nowMs) },
+      uid,
+      type,
+      severity,
+      account,
+      feed,
+      judged_at: formatIsoTime(nowMs),
       visits: visits.map(({ route, path, mode, stopsSiblings, ...visit }) => ({
-        ...{ route, path, mode, ...visit },
+        route,
+        path,
+        mode,
+        ...visit,
         stops_siblings: stopsSiblings,
       })),
       decisions: decided.map(({ json }) => json),
@@ -275,7 +283,10 @@ function traceDecision(
   const dropped = node.onMute === 'drop' ? 'dropped' : 'held'
   return {
     json: {
-      ...{ route, path, mode, ...rest },
+      route,
+      path,
+      mode,
+      ...rest,
       group: isAlone ? null : labels,
       group_wait_seconds: node.groupWaitMs / 1000,
       group_interval_seconds: node.groupIntervalMs / 1000,
