@@ -18,28 +18,27 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'run [options]',
     description:
-      'poll, route and deliver, until asked to stop; `reload` or SIGHUP reads the configuration again',
+      'poll feeds, route events and deliver messages until stopped; SIGHUP reloads the configuration',
     load: async () => (await import('./run.ts')).runCommand,
   },
   {
     term: 'init [options] [file]',
-    description: 'ask for what is needed, try it, and write a configuration',
+    description: 'ask questions, try each answer and write a configuration',
     load: async () => (await import('./set-up/init.ts')).initCommand,
   },
   {
     term: 'check [options] [file]',
-    description: 'name every mistake in the configuration, or say what it does',
+    description: 'validate the configuration; print every mistake or a summary',
     load: async () => (await import('./config/check.ts')).checkCommand,
   },
   {
     term: 'doctor [options]',
-    description:
-      'say of Redis, the ledger, the service, the sinks and this machine whether all is well, and what to do',
+    description: 'check Redis, the ledger, the API, all sinks and this host; print fixes',
     load: async () => (await import('./set-up/doctor.ts')).doctorCommand,
   },
   {
     term: 'reload [options]',
-    description: 'have the running daemon read its configuration again, and say what came of it',
+    description: 'reload the configuration of the running daemon; print the outcome',
     load: async () => (await import('./reload.ts')).reloadCommand,
   },
   {
@@ -75,7 +74,7 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'routes',
-    description: 'which event goes where',
+    description: 'show the routing tree and explain the route of an event',
     load: async () => (await import('./config/routes.ts')).routesCommand,
   },
   {
@@ -155,20 +154,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./api/api.ts')).apiCommand,
   },
   {
-    term: 'completion [options] <shell>',
-    description: 'print a script that completes commands in bash, zsh or fish',
+    term: 'completion <shell>',
+    description: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).completionCommand,
   },
 ]
-
-/** Every command with all below it. */
-export function loadCommands(context: Context): Promise<Command[]> {
-  return Promise.all(
-    commandEntries.map(async ({ load, description }) =>
-      (await load())(context).description(description),
-    ),
-  )
-}
 
 /**
  * Adds all commands in order: loads the one that the arguments name, the others only as help

@@ -63,9 +63,17 @@ export const silentLogger: Logger = createLogger({ level: 'silent' })
 
 const defaultConfigFiles = ['config/tocsin.yaml', 'tocsin.yaml'] as const
 
-/** Loads the named configuration, or else the one in its default place. Throws ConfigError. */
+/**
+ * Loads the named configuration, or else the one in its default place. Throws ConfigError, and
+ * CommandError where there is none.
+ */
 export function loadConfigFile({ env }: Context, path: string | undefined): LoadedConfig {
   if (path !== undefined) return loadConfig({ path, env })
+  if (!defaultConfigFiles.some((place) => existsSync(place))) {
+    const remedy = 'make one with "tocsin init", or name yours with --config'
+    const problem = `there is no ${defaultConfigFiles.join(' or ')} here`
+    throw new CommandError('mistake', `${problem}; ${remedy}`)
+  }
   try {
     return loadConfig({ path: defaultConfigFile(), env })
   } catch (error) {

@@ -56,8 +56,8 @@ export function wordsOption(
 export function parseWord<Word extends string>(known: readonly Word[], word: string): Word {
   const found = known.find((one) => one === word)
   if (found !== undefined) return found
-  const remedy = suggestion(word, known, 'there are')
-  throw new InvalidArgumentError(`There is no "${word.slice(0, 40)}"; ${remedy}`)
+  const remedy = suggestion(word, known, 'known')
+  throw new InvalidArgumentError(`no "${word.slice(0, 40)}"; ${remedy}`)
 }
 
 /** Checks a past time or an age and returns it unchanged. Throws InvalidArgumentError. */

@@ -8,7 +8,7 @@ import { type App, createApp, type ReloadOutcome } from '../daemon/daemon.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
-import { defaultTokenFiles } from '../ops/reload-access.ts'
+import { defaultTokenFile } from '../ops/reload-access.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import { describeRedis } from '../redis/place.ts'
 import { toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
@@ -47,10 +47,9 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
     if (context.stop.aborted) return
     const reloader = createReloader(context, { file, loaded, logger })
     const reload = (by: string): Promise<ReloadOutcome> => reloader.reload(app, by)
-    const { tokenFile } = config.http
     const remoteReload = {
-      tokenFiles: tokenFile === undefined ? defaultTokenFiles(file, context.env) : [tokenFile],
-      reload: (address: string) => reload(`tocsin reload from ${address}`),
+      tokenFile: config.http.tokenFile ?? defaultTokenFile(file, context.env),
+      reload: (address: string) => reload(`POST /-/reload from ${address}`),
     }
     const app = createApp({ ...loaded, version: readVersion(), logger, remoteReload })
     const watching = reloader.watch(() => reloads.request('watch'))
@@ -116,7 +115,8 @@ function createReloader(context: Context, { file, loaded, logger }: Reloaded): R
   let isWatched = loaded.config.watch
   return {
     async reload(app, by) {
-      logger[retry.isUnderWay() ? 'debug' : 'info']({ by }, 'asked to read the configuration again')
+      const level = retry.isFailing && by === 'watch' ? 'debug' : 'info'
+      logger[level]({ by }, 'asked to read the configuration again')
       let read: LoadedConfig | ConfigError | undefined
       const outcome = await app.reload(async () => {
         read = await readAgain(context, file)
@@ -137,9 +137,7 @@ function createReloader(context: Context, { file, loaded, logger }: Reloaded): R
     watch(onChange) {
       const tick = async (): Promise<void> => {
         if (!isWatched) return
-        const isChanged = await fileWatch.lookOnce()
-        if (isChanged) retry.end()
-        if (isChanged || retry.isDue()) onChange()
+        if ((await fileWatch.lookOnce()) || retry.takeDue()) onChange()
       }
       const loop = createLoop({ name: 'watched files', everyMs: watchMs, logger, tick })
       loop.start()
@@ -148,42 +146,38 @@ function createReloader(context: Context, { file, loaded, logger }: Reloaded): R
   }
 }
 
-/** Tries a refusal that no mistake of the file explains again: nobody will change the file for it. */
-function createRetry(logger: Logger): {
+/** How long a refusal that no mistake of the file explains waits to be tried again, ms. */
+const retryMs = 5_000
+
+interface Retry {
   note(outcome: ReloadOutcome, isWatched: boolean): void
-  isDue(): boolean
-  /** Whether the reload that runs is another try. */
-  isUnderWay(): boolean
-  end(): void
-} {
-  let waitMs = 0
-  let atMs = Infinity
-  let isUnderWay = false
+  /** Once for each refusal. */
+  takeDue(): boolean
+  readonly isFailing: boolean
+}
+
+/** Nobody will change the file for what Redis refused, say. */
+function createRetry(logger: Logger): Retry {
+  let [isFailing, atMs] = [false, Infinity]
   return {
     note(outcome, isWatched) {
-      isUnderWay = false
-      const isTriedAgain =
-        isWatched && outcome.status === 'refused' && outcome.mistakes.length === 0
-      if (isTriedAgain && waitMs === 0)
+      const isUnexplained = outcome.status === 'refused' && outcome.mistakes.length === 0
+      const wasFailing = isFailing
+      isFailing = isWatched && isUnexplained
+      atMs = isFailing ? systemClock.monotonic() + retryMs : Infinity
+      if (isFailing && !wasFailing)
         logger.warn('the configuration is tried again until it is taken or its files change')
-      waitMs = isTriedAgain ? Math.min(Math.max(2 * waitMs, firstRetryMs), longestRetryMs) : 0
-      atMs = isTriedAgain ? systemClock.monotonic() + waitMs : Infinity
     },
-    isDue() {
-      isUnderWay = systemClock.monotonic() >= atMs
-      if (isUnderWay) atMs = Infinity
-      return isUnderWay
+    takeDue() {
+      const isDue = systemClock.monotonic() >= atMs
+      if (isDue) atMs = Infinity
+      return isDue
     },
-    isUnderWay: () => isUnderWay,
-    end() {
-      waitMs = 0
-      atMs = Infinity
+    get isFailing() {
+      return isFailing
     },
   }
 }
-
-const firstRetryMs = 2_000
-const longestRetryMs = 60_000
 
 async function readAgain({ env }: Context, path: string): Promise<LoadedConfig | ConfigError> {
   try {

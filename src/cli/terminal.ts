@@ -265,7 +265,12 @@ export function findNamed<Named extends { name: string }>(
 ): Named {
   const found = members.find((member) => member.name === name)
   if (found !== undefined) return found
-  const names = members.map((member) => member.name)
-  const remedy = names.length === 0 ? 'there is none' : suggestion(name, names, 'there are')
-  throw new CommandError('mistake', `there is no ${thing} "${name}"; ${remedy}`)
+  const known = members.map((member) => member.name)
+  throw new CommandError('mistake', unknownName(thing, name, known))
+}
+
+/** How every command says that there is no such name. */
+export function unknownName(thing: string, name: string, known: readonly string[]): string {
+  const remedy = known.length === 0 ? 'there is none' : suggestion(name, known, 'known')
+  return `no ${thing} "${name}"; ${remedy}`
 }

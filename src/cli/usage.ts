@@ -1,6 +1,7 @@
 /** What is said of a command line that cannot be read: what is wrong, and what was probably meant. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { findNearest, formatList } from '../lib/errors.ts'
+import { unknownName } from './terminal.ts'
 
 /** Rewrites commander's message, which names the wrong word but not where it stands. */
 export function explainUsageError(text: string, command: Command, args: readonly string[]): string {
@@ -8,14 +9,21 @@ export function explainUsageError(text: string, command: Command, args: readonly
   if (unknownCommand !== undefined) return unknownCommandError(unknownCommand, command, args)
   const unknownOption = /^error: unknown option '(.*)'/s.exec(text)?.[1]
   if (unknownOption !== undefined) return unknownOptionError(unknownOption, command)
-  const choice = /^(error: .* argument '.*' is invalid\.) Allowed choices are (.*)\.\s*$/s.exec(
-    text,
-  )
-  if (choice) {
-    const [, problem = '', choices = ''] = choice
-    return `${problem.replace(/\.$/, '')}; there are: ${choices}`
-  }
-  return text
+  return explainUnknownValue(text) ?? text
+}
+
+/** One form for a value of a closed list, whether commander looked it up or `parseWord` did. */
+function explainUnknownValue(text: string): string | undefined {
+  const option = /^error: option '(?:-\w, )?(--[\w-]+).*?' argument '(.*)' is invalid\. (.*)$/s
+  const argument = /^error: command-argument value '(.*)' is invalid for argument '(.*)'\. (.*)$/s
+  const [, flag, given] = option.exec(text) ?? []
+  const [, value, name] = argument.exec(text) ?? []
+  const [thing, word] = flag === undefined ? [name, value] : [flag, given]
+  if (thing === undefined || word === undefined) return undefined
+  const choices = /\. Allowed choices are (.*)\.\s*$/s.exec(text)?.[1]
+  if (choices !== undefined) return `error: ${unknownName(thing, word, choices.split(', '))}`
+  const said = /\. no (".*)$/s.exec(text)?.[1]
+  return said && `error: no ${thing} ${said}`
 }
 
 /** Throws InvalidArgumentError. */
@@ -30,7 +38,7 @@ function fullName(command: Command): string {
 
 function unknownCommandError(word: string, command: Command, args: readonly string[]): string {
   const names = [...command.commands.map((inner) => inner.name()), 'help']
-  const problem = `error: there is no command "${fullName(command)} ${word}"`
+  const problem = `error: no command "${fullName(command)} ${word}"`
   // `list feeds`
   const next = args[args.indexOf(word) + 1] ?? ''
   if (!command.parent && command.commands.some((inner) => inner.name() === next))
@@ -69,9 +77,7 @@ function whatThereIs(word: string, known: readonly string[], before: string): st
   const plain = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]/g, '')
   const beginning = known.filter((one) => word.length > 2 && plain(one).startsWith(plain(word)))
   const meant = beginning.length === 1 ? beginning[0] : findNearest(plain(word), known)
-  return meant === undefined
-    ? `there are: ${formatList(known)}`
-    : `did you mean "${before}${meant}"?`
+  return meant === undefined ? `known: ${formatList(known)}` : `did you mean "${before}${meant}"?`
 }
 
 /** Prints the help that `help feeds list` asks for; commander's own knows one word. Throws then. */

@@ -64,8 +64,7 @@ interface AppOptions extends Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
 }
 
 interface RemoteReload {
-  /** The first that can be written is. */
-  tokenFiles: readonly string[]
+  tokenFile: string
   /** `address`: whose. */
   reload(address: string): Promise<ReloadOutcome>
 }
@@ -161,16 +160,17 @@ function createLoops(context: ProcessContext, redisClock: RedisClock): Loop[] {
 
 /** Writes the token file, again when a cleaner of old files took it, and removes it. */
 function buildReloadAccess(
-  { tokenFiles }: RemoteReload,
+  { tokenFile }: RemoteReload,
   token: string,
   { logger, clock, timings }: ProcessContext,
 ): ReloadAccessFile {
   let url = ''
-  let written: string | undefined
+  let isWritten = false
   let hasWarned = false
   function write(): void {
     try {
-      written = writeReloadAccess(tokenFiles, { url, token })
+      writeReloadAccess(tokenFile, { url, token })
+      isWritten = true
     } catch (error) {
       const message =
         'tocsin reload cannot be used; name a file that can be written in http.token_file, or send SIGHUP to reload'
@@ -179,7 +179,7 @@ function buildReloadAccess(
     }
   }
   const tick = async (): Promise<void> => {
-    if (written === undefined || !existsSync(written)) write()
+    if (!isWritten || !existsSync(tokenFile)) write()
   }
   const everyMs = timings.housekeepingMs
   const loop = createLoop({ name: 'token file', everyMs, logger, clock, tick })
@@ -190,7 +190,7 @@ function buildReloadAccess(
     },
     async close() {
       await loop.stop()
-      if (written !== undefined) removeReloadAccess(written, token)
+      removeReloadAccess(tokenFile, token)
     },
   }
 }

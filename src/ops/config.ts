@@ -44,7 +44,7 @@ export const httpConfig = section(
       'Which series and labels /metrics has; detailed: all, each from its start.',
     ).prefault('brief'),
     token_file: text(
-      'Where the daemon writes what `tocsin reload` needs, readable by its user alone; by default in the first of $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR and the folder for temporary files.',
+      'Where the daemon writes the token that `POST /-/reload` takes, readable by its user alone; by default in $RUNTIME_DIRECTORY, or else in the folder for temporary files.',
     ).optional(),
   },
   { describe: 'Where metrics and health are served.', rules: [tokenFileRule] },

@@ -1,13 +1,13 @@
 /**
- * How `tocsin reload` finds and proves itself to the daemon: a file that only this user may read,
- * with the daemon's address on loopback and a token that is drawn at each start.
+ * Who may ask for a reload over HTTP: whoever reads the file that the daemon writes for its user alone,
+ * with its address on loopback and a token that is drawn at each start.
  */
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { lstatSync, mkdirSync, rmdirSync, rmSync, type Stats, statSync } from 'node:fs'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { lstatSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
-import { errorCode, errorMessage } from '../lib/errors.ts'
+import { errorCode } from '../lib/errors.ts'
 import {
   checkPrivateFolder,
   readFileWithin,
@@ -29,112 +29,40 @@ export function createReloadToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/**
- * What a command sends, and what a daemon begins its answer with. Neither tells the other nor the
- * token: what has taken the port of a daemon that was killed cannot pass for one.
- */
-export function reloadProofs(token: string): { ofCommand: string; ofDaemon: string } {
-  const prove = (who: string): string =>
-    createHmac('sha256', token).update(`tocsin reload ${who}`).digest('base64url')
-  return { ofCommand: prove('command'), ofDaemon: prove('daemon') }
-}
-
 /** In constant time: digests have one length whatever was sent. */
-export function isSameProof(given: string, proof: string): boolean {
+export function isSameToken(given: string, token: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(proof))
+  return timingSafeEqual(digest(given), digest(token))
 }
 
 /**
- * Where the file may be unless `http.token_file` names it, the best place first; one for each
- * configuration and user. What lies in the folder for temporary files ages away.
+ * Where the file is unless `http.token_file` names it; one for each configuration. It lies in the
+ * unit's own folder, which `systemctl reload` shares, or else in one of this user.
  */
-export function defaultTokenFiles(configFile: string, env: Environment): string[] {
-  return inFolders(configFile, defaultFolders(env))
-}
-
-/**
- * Likewise for a command, which may have another environment than the daemon. Whoever came first
- * may have made the folder among the temporary ones: root would believe what is in it.
- */
-export function likelyTokenFiles(configFile: string, env: Environment): string[] {
-  const ofSession = { XDG_RUNTIME_DIR: `/run/user/${process.getuid?.()}` }
-  const folders = [unitFolder, ...defaultFolders(env), ...defaultFolders(ofSession)]
-  const temporary = temporaryFolder()
-  const stat = lstatSync(temporary, { throwIfNoEntry: false })
-  const isForeign = stat !== undefined && !isOwnFolder(stat)
-  return inFolders(
-    configFile,
-    folders.filter((folder) => folder !== temporary || !isForeign),
-  )
-}
-
-/** RuntimeDirectory= of deploy/systemd/tocsin.service. */
-const unitFolder = '/run/tocsin'
-
-type Environment = Readonly<Record<string, string | undefined>>
-
-function inFolders(configFile: string, folders: readonly string[]): string[] {
-  const name = createHash('sha256').update(resolve(configFile)).digest('hex').slice(0, 16)
-  return [...new Set(folders)].map((folder) => join(folder, `${name}.reload`))
-}
-
-function defaultFolders({ RUNTIME_DIRECTORY, XDG_RUNTIME_DIR }: Environment): string[] {
+export function defaultTokenFile(
+  configFile: string,
+  { RUNTIME_DIRECTORY }: Readonly<Record<string, string | undefined>>,
+): string {
   const [ofUnit = ''] = (RUNTIME_DIRECTORY ?? '').split(':')
-  const ofSession = XDG_RUNTIME_DIR ?? ''
-  // `sudo` may hand down what belongs to another user
-  const isOurs =
-    isAbsolute(ofSession) && isOwnFolder(statSync(ofSession, { throwIfNoEntry: false }))
-  return [
-    ...(isAbsolute(ofUnit) ? [ofUnit] : []),
-    ...(isOurs ? [join(ofSession, 'tocsin')] : []),
-    temporaryFolder(),
-  ]
+  const ofUser = join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
+  const name = createHash('sha256').update(resolve(configFile)).digest('hex').slice(0, 16)
+  return join(isAbsolute(ofUnit) ? ofUnit : ofUser, `${name}.reload`)
 }
 
-function temporaryFolder(): string {
-  return join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
-}
-
-function isOwnFolder(stat: Stats | undefined): boolean {
-  return stat?.isDirectory() === true && stat.uid === (process.getuid?.() ?? stat.uid)
-}
-
-/**
- * Writes the first of the files that can be written safely, and returns its path. Throws an Error
- * that says why there is none.
- */
-export function writeReloadAccess(paths: readonly string[], access: ReloadAccess): string {
-  const problems: string[] = []
-  for (const path of paths) {
-    try {
-      writeAccess(path, access)
-      return path
-    } catch (error) {
-      problems.push(errorMessage(error))
-    }
-  }
-  throw new Error(problems.join('; '))
-}
-
-function writeAccess(path: string, { url, token }: ReloadAccess): void {
+/** Whoever comes first can make a folder below one that everybody may write to. Throws an Error. */
+function refuseForeignFolder(path: string): void {
   const folder = dirname(path)
-  // Whoever comes first can make a folder below one that everybody may write to.
-  const isShared = dirname(folder) === tmpdir()
-  const problem = isShared ? checkPrivateFolder(folder) : undefined
+  const problem = dirname(folder) === tmpdir() ? checkPrivateFolder(folder) : undefined
   if (problem !== undefined) throw new Error(`${folder}: ${problem}`)
+}
+
+/** Throws an Error that says why the file cannot be written safely. */
+export function writeReloadAccess(path: string, { url, token }: ReloadAccess): void {
+  refuseForeignFolder(path)
   const occupant = findOccupant(path)
   if (occupant) throw new Error(`${occupant.problem}; ${occupant.remedy}`)
-  const write = (): void => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    replacePrivateFile(path, `${JSON.stringify({ url, token })}\n`)
-  }
-  try {
-    write()
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error
-    write() // another daemon that stopped has just removed the empty folder
-  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  replacePrivateFile(path, `${JSON.stringify({ url, token })}\n`)
 }
 
 /**
@@ -155,17 +83,12 @@ export function findOccupant(path: string): (Refusal & { code?: string }) | unde
   return refusal(`${path} holds something else than the token of a daemon`, remedy)
 }
 
-/**
- * Removes the file unless another daemon has written its own in the meantime, and its folder among
- * the temporary ones unless another daemon uses it.
- */
+/** Removes the file unless another daemon has written its own in the meantime. */
 export function removeReloadAccess(path: string, token: string): void {
-  const folder = dirname(path)
   try {
     if (parseAccess(readOwnFile(path, secretLimits))?.token === token) rmSync(path)
-    if (dirname(folder) === tmpdir()) rmdirSync(folder)
   } catch {
-    // It is gone already, or no longer ours, or the folder is not empty.
+    // It is gone already, or no longer ours.
   }
 }
 
@@ -174,6 +97,7 @@ export function removeReloadAccess(path: string, token: string): void {
  * it, or it is none of ours.
  */
 export function readReloadAccess(path: string): ReloadAccess | undefined {
+  refuseForeignFolder(path)
   let text: string
   try {
     text = readOwnFile(path, secretLimits)

@@ -5,7 +5,6 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import {
   fastify,
   type FastifyError,
@@ -17,13 +16,7 @@ import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/cl
 import { errorCode, errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
-import {
-  isLoopbackPeer,
-  isSameProof,
-  loopbackUrl,
-  reloadPath,
-  reloadProofs,
-} from './reload-access.ts'
+import { isLoopbackPeer, isSameToken, loopbackUrl, reloadPath } from './reload-access.ts'
 
 export interface HttpServer {
   /**
@@ -60,7 +53,7 @@ export interface HttpServerOptions {
   reload?: {
     token: string
     /** What the asker at the address is told; never rejects. */
-    run: (address: string) => Promise<object>
+    run: (address: string) => Promise<{ status: string }>
   }
   logger: Logger
   clock?: Clock
@@ -185,13 +178,9 @@ function addPolicies(
   })
 }
 
-/**
- * Cuts off a connection that has not read its answer in this time: who reads nothing keeps no place.
- * A stream, which only the holder of the token gets, lasts as long as it takes.
- */
+/** Cuts off a connection that has not read its answer in this time: who reads nothing keeps no place. */
 function cutUnread(server: FastifyInstance, requestMs: number, clock: Clock): void {
-  server.addHook('onSend', async ({ socket }, { raw: response }, payload) => {
-    if (payload instanceof Readable) return
+  server.addHook('onSend', async ({ socket }, { raw: response }) => {
     const closed = new AbortController()
     response.on('close', () => closed.abort())
     void clock.sleep(requestMs, closed.signal).then(() => {
@@ -256,16 +245,12 @@ function shareForAWhile<T>(make: () => Promise<T>, clock: Clock): () => Promise<
   }
 }
 
-/**
- * No body is read before the asker is known; a body of any kind is left alone. The first line of an
- * answer proves at once who gives it; the second, when it is there, is what came of the reload.
- */
+/** No body is read before the asker is known; a body of any kind is left alone. */
 function addReload(
   server: FastifyInstance,
   { token, run }: NonNullable<HttpServerOptions['reload']>,
   logger: Logger,
 ): void {
-  const { ofCommand, ofDaemon } = reloadProofs(token)
   const refuse = (
     { ip }: FastifyRequest,
     reply: FastifyReply,
@@ -280,18 +265,18 @@ function addReload(
       return refuse(request, reply, { status: 403, error: 'only from the machine of the daemon' })
     }
     const bearer = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
-    if (isSameProof(bearer, ofCommand)) return undefined
+    if (isSameToken(bearer, token)) return undefined
     reply.header('www-authenticate', 'Bearer')
     return refuse(request, reply, { status: 401, error: 'not the token' })
   }
-  async function* answer(address: string): AsyncGenerator<string> {
-    yield `${ofDaemon}\n`
-    yield JSON.stringify(await run(address))
-  }
-  server.post(reloadPath, { onRequest, bodyLimit: 1 }, async ({ ip }, reply) =>
-    reply.type('text/plain; charset=utf-8').send(Readable.from(answer(ip))),
-  )
+  server.post(reloadPath, { onRequest, bodyLimit: 1 }, async ({ ip }, reply) => {
+    const outcome = await run(ip)
+    return reply.code(statusByOutcome[outcome.status] ?? 200).send(outcome)
+  })
 }
+
+/** A script needs no more than these; the body says the rest. */
+const statusByOutcome: Readonly<Record<string, number>> = { refused: 422, stopped: 503 }
 
 /** Not ready beats no answer: a probe that times out says nothing about why. */
 async function readyWithin(

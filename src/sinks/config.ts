@@ -160,8 +160,6 @@ export interface SinkType<Config> {
   audience: Audience
   /** Where it sends; when this changes, what was learned of the sink no longer holds. */
   address(config: Config): Secret
-  /** For `tocsin check`: `e-mail to oncall@example.com`. */
-  describe(config: Config): string
   /** What is allowed and probably not meant; `key`: where in the section, undefined: as a whole. */
   warn?(config: Config): (Refusal & { key?: string })[]
   /** Loads the sink's own modules, so that only those of the configured types are loaded. */

@@ -207,12 +207,6 @@ const bareSample: TemplateValues = {
   facts: [],
 }
 
-/** For `tocsin check`: `, templates: title, body`. */
-export function describeTemplates(templates: object | undefined): string {
-  const names = listTemplates(templates)
-  return names.length === 0 ? '' : `, templates: ${names.join(', ')}`
-}
-
 export function listTemplates(templates: object | undefined): string[] {
   return Object.entries(templates ?? {})
     .filter(([, template]) => template !== undefined)

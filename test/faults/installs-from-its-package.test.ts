@@ -137,7 +137,7 @@ test('it serves the first hour: init, check, doctor, render and completion', asy
   const item = { uid: 'leak/1', metadata: { uid: 'leak/1', severity: 'high', type: 'leak' } }
   writeFileSync(join(target, 'item.json'), JSON.stringify(item))
   expect(await tocsin('render', 'item.json', '--sink', 'siem', ...config)).toContain('leak/1')
-  expect(await tocsin('completion', 'bash')).toContain('complete -F _tocsin tocsin')
+  expect(await tocsin('completion', 'bash')).toContain('-F _tocsin tocsin')
 })
 
 test('it rings: its own sandbox, its own Redis, and ends when it is told to', async () => {

@@ -12,16 +12,13 @@ import {
   createRouter,
   groupLabels,
   planItems,
-  type PlannedItem,
   type RoutableEvent,
   type RouteDecision,
   type RouteNode,
-  type Router,
   type RouteVisit,
 } from '../../routing/router.ts'
 import { findSilence, type Silence } from '../../routing/silences.ts'
 import { mutedUntil } from '../../routing/time-intervals.ts'
-import type { Destination } from '../../sinks/sink.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -44,6 +41,7 @@ import {
   formatDuration,
   formatUtcTime,
 } from '../terminal.ts'
+import { formatGrouping, nodeLines } from './tree-text.ts'
 
 export function routesCommand(context: Context): Command {
   const show = addCommonOptions(new Command('show'))
@@ -102,31 +100,6 @@ function nodeJson(node: RouteNode): Record<string, unknown> {
   }
 }
 
-/** Prints the grouping only where it differs from the parent's. */
-function nodeLines(node: RouteNode, parent?: RouteNode): string[] {
-  const indent = '  '.repeat(node.path.length - 1)
-  const grouping = formatGrouping(node)
-  const { muteTimeIntervals: mutes, onMute } = node
-  return [
-    `${indent}${nodeHead(node)}`,
-    ...(parent && formatGrouping(parent) === grouping ? [] : [`${indent}    ${grouping}`]),
-    ...(mutes.length > 0
-      ? [`${indent}    muted by ${mutes.join(', ')}: ${muteEffects[onMute]}`]
-      : []),
-    ...node.routes.flatMap((child) => nodeLines(child, node)),
-  ]
-}
-
-const muteEffects = { hold: 'held until it is over', drop: 'dropped' }
-
-function nodeHead({ name, path, matchers, sinks, ...node }: RouteNode): string {
-  const unmatched = path.length === 1 ? 'the rest' : 'every event'
-  const when = matchers.length === 0 ? unmatched : matchers.map(({ text }) => text).join(' and ')
-  const mode = node.mode === 'shadow' ? ' (shadow: recorded, never sent)' : ''
-  const goesOn = node.continue && !node.isShadowItself ? ', and the search goes on' : ''
-  return `${name}${mode}: ${when} → ${sinks.join(', ')}${goesOn}`
-}
-
 type InhibitRuleConfig = Config['inhibitRules'][number]
 
 function ruleJson(rule: InhibitRuleConfig): Record<string, unknown> {
@@ -155,17 +128,14 @@ function ruleLine({
 
 /** `routes explain`: traces one event through the configured tree as of now. */
 
-export interface ExplainRoutesOptions extends CommonOptions {
+interface ExplainRoutesOptions extends CommonOptions {
   uid?: string
   event?: string
   feed?: string
   account?: string
 }
 
-export async function explainRoutes(
-  context: Context,
-  options: ExplainRoutesOptions,
-): Promise<void> {
+async function explainRoutes(context: Context, options: ExplainRoutesOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { feed, uid, event, account } = options
   if (feed !== undefined) findNamed(config.feeds, feed, 'feed')
@@ -182,20 +152,11 @@ export async function explainRoutes(
           ...(await readEventFile(context, config, { file: event, feed })),
           known: await readKnownSilences(config),
         }
-  const destinations = destinationsBySink(config)
-  const traces = events.map((one) => traceRoute(config, destinations, { event: one, nowMs, known }))
+  const traces = events.map((one) => traceRoute(config, { event: one, nowMs, known }))
   print(context, options, {
-    json: traces.map(traceJson),
-    lines: () => [...traces.flatMap(traceLines), ...unavailableSilenceLines(known)],
+    json: traces.map(({ json }) => json),
+    lines: () => [...traces.flatMap(({ lines }) => lines), ...unavailableSilenceLines(known)],
   })
-}
-
-type Grouping = Pick<RouteNode, 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'>
-
-export function formatGrouping({ groupBy, groupWaitMs, groupIntervalMs }: Grouping): string {
-  if (groupWaitMs === 0) return 'every event by itself, at once'
-  const by = groupBy.length === 0 ? 'in one group' : `grouped by ${groupBy.join(', ')}`
-  return `${by}: after ${formatDuration(groupWaitMs)}, then every ${formatDuration(groupIntervalMs)} at the most`
 }
 
 export function silenceLine(silence: Silence, nowMs: number): string {
@@ -231,66 +192,64 @@ export function silenceJson(silence: Silence): Record<string, unknown> {
   }
 }
 
-export function traceJson(trace: RouteTrace): Record<string, unknown> {
-  const { event, account, feed } = trace.input
-  return {
-    uid: event.uid,
-    type: event.type,
-    severity: event.severity,
-    account,
-    feed,
-    judged_at: formatIsoTime(trace.nowMs),
-    visits: trace.visits.map(({ route, path, mode, stopsSiblings, ...visit }) => ({
-      route,
-      path,
-      mode,
-      ...visit,
-      stops_siblings: stopsSiblings,
-    })),
-    decisions: trace.decisions.map(decisionJson),
-    destinations: trace.items.map(({ sink, label, routes, isShadow }) => ({
-      sink,
-      destination: label,
-      routes,
-      is_shadow: isShadow ?? false,
-    })),
-    silence: trace.silence ? silenceJson(trace.silence) : null,
-    silences_by_command_known: trace.areSilencesKnown,
-    inhibits: trace.inhibits.map(({ name }) => name),
-    may_be_inhibited_by: trace.inhibitedBy.map(({ name }) => name),
-  }
+interface Traced {
+  event: RoutableEvent
+  nowMs: number
+  known: KnownSilences
 }
 
-function decisionJson(traced: TracedDecision): Record<string, unknown> {
-  const { node, labels, mutedUntilMs } = traced
-  const { route, path, mode, ...decision } = traced.decision
-  return {
-    route,
-    path,
-    mode,
-    ...decision,
-    group: node.groupWaitMs === 0 ? null : labels,
-    group_wait_seconds: node.groupWaitMs / 1000,
-    group_interval_seconds: node.groupIntervalMs / 1000,
-    muted_until: formatIsoTime(mutedUntilMs),
-    on_mute: mutedUntilMs === undefined ? null : node.onMute,
-  }
+/** What is found of one part, for machines and for people. */
+interface Part<Json> {
+  json: Json
+  lines: string[]
 }
 
-export function traceLines(trace: RouteTrace): string[] {
-  const { event, account, feed } = trace.input
+/** The route of one event, as one feed brought it, and what would suppress or hold it. */
+function traceRoute(config: Config, traced: Traced): Part<Record<string, unknown>> {
+  const { nowMs } = traced
+  const { event, account, feed } = traced.event
+  const router = createRouter(config.route)
+  const { visits, decisions } = router.explain(traced.event)
+  const decided = decisions.map((decision) => {
+    const node = router.node(decision.route)
+    if (!node) throw new Error(`the tree decided for ${decision.route}, which it does not have`)
+    return traceDecision(config, traced, { decision, node })
+  })
+  const items = traceItems(config, decisions)
+  const suppressed = traceSuppression(config, traced)
   const what = `${sanitize(event.type, 60)}, ${formatSeverity(event.severity)}`
-  return [
-    `${sanitize(event.uid, 600)} (${what}), by the feed ${feed} of ${account}, as of ${formatUtcTime(trace.nowMs)}`,
-    'asked, in order',
-    ...trace.visits.map(visitLine),
-    'decided',
-    ...trace.decisions.flatMap(decisionLines),
-    'goes to',
-    ...trace.items.map(itemLine),
-    'suppressed',
-    ...suppressionLines(trace),
-  ]
+  const { uid, type, severity } = event
+  return {
+    json: {
+      uid,
+      type,
+      severity,
+      account,
+      feed,
+      judged_at: formatIsoTime(nowMs),
+      visits: visits.map(({ route, path, mode, stopsSiblings, ...visit }) => ({
+        route,
+        path,
+        mode,
+        ...visit,
+        stops_siblings: stopsSiblings,
+      })),
+      decisions: decided.map(({ json }) => json),
+      destinations: items.json,
+      ...suppressed.json,
+    },
+    lines: [
+      `${sanitize(uid, 600)} (${what}), by the feed ${feed} of ${account}, as of ${formatUtcTime(nowMs)}`,
+      'asked, in order',
+      ...visits.map(visitLine),
+      'decided',
+      ...decided.flatMap(({ lines }) => lines),
+      'goes to',
+      ...items.lines,
+      'suppressed',
+      ...suppressed.lines,
+    ],
+  }
 }
 
 function visitLine({ route, path, failed, taken, stopsSiblings }: RouteVisit): string {
@@ -306,38 +265,70 @@ function visitLine({ route, path, failed, taken, stopsSiblings }: RouteVisit): s
   }
 }
 
-function decisionLines({ decision, node, labels, mutedUntilMs }: TracedDecision): string[] {
-  const { path, mode, sinks, why } = decision
-  const because = why.length === 0 ? 'the rest' : why.join(' and ')
-  const isShadow = mode === 'shadow'
-  const muted = mutedUntilMs === undefined ? '' : formatUtcTime(mutedUntilMs)
+function traceDecision(
+  { timeIntervals }: Config,
+  { event, nowMs }: Traced,
+  { decision, node }: { decision: RouteDecision; node: RouteNode },
+): Part<Record<string, unknown>> {
+  const { route, path, mode, ...rest } = decision
+  const labels = groupLabels(node.groupBy, event)
+  const mutedUntilMs = mutedUntil(timeIntervals, node.muteTimeIntervals, nowMs)
+  const isMuted = mutedUntilMs !== undefined
+  const shared = Object.entries(labels).map(
+    ([name, value]) => `${name}=${JSON.stringify(sanitize(value, 120))}`,
+  )
+  const isAlone = node.groupWaitMs === 0
+  const ofGroup = isAlone || shared.length === 0 ? '' : `; its group: ${shared.join(' ')}`
+  const because = decision.why.length === 0 ? 'the rest' : decision.why.join(' and ')
   const dropped = node.onMute === 'drop' ? 'dropped' : 'held'
-  return [
-    `  ${path.join(' > ')}${isShadow ? ' (shadow)' : ''}: ${because} → ${sinks.join(', ')}`,
-    `    ${formatGrouping(node)}${formatLabels()}`,
-    ...(muted === '' ? [] : [`    muted until ${muted}: ${dropped}`]),
-  ]
-
-  function formatLabels(): string {
-    const shared = Object.entries(labels).map(
-      ([name, value]) => `${name}=${JSON.stringify(sanitize(value, 120))}`,
-    )
-    return node.groupWaitMs === 0 || shared.length === 0 ? '' : `; its group: ${shared.join(' ')}`
+  return {
+    json: {
+      route,
+      path,
+      mode,
+      ...rest,
+      group: isAlone ? null : labels,
+      group_wait_seconds: node.groupWaitMs / 1000,
+      group_interval_seconds: node.groupIntervalMs / 1000,
+      muted_until: formatIsoTime(mutedUntilMs),
+      on_mute: isMuted ? node.onMute : null,
+    },
+    lines: [
+      `  ${path.join(' > ')}${mode === 'shadow' ? ' (shadow)' : ''}: ${because} → ${decision.sinks.join(', ')}`,
+      `    ${formatGrouping(node)}${ofGroup}`,
+      ...(isMuted ? [`    muted until ${formatUtcTime(mutedUntilMs)}: ${dropped}`] : []),
+    ],
   }
 }
 
-function itemLine({ sink, label, routes, isShadow }: RouteTrace['items'][number]): string {
-  const place = label === sink ? sink : `${sink}, ${label}`
-  return `  ${sanitize(place)}, by ${routes.join(', ')}${isShadow ? ': recorded, never sent' : ''}`
+function traceItems(config: Config, decisions: readonly RouteDecision[]): Part<unknown[]> {
+  const destinations = destinationsBySink(config)
+  const labels = new Map([...destinations.values()].flat().map(({ id, label }) => [id, label]))
+  const items = planItems(decisions, (sink) => (destinations.get(sink) ?? []).map(({ id }) => id))
+  const labelled = items.map(({ sink, destination, routes, isShadow = false }) => {
+    const label = labels.get(destination) ?? destination
+    return { sink, destination: label, routes, is_shadow: isShadow }
+  })
+  return {
+    json: labelled,
+    lines: labelled.map(({ sink, destination, routes, is_shadow: isShadow }) => {
+      const place = destination === sink ? sink : `${sink}, ${destination}`
+      const never = isShadow ? ': recorded, never sent' : ''
+      return `  ${sanitize(place)}, by ${routes.join(', ')}${never}`
+    }),
+  }
 }
 
-function suppressionLines({
-  silence,
-  areSilencesKnown,
-  inhibitedBy,
-  inhibits,
-  nowMs,
-}: RouteTrace): string[] {
+function traceSuppression(
+  { inhibitRules }: Config,
+  { event, nowMs, known }: Traced,
+): Part<Record<string, unknown>> {
+  const findRules = (keys: readonly { rule: string }[]): InhibitRule[] =>
+    inhibitRules.filter(({ name }) => keys.some(({ rule }) => rule === name))
+  const silence = findSilence(known.silences, event, nowMs)
+  const inhibits = findRules(sourceKeys(inhibitRules, event))
+  const inhibitedBy = findRules(targetKeys(inhibitRules, event))
+  const areKnown = known.unavailable === undefined
   const lines = [
     ...(silence ? ['  by a silence:', `  ${silenceLine(silence, nowMs)}`] : []),
     ...inhibitedBy.map(
@@ -349,72 +340,14 @@ function suppressionLines({
         `  as the source of ${name} it suppresses others for ${formatDuration(windowMs)}`,
     ),
   ]
-  const silences = areSilencesKnown ? 'no silence' : 'no silence of the file'
-  return lines.length === 0 ? [`  by ${silences} and no inhibit rule`] : lines
-}
-
-/** The route of one event, as one feed brought it, and what would suppress or hold it. */
-export interface RouteTrace {
-  input: RoutableEvent
-  nowMs: number
-  visits: RouteVisit[]
-  decisions: TracedDecision[]
-  items: (PlannedItem & { label: string })[]
-  silence: Silence | undefined
-  /** Whether the silences made by command were known. */
-  areSilencesKnown: boolean
-  /** Rules whose source or target the event matches. */
-  inhibits: InhibitRule[]
-  inhibitedBy: InhibitRule[]
-}
-
-export interface TracedDecision {
-  decision: RouteDecision
-  node: RouteNode
-  labels: Record<string, string>
-  /** undefined: not muted at `nowMs`. */
-  mutedUntilMs: number | undefined
-}
-
-/** Traces an event at `nowMs`; `destinations` by the name of their sink. Pure. */
-export function traceRoute(
-  config: Config,
-  destinations: ReadonlyMap<string, readonly Destination[]>,
-  { event, nowMs, known }: { event: RoutableEvent; nowMs: number; known: KnownSilences },
-): RouteTrace {
-  const { inhibitRules } = config
-  const router = createRouter(config.route)
-  const { visits, decisions } = router.explain(event)
-  const items = planItems(decisions, (sink) => (destinations.get(sink) ?? []).map(({ id }) => id))
-  const labels = new Map([...destinations.values()].flat().map(({ id, label }) => [id, label]))
-  const findRules = (keys: readonly { rule: string }[]): InhibitRule[] =>
-    inhibitRules.filter(({ name }) => keys.some(({ rule }) => rule === name))
+  const silences = areKnown ? 'no silence' : 'no silence of the file'
   return {
-    input: event,
-    nowMs,
-    visits,
-    decisions: decisions.map((decision): TracedDecision => {
-      const node = requireNode(router, decision)
-      return {
-        decision,
-        node,
-        labels: groupLabels(node.groupBy, event),
-        mutedUntilMs: mutedUntil(config.timeIntervals, node.muteTimeIntervals, nowMs),
-      }
-    }),
-    items: items.map((item) => ({
-      ...item,
-      label: labels.get(item.destination) ?? item.destination,
-    })),
-    silence: findSilence(known.silences, event, nowMs),
-    areSilencesKnown: known.unavailable === undefined,
-    inhibits: findRules(sourceKeys(inhibitRules, event)),
-    inhibitedBy: findRules(targetKeys(inhibitRules, event)),
+    json: {
+      silence: silence ? silenceJson(silence) : null,
+      silences_by_command_known: areKnown,
+      inhibits: inhibits.map(({ name }) => name),
+      may_be_inhibited_by: inhibitedBy.map(({ name }) => name),
+    },
+    lines: lines.length === 0 ? [`  by ${silences} and no inhibit rule`] : lines,
   }
-}
-
-function requireNode(router: Router, { route }: RouteDecision): RouteNode {
-  const node = router.node(route)
-  if (node === undefined) throw new Error(`the tree decided for ${route}, which it does not have`)
-  return node
 }

@@ -365,7 +365,9 @@ function formatRescan(report: FeedReport): string {
   const { feed, state } = report
   if (feed.sweep === undefined) return 'sweeps are switched off'
   if (report.isReadWhole) return 'each poll reads all there is: no sweeps are needed'
-  const last = `last sweep ended ${formatTimeOrNever(state?.sweep.lastCompletedMs)}`
+  const endedMs = state?.sweep.lastCompletedMs
+  const last =
+    endedMs === undefined ? 'no rescan yet' : `last rescan ended ${formatUtcTime(endedMs)}`
   const running = findRunningRescan(state)
   const status = running ? `${last}, one runs since ${formatUtcTime(running.startedAtMs)}` : last
   return report.bounds ? `${status}; ${formatBounds(feed, report.bounds)}` : status

@@ -21,9 +21,7 @@ import type { OpenStore } from '../open/open-store.ts'
 import { settleRemedy } from '../sinks/sinks-list.ts'
 import { reportSinks, type SinkReport } from '../../daemon/for-commands/sink-report.ts'
 import { formatDuration, formatUtcTime, pluralize } from '../terminal.ts'
-import { about, type DoctorFinding, makeCheck, type Subject } from './doctor-finding.ts'
-
-const timeoutMs = 60_000
+import { about, type Finding, type Subject } from './probe.ts'
 
 interface LedgerParts {
   config: Config
@@ -36,38 +34,28 @@ interface LedgerParts {
 
 const toDo = (kind: TroubleKind, name: string): string => troubleTexts({ kind, name }).toDo(name)
 
-/** Says what is not well of one kind of thing; empty: all is. Changes nothing and asks nobody else. */
-type Probe = (parts: LedgerParts) => Promise<DoctorFinding[]>
-
-const probes: readonly Probe[] = [
-  probeDaemon,
-  probeAccounts,
-  probeFeeds,
-  probeSinks,
-  probeAudits,
-  probeAccounting,
-]
-
-/** Opens the ledgers that are there, and creates none. */
+/** Opens the ledgers that are there, and creates none; asks nobody else. */
 export async function checkLedger(
   redis: Redis,
   config: Config,
-  stop: AbortSignal,
-): Promise<DoctorFinding[]> {
-  const subject = about('ledger', config.redis.prefix)
-  return makeCheck(subject, { timeoutMs, stop }, async () => {
-    const keys = createKeys(config.redis.prefix)
-    const ledgers = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
-    if (ledgers.length === 0) return [subject.good('nothing was taken in yet')]
-    await findLead({ redis, keys }, ledgers)
-    const store = { redis, keys, ledgers }
-    const [nowMs, isRunning] = [await redisNow(store), await hasReplicas(redis, keys)]
-    const found: DoctorFinding[] = []
-    const accounts = await reportAccounts(store, config)
-    const parts = { config, store, nowMs, isRunning, accounts }
-    for (const probe of probes) found.push(...(await probe(parts)))
-    return found.length > 0 ? found : [subject.good(describeWell(config))]
-  })
+  subject: Subject,
+): Promise<Finding[]> {
+  const keys = createKeys(config.redis.prefix)
+  const ledgers = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
+  if (ledgers.length === 0) return [subject.good('nothing was taken in yet')]
+  await findLead({ redis, keys }, ledgers)
+  const store = { redis, keys, ledgers }
+  const [nowMs, isRunning] = [await redisNow(store), await hasReplicas(redis, keys)]
+  const parts = { config, store, nowMs, isRunning, accounts: await reportAccounts(store, config) }
+  const found = [
+    ...judgeDaemon(parts),
+    ...judgeAccounts(parts),
+    ...(await judgeFeeds(parts)),
+    ...(await judgeSinks(parts)),
+    ...(await judgeAudits(parts)),
+    ...(await judgeAccounting(parts)),
+  ]
+  return found.length > 0 ? found : [subject.good(describeWell(config))]
 }
 
 function describeWell({ accounts, feeds, sinks }: Config): string {
@@ -79,13 +67,13 @@ function describeWell({ accounts, feeds, sinks }: Config): string {
   return `${all.join(', ')}: nothing is late, refused, paused or given up`
 }
 
-async function probeDaemon({ store, isRunning }: LedgerParts): Promise<DoctorFinding[]> {
+function judgeDaemon({ store, isRunning }: LedgerParts): Finding[] {
   if (isRunning) return []
   const detail = 'none has run for a minute: nothing is polled or sent'
   return [about('daemon', store.keys.shared()).bad('problem', detail, 'start it: tocsin run')]
 }
 
-async function probeAccounts({ accounts, nowMs }: LedgerParts): Promise<DoctorFinding[]> {
+function judgeAccounts({ accounts, nowMs }: LedgerParts): Finding[] {
   return accounts.flatMap(({ entry, isConfigured, holdings, trouble, renames }) => {
     const subject = about('account', entry.name)
     const found = renames.map((rename) => {
@@ -105,8 +93,8 @@ async function probeAccounts({ accounts, nowMs }: LedgerParts): Promise<DoctorFi
   })
 }
 
-async function probeFeeds(parts: LedgerParts): Promise<DoctorFinding[]> {
-  const found: DoctorFinding[] = []
+async function judgeFeeds(parts: LedgerParts): Promise<Finding[]> {
+  const found: Finding[] = []
   const refused = new Set(
     parts.accounts.flatMap(({ entry, trouble }) => (trouble ? [entry.name] : [])),
   )
@@ -140,7 +128,7 @@ const firstRescanMs = 48 * 3_600_000
 function judgeRescans(
   report: FeedReport & { state: FeedState; isReading: boolean },
   subject: Subject,
-): DoctorFinding[] {
+): Finding[] {
   const { state, bounds, isReading } = report
   const { nowMs, rescanTrouble, sweep, rescans } = state
   const remedy = 'what comes late is not found meanwhile'
@@ -161,7 +149,7 @@ function judgeReading(
   { feed, state, lagMs = 0, lagObjectiveMs }: FeedReport,
   subject: Subject,
   { nowMs, isRunning }: LedgerParts,
-): DoctorFinding[] {
+): Finding[] {
   const { paused, refused, unreadable, trouble, isBackfilling } = state ?? {}
   if (unreadable) {
     const { unread, shown, problem } = unreadable
@@ -194,7 +182,7 @@ async function judgeQuota(
   { feed, state }: FeedReport,
   subject: Subject,
   { store }: LedgerParts,
-): Promise<DoctorFinding[]> {
+): Promise<Finding[]> {
   const reserve = reservedSearches(feed, state?.scan)
   const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
   if (quota === undefined || quota.remaining > reserve) return []
@@ -202,14 +190,14 @@ async function judgeQuota(
   return [subject.bad('problem', detail, toDo('quota-reserve', feed.name))]
 }
 
-async function probeSinks(parts: LedgerParts): Promise<DoctorFinding[]> {
+async function judgeSinks(parts: LedgerParts): Promise<Finding[]> {
   const reports = await reportSinks(parts.store, parts.config)
   const longWaits = await readLongWaits(parts, reports)
   const canaries = await readCanary(parts.store, parts.config.canary?.sinks ?? [])
   return reports.flatMap((report) => {
     const { name, type, pending, deadLetters } = report
     const subject = about('delivery', name)
-    const found: DoctorFinding[] = []
+    const found: Finding[] = []
     const waiting = sumPending({ pending })
     if (type === undefined && waiting > 0) {
       const detail = `not configured any more, ${countItems(waiting)}`
@@ -239,7 +227,7 @@ function judgeCanary(
   name: string,
   lastMs: number | undefined,
   { config: { canary }, nowMs, isRunning }: LedgerParts,
-): DoctorFinding[] {
+): Finding[] {
   if (!isRunning || !canary?.sinks.includes(name)) return []
   if (lastMs !== undefined && nowMs - lastMs <= 3 * canary.everyMs) return []
   const last =
@@ -298,7 +286,7 @@ function judgeSending(
   { name, circuit, pending, diverted, relief, firstDueMs, digest, ...long }: WaitingSink,
   subject: Subject,
   { nowMs, isRunning }: LedgerParts,
-): DoctorFinding[] {
+): Finding[] {
   const { group = 0, digest: gathered = 0, ...moving } = pending
   const waiting = sumPending({ pending: moving })
   const wait = countItems(waiting + group + gathered)
@@ -350,7 +338,7 @@ function countItems(count: number): string {
   return count === 1 ? '1 item waits' : `${count} items wait`
 }
 
-async function probeAudits({ config, store }: LedgerParts): Promise<DoctorFinding[]> {
+async function judgeAudits({ config, store }: LedgerParts): Promise<Finding[]> {
   const notes = await readAuditNotes(store.redis, store.keys)
   return config.feeds.flatMap(({ name }) => {
     const { missing = 0, endedAtMs = 0 } = notes[name] ?? {}
@@ -365,9 +353,9 @@ interface Unaccounted {
 }
 
 /** What the ledger's own counters and its last check say. */
-async function probeAccounting({ store }: LedgerParts): Promise<DoctorFinding[]> {
+async function judgeAccounting({ store }: LedgerParts): Promise<Finding[]> {
   const { redis, keys, ledgers } = store
-  const found: DoctorFinding[] = []
+  const found: Finding[] = []
   const add = (account: string, detail: string): void => {
     const remedy = toDo('unaccounted', account)
     found.push(about('accounting', account).bad('problem', detail, remedy))

@@ -41,7 +41,6 @@ export interface DraftSink {
 
 /** A secret of the draft, and the name of its file beside the configuration. */
 interface DraftSecret {
-  key: string
   fileName: string
   value: string
 }
@@ -63,47 +62,27 @@ function placeSecret(file: string, what: string): string {
   return join(secretsFolder, `${basename(file, extname(file))}-${what}`)
 }
 
-export function listSecrets({ redis, account, sinks }: Draft, file: string): DraftSecret[] {
-  const secret = (key: string, what: string, value: string): DraftSecret => ({
-    key,
-    fileName: placeSecret(file, what),
-    value,
+/** Every configuration has this one. */
+export function apiKeyFile(file: string): string {
+  return placeSecret(file, 'api-key')
+}
+
+/** The text of the file, which names the files of its secrets, and what these hold. */
+export function renderDraft(draft: Draft, file: string): { text: string; secrets: DraftSecret[] } {
+  const secrets: DraftSecret[] = []
+  const text = render(draft, (key, what, value) => {
+    const fileName = placeSecret(file, what)
+    secrets.push({ fileName, value })
+    return `${key}_file: ${quote(fileName)}`
   })
-  return [
-    ...('url' in redis ? [secret('url', 'redis-url', redis.url)] : []),
-    secret('api_key', 'api-key', account.apiKey),
-    ...sinks.flatMap(({ name, type, secret: value, signingSecret }) => [
-      secret(secretKeyByType[type], `${name}-${secretKeyByType[type].replace('_', '-')}`, value),
-      ...(signingSecret === undefined ? [] : [secret('secret', `${name}-secret`, signingSecret)]),
-    ]),
-  ]
+  return { text, secrets }
 }
 
-/** The text of the file; it names the files of its secrets. */
-export function configText(draft: Draft, file: string): string {
-  return render(
-    draft,
-    listSecrets(draft, file),
-    ({ key, fileName }) => `${key}_file: ${quote(fileName)}`,
-  )
-}
-
-/** The same with the secrets in it, for what is tried before a file is written. */
-function trialText(draft: Draft, file: string): string {
-  return render(draft, listSecrets(draft, file), ({ key, value }) => `${key}: ${quote(value)}`)
-}
-
+/** `write` returns the line of a secret, of which `what` is the name of its file. */
 function render(
   { redis, account, group, sinks }: Draft,
-  secrets: DraftSecret[],
-  write: (secret: DraftSecret) => string,
+  write: (key: string, what: string, value: string) => string,
 ): string {
-  const left = [...secrets]
-  const nextSecret = (): string => {
-    const secret = left.shift()
-    if (secret === undefined) throw new Error('the draft has fewer secrets than places for them')
-    return write(secret)
-  }
   const { baseUrl, linkHost } = account
   return [
     '# Written by "tocsin init". "tocsin check" says what it does;',
@@ -112,12 +91,12 @@ function render(
     'redis:',
     'folder' in redis
       ? `  embedded: ${quote(redis.folder)} # a private Redis that Tocsin starts itself`
-      : `  ${nextSecret()}`,
+      : `  ${write('url', 'redis-url', redis.url)}`,
     '',
     'accounts:',
     '  main:',
     `    base_url: ${quote(baseUrl)}`,
-    `    ${nextSecret()}`,
+    `    ${write('api_key', 'api-key', account.apiKey)}`,
     ...(linkHost === undefined
       ? []
       : [`    link_hosts: [${quote(linkHost)}] # links of events may lead here`]),
@@ -128,19 +107,28 @@ function render(
     `    identifier_group: ${group.id}${comment(group.name)}`,
     '',
     'sinks:',
-    ...sinks.flatMap(({ name, type, keys, signingSecret }) => [
-      `  ${name}:`,
-      `    type: ${type}`,
-      `    ${nextSecret()}`,
-      ...(signingSecret === undefined ? [] : [`    ${nextSecret()} # the receiver needs it, too`]),
-      ...Object.entries(keys).map(([key, value]) => `    ${key}: ${quote(value)}`),
-    ]),
+    ...sinks.flatMap((sink) => sinkLines(sink, write)),
     '',
     '# Every event goes to these; docs/reference/configuration.md begins with routes by severity.',
     'route:',
     `  sinks: [${sinks.map(({ name }) => name).join(', ')}]`,
     '',
   ].join('\n')
+}
+
+function sinkLines(
+  { name, type, secret, keys, signingSecret }: DraftSink,
+  write: (key: string, what: string, value: string) => string,
+): string[] {
+  const key = secretKeyByType[type]
+  const signed = signingSecret && write('secret', `${name}-secret`, signingSecret)
+  return [
+    `  ${name}:`,
+    `    type: ${type}`,
+    `    ${write(key, `${name}-${key.replace('_', '-')}`, secret)}`,
+    ...(signed ? [`    ${signed} # the receiver needs it, too`] : []),
+    ...Object.entries(keys).map(([other, value]) => `    ${other}: ${quote(value)}`),
+  ]
 }
 
 /** JSON is YAML; `$$` is a literal `$`. */
@@ -164,8 +152,9 @@ const exampleDraft: Draft = {
 
 /** The configuration of what is answered so far; the rest is an example. Throws ConfigError. */
 export function draftConfig(answered: Partial<Draft>, file: string): Config {
-  const draft = { ...exampleDraft, ...answered }
-  return parseConfig(trialText(draft, file), { file, env: {} }).config
+  const inline = (key: string, _what: string, value: string): string => `${key}: ${quote(value)}`
+  const text = render({ ...exampleDraft, ...answered }, inline)
+  return parseConfig(text, { file, env: {} }).config
 }
 
 /** What is wrong with one answer, with the remedy; undefined: nothing. */

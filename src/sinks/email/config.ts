@@ -233,9 +233,6 @@ export const emailType = {
   address({ smtp }) {
     return smtp
   },
-  describe({ to }) {
-    return `e-mail to ${to.join(', ')}`
-  },
   warn({ tls, smtp, oauth }) {
     const url = URL.parse(smtp.reveal())
     const isClear = tls === 'off' && !isLoopback(url?.hostname ?? 'localhost')

@@ -130,9 +130,6 @@ export const pagerDutyType = {
   address({ url, routingKey }) {
     return createSecret(() => `${url} ${routingKey.reveal()}`)
   },
-  describe({ url }) {
-    return new URL(url).origin === origins.eu ? 'PagerDuty, EU region' : 'PagerDuty'
-  },
   async create(config, parts) {
     const { createPagerDutySink } = await import('./pagerduty-sink.ts')
     return createPagerDutySink(config, parts)

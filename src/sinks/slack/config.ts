@@ -47,7 +47,6 @@ export const slackType = {
   address({ url }) {
     return url
   },
-  describe: () => 'Slack',
   warn({ url }) {
     if (!/^https:\/\/hooks\.slack(?:-gov)?\.com\/(?:triggers|workflows)\//.test(url.reveal()))
       return []

@@ -50,7 +50,6 @@ export const teamsType = {
   address({ url }) {
     return url
   },
-  describe: () => 'Microsoft Teams, by a workflow that accepts a message before it posts it',
   warn({ url }) {
     if (!lacksSignature(url.reveal())) return []
     const remedy = 'let Anyone trigger the workflow, save it, and copy its URL again'

@@ -237,11 +237,6 @@ export const webhookType = {
   address({ url }) {
     return url
   },
-  describe({ secrets, authorization, password, batch: most }) {
-    const signed = secrets.length > 0 ? 'signed' : 'unsigned'
-    const authorized = (authorization ?? password) ? ', with Authorization' : ''
-    return `webhook, ${signed}${authorized}${most ? `, batches of up to ${most.max}` : ''}`
-  },
   warn({ secrets, authorization, password }) {
     const remedy = 'give a secret, so that the receiver can tell who sends'
     return secrets.length > 0 || authorization || password

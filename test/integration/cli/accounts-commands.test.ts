@@ -123,7 +123,7 @@ test('discard gives up all that an account holds and removes its ledger, and no 
     expect(sinks['lake']).toMatchObject({ created: 1, pending: { queued: 1 } })
   }
   const again = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
-  expect(again.err).toContain('there is no account without configuration "umbrella"; there is none')
+  expect(again.err).toContain('no account without configuration "umbrella"; there is none')
   expect(again.code).toBe(2)
 })
 
@@ -142,7 +142,7 @@ test('an account that the file or a running daemon has is not discarded', async 
   expect(there.code).toBe(1)
   const unknown = await tocsin('accounts', 'discard', 'umbrela', '--yes', ...config)
   expect(unknown.err).toContain(
-    'there is no account without configuration "umbrela"; did you mean "umbrella"?',
+    'no account without configuration "umbrela"; did you mean "umbrella"?',
   )
   const { sinks } = await expectConservation(umbrella)
   expect(sinks['lake']).toMatchObject({ created: 1, dead: 0 })

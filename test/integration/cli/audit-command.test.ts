@@ -110,7 +110,7 @@ test('a repair by a narrower look makes what metrics say better by as much as it
 })
 
 test.each([
-  [['audit', '--feed', 'brnad'], 'there is no feed "brnad"; did you mean "brand"?'],
+  [['audit', '--feed', 'brnad'], 'no feed "brnad"; did you mean "brand"?'],
   [['audit', '--since', 'week'], 'It is not a duration; write a number and its unit'],
 ])('%j is refused in a sentence', async (args, words) => {
   const { code, err } = await (await aScene()).run(...args)

@@ -29,7 +29,10 @@ test.each(names)('%s refuses each argument that is empty', async (name) => {
   const given = [...listed.matchAll(/^ {2}(\S+) /gm)].map(() => '')
   if (given.length === 0) return
   expect(
-    findFault(await tocsin(...name.split(' '), ...given), /required option|argument/),
+    findFault(
+      await tocsin(...name.split(' '), ...given),
+      /required option|argument|no \w+ ""; known: /,
+    ),
   ).toBeUndefined()
 })
 

@@ -131,8 +131,8 @@ describe('credentials search', () => {
     [['--domain='], 'It is empty; write a value.'],
     [['--domain=a.example', '--size=10001'], 'Write a whole number from 1 to 10000.'],
     [['--domain=a.example', '--size=0'], 'Write a whole number from 1 to 10000.'],
-    [['--domain=a.example', '--include=password'], 'There is no "password"; '],
-    [['--domain=a.example', '--order=newest'], 'there are: asc, desc'],
+    [['--domain=a.example', '--include=password'], 'no --include "password"; '],
+    [['--domain=a.example', '--order=newest'], 'known: asc, desc'],
     [['--domain=a.example', '--since=1d', '--until=7d'], '--since lies after --until'],
   ])('%j is refused, and nothing is asked', async (args, said) => {
     const { run, sent } = await aServiceScene(tests)

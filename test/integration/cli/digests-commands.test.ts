@@ -212,10 +212,10 @@ test('a send to a sink of which each recipient is in trouble says that it waits'
 test.each([
   [['send', 'soc'], 'the sink "soc" has no digest; those that have one: oncall, news\n'],
   [['preview', 'siem'], 'the sink "siem" has no digest; those that have one: oncall, news\n'],
-  [['send', 'oncal'], 'there is no sink "oncal"; did you mean "oncall"?\n'],
+  [['send', 'oncal'], 'no sink "oncal"; did you mean "oncall"?\n'],
   [
     ['preview', 'oncall', '--recipient=ana@example.com'],
-    'there is no recipient "ana@example.com"; did you mean "ann@example.com"?\n',
+    'no recipient "ana@example.com"; did you mean "ann@example.com"?\n',
   ],
   [
     ['preview', 'news', '--recipient=ann@example.com'],

@@ -1,7 +1,7 @@
 /** What `doctor` says of a ledger, trouble by trouble, against one that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
 import { checkLedger } from '../../../src/cli/set-up/doctor-ledger.ts'
-import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
+import { about, type Finding } from '../../../src/cli/set-up/probe.ts'
 import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { type Circuit, createCircuit } from '../../../src/delivery/circuit.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
@@ -35,11 +35,11 @@ async function aScene(): Promise<Scene> {
   return { ...scene, circuit: createCircuit(tests.redis, keys, createAddressHasher(parsed)) }
 }
 
-async function found({ parsed }: SocScene): Promise<DoctorFinding[]> {
-  return checkLedger(tests.redis, parsed, new AbortController().signal)
+async function found({ parsed }: SocScene): Promise<Finding[]> {
+  return checkLedger(tests.redis, parsed, about('ledger', parsed.redis.prefix))
 }
 
-function lines(findings: readonly DoctorFinding[]): string[] {
+function lines(findings: readonly Finding[]): string[] {
   return findings.map(
     ({ check, subject, status, detail, remedy }) =>
       `${status} ${check} ${subject}: ${detail} -> ${remedy}`,

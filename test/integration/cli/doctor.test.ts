@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished, expect, test } from 'vitest'
-import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
+import type { Finding } from '../../../src/cli/set-up/probe.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
@@ -47,7 +47,7 @@ route: { sinks: [soc, chat, siem, duty, oncall] }
 
 interface Seen {
   code: number | null
-  findings: DoctorFinding[]
+  findings: Finding[]
   /** Everything that was printed. */
   said: string
 }
@@ -55,11 +55,11 @@ interface Seen {
 async function doctor(config: string, ...more: string[]): Promise<Seen> {
   const path = aFile('tocsin.yaml', config)
   const { code, out, err } = await tocsin('doctor', '--output=json', '--config', path, ...more)
-  const findings = out === '' ? [] : (JSON.parse(out) as DoctorFinding[])
+  const findings = out === '' ? [] : (JSON.parse(out) as Finding[])
   return { code, findings, said: out + err }
 }
 
-function bad(findings: readonly DoctorFinding[]): string[] {
+function bad(findings: readonly Finding[]): string[] {
   return findings.flatMap(({ check, subject, status }) =>
     status === 'ok' || status === 'note' ? [] : [`${status} ${check} ${subject}`],
   )
@@ -77,27 +77,27 @@ test('where all is well every check says so, and nobody gets a message', async (
   expect([...new Set(findings.map(({ check }) => check))]).toEqual([
     'configuration',
     'memory',
-    'time zones',
     'redis',
     'redis safety',
     'redis memory',
     'ledger',
-    'service',
     'reach',
+    'service',
     'key',
     'clock',
     'rate',
     'quota',
+    'filters',
     'told twice',
     'sink',
   ])
   const sinks = findings.filter(({ check }) => check === 'sink')
   expect(sinks.map(({ subject, detail }) => `${subject}: ${detail.replace(/:\d+/, '')}`)).toEqual([
-    'soc (slack): TCP to 127.0.0.1; nothing was sent',
-    'chat (teams): TCP to 127.0.0.1; nothing was sent',
-    'siem (webhook): TCP to 127.0.0.1; nothing was sent',
-    'duty (pagerduty): TCP to 127.0.0.1; nothing was sent',
-    'oncall (email): signed in to 127.0.0.1; nothing was sent',
+    'soc (slack): TCP to 127.0.0.1',
+    'chat (teams): TCP to 127.0.0.1',
+    'siem (webhook): TCP to 127.0.0.1',
+    'duty (pagerduty): TCP to 127.0.0.1',
+    'oncall (email): signed in to 127.0.0.1',
   ])
   for (const finding of findings) {
     expect(Object.keys(finding)).toEqual(['check', 'subject', 'status', 'detail', 'remedy'])
@@ -112,7 +112,6 @@ test('--send sends one TEST message to each destination', async () => {
   expect(countReceived(sandbox)).toMatchObject({ slack: 1, webhook: 1, email: 2 })
   const sent = findings.filter(({ detail }) => detail.startsWith('took a TEST message'))
   expect(sent).toHaveLength(6)
-  expect(findings.filter(({ detail }) => detail.includes('nothing was sent'))).toEqual([])
 })
 
 test('--send says which template fails, once for a sink', async () => {
@@ -219,7 +218,7 @@ test('a service that is not there is said with the host, and a word that it refu
   ])
 })
 
-function judged(findings: readonly DoctorFinding[], check: string): string[] {
+function judged(findings: readonly Finding[], check: string): string[] {
   return findings.flatMap((one) => (one.check === check ? [`${one.status}: ${one.detail}`] : []))
 }
 
@@ -269,7 +268,7 @@ const hourAgo = { ageMs: 3_600_000 }
 const isAhead = /^warning: this machine's clock is 60 min ahead of the service's$/
 
 test.each<[string, Answered, RegExp, RegExp]>([
-  ['works', hourAgo, /^ok: The key .* works/, isAhead],
+  ['works', hourAgo, /^ok: works\./, isAhead],
   ['is of another tenant', { tenantId: 43 }, /^ok: .* tenant 43,/, /^ok: within \d s of /],
   ['is refused', { ...hourAgo, status: 401 }, /^problem: .*401/, isAhead],
   ['is refused at the right time', { status: 401 }, /^problem: .*401/, /^ok: within \d s of /],
@@ -358,7 +357,7 @@ test('a mail server that takes tokens alone is reached by one, and each wrong wa
     const found = findings.filter(({ subject }) => subject === 'oncall (email)')
     seen.push(
       ...found.map(({ status, detail, remedy }) =>
-        [status, detail.replace(/:\d+;/, ';'), remedy ?? ''].join(' | '),
+        [status, detail.replace(/:\d+$/, ''), remedy ?? ''].join(' | '),
       ),
     )
   }
@@ -373,7 +372,7 @@ test('a mail server that takes tokens alone is reached by one, and each wrong wa
   microsoft.refuseAll('535 5.7.3 Authentication unsuccessful')
   await ask(good)
   expect(seen).toEqual([
-    'ok | signed in to 127.0.0.1; nothing was sent | ',
+    'ok | signed in to 127.0.0.1 | ',
     expect.stringMatching(/^problem \| .*client_secret is wrong or has expired: make a new one/),
     expect.stringMatching(/^problem \| .*correct token_url: the tenant in it may not exist/),
     expect.stringMatching(
@@ -393,7 +392,7 @@ test('for people each finding is one line, and the last one counts', async () =>
   expect(code).toBe(0) // a warning is no problem
   expect(out).toMatch(/^warning {2}configuration sinks\.siem: .*not signed; give a secret/m)
   expect(out).toMatch(/^ok {7}redis redis\.url: Redis at 127\.0\.0\.1:\d+ answers: \w+ [\d.]+$/m)
-  expect(out).toMatch(/^ok {7}key main: The key of account "main" works\. Organization /m)
+  expect(out).toMatch(/^ok {7}key main: works\. Organization /m)
   expect(out).toMatch(/\n0 problems, [1-9]\d* warnings?, \d+ ok\n$/)
 })
 

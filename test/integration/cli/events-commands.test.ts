@@ -242,13 +242,13 @@ describe('events search', () => {
     [['--group=0'], 'Write the id, a whole number of at least 1.'],
     [['--group=1e3'], 'Write the id, a whole number of at least 1.'],
     [['--keyword=x', '--size=11'], 'Write a whole number from 1 to 10.'],
-    [['--keyword=x', '--severity=hihg'], 'There is no "hihg"; did you mean "high"?'],
-    [['--keyword=x', '--severity=high,hihg'], 'There is no "hihg"; did you mean "high"?'],
+    [['--keyword=x', '--severity=hihg'], 'no --severity "hihg"; did you mean "high"?'],
+    [['--keyword=x', '--severity=high,hihg'], 'no --severity "hihg"; did you mean "high"?'],
     [['--keyword=x', '--severity=,'], 'Write a severity'],
     [['--keyword=x', '--type=a,,b'], 'Write words with a comma between each'],
     [['--keyword=x', '--since=soon'], '"soon" is neither a time nor a duration'],
     [['--keyword=x', '--since=1d', '--until=7d'], '--since lies after --until'],
-    [['--keyword=x', '--order=newest'], 'there are: asc, desc'],
+    [['--keyword=x', '--order=newest'], 'known: asc, desc'],
     [['--keyword=x', '--limit=0'], 'Write a whole number of at least 1, or --all.'],
     [['--keyword=x', '--account=mian'], 'did you mean "main"?'],
   ])('%j is refused, and nothing is asked', async (args, said) => {
@@ -422,40 +422,46 @@ describe('check --live', () => {
     const { run } = await aServiceScene(tests, {
       change: withTypes('stealer_log, lookalike, leek'),
     })
-    const { code, err } = await run('check', '--live')
+    const { code, out } = await run('check', '--live')
     expect(code).toBe(2)
-    expect(err).toContain('filters.type "lookalike" is no filter of this service')
-    expect(err).toContain(
+    expect(out).toContain('filters.type "lookalike" is no filter of this service')
+    expect(out).toContain(
       'filters.type "leek" is no filter of this service, which would refuse the feed (422); did you mean "leak"?',
     )
-    expect(err).not.toContain('"stealer_log"')
+    expect(out).not.toContain('"stealer_log"')
     const json = await run('check', '--live', '--output=json')
     expect([json.code, JSON.parse(json.out)]).toMatchObject([
       2,
       {
         ok: false,
-        live: { mistakes: [expect.stringContaining('"lookalike"'), expect.any(String)] },
+        live: [
+          { status: 'problem', detail: expect.stringContaining('"lookalike"') },
+          { status: 'problem', remedy: 'did you mean "leak"?' },
+        ],
       },
     ])
   })
 
   test('names a filter that has gone quiet, and what finds its events today', async () => {
-    const { run } = await aServiceScene(tests, { change: withTypes('leak, paste') })
-    const { code, err } = await run('check', '--live')
+    const { run, prefix } = await aServiceScene(tests, { change: withTypes('leak, paste') })
+    const { code, out } = await run('check', '--live')
     expect(code).toBe(0)
-    expect(err).toMatch(/feed \S+: filters\.type "leak" has gone quiet: .*; add leaked_credential/)
-    expect(err).not.toContain('"paste"')
+    expect(out).toMatch(/feed \S+: filters\.type "leak" has gone quiet: .*; add leaked_credential/)
+    expect(out).not.toContain('"paste"')
+    // no ledger: doctor would miss a daemon that nobody has started yet
+    expect(await tests.redis.keys(`{${prefix}*}:accounts`)).toEqual([])
     const whole = await aServiceScene(tests, { change: withTypes('leaks, leaked_credential') })
-    expect(await whole.run('check', '--live')).toMatchObject({ code: 0, err: '' })
+    const { out: said } = await whole.run('check', '--live')
+    expect(said).toMatch(/^ok {7}filters main: the service knows every word of the filters$/m)
   })
 
   test('says what it could not find out where the service has no such list', async () => {
     const { run, sandbox } = await aServiceScene(tests, { change: withTypes('leak') })
     const on = '/firework/v4/events/filters/types'
     sandbox.faults.add({ on, effect: 'status', status: 404, body: 'text', message: 'Not Found' })
-    const { code, err } = await run('check', '--live')
+    const { code, out } = await run('check', '--live')
     expect(code).toBe(0)
-    expect(err).toContain(
+    expect(out).toContain(
       'whether the service knows the words of type filters could not be found out',
     )
   })

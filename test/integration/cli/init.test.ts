@@ -102,14 +102,11 @@ function modes(folder: string): string[] {
     .toSorted()
 }
 
-const start: Dialogue = [
-  ['Redis: a folder', ''],
-  ['Address of the service', 'nonsense'],
-]
+const start: Dialogue = [['Address of the service', 'nonsense']]
 
 test('asks, explains what does not work, and writes a configuration that does', async () => {
   const { sandbox, folder, file, key } = await aScene()
-  const mail = new URL(sandbox.smtpUrl).host
+  const mail = `smtp://ann:hush$hush@${new URL(sandbox.smtpUrl).host}`
   const { code, out, err, left } = await talk(
     [file, '--allow-private'],
     [
@@ -123,19 +120,16 @@ test('asks, explains what does not work, and writes a configuration that does', 
       ['Group of identifiers', '1'],
       ['Where messages go', 'slak'],
       ['Where messages go', ''],
-      ['URL of the slack webhook', sandbox.slackUrl],
+      ['URL of an incoming webhook of Slack', sandbox.slackUrl],
       ['Send one message marked TEST', 'y'],
       ['Another destination?', 'y'],
       ['Where messages go', 'email'],
       ['Mail server', mail],
-      ['User there', 'ann'],
-      ['Password', 'hush$hush'],
-      ['From which address', 'nobody'],
+      ['Sender of mails', 'nobody'],
+      ['Who gets mails', 'ann@example.com'],
       ['Mail server', mail],
-      ['User there', 'ann'],
-      ['Password', 'hush$hush'],
-      ['From which address', 'tocsin@example.com'],
-      ['To which addresses', 'ann@example.com, bob@example.com'],
+      ['Sender of mails', 'tocsin@example.com'],
+      ['Who gets mails', 'ann@example.com, bob@example.com'],
       ['Send one message marked TEST to 2', 'n'],
       ['Another destination?', 'n'],
     ],
@@ -146,8 +140,8 @@ test('asks, explains what does not work, and writes a configuration that does', 
   expect(err).toContain('the service was not reached (ECONNREFUSED)')
   expect(err).toContain('make a new one in the profile page')
   expect(err).toContain('Organization')
-  expect(err).toContain('has no group 77777')
-  expect(err).toContain('there is no "slak"')
+  expect(err).toContain('no group "77777" of the key\'s tenant; known: 1042')
+  expect(err).toContain('no kind of sink "slak"; did you mean "slack"?')
   expect(err).toContain('not an e-mail address')
   for (const secret of [key, 'fw_a_wrong_key', 'hush$hush', sandbox.slackUrl]) {
     expect(out + err).not.toContain(secret)
@@ -165,13 +159,9 @@ test('asks, explains what does not work, and writes a configuration that does', 
   ])
   expect(readFileSync(file, 'utf8')).not.toContain(key)
   const checked = await tocsin('check', file, '--output=json')
-  expect(JSON.parse(checked.out)).toMatchObject({
-    ok: true,
-    warnings: [],
-    sinks: [{ name: 'soc' }, { name: 'oncall' }],
-    routes: [{ sinks: ['soc', 'oncall'] }],
-  })
-  expect(readFileSync(join(folder, 'secrets/tocsin-oncall-smtp'), 'utf8')).toContain('hush%24hush')
+  expect(JSON.parse(checked.out)).toEqual({ ok: true, warnings: [] })
+  expect((await tocsin('check', file)).out).toContain('root: the rest → soc, oncall')
+  expect(readFileSync(join(folder, 'secrets/tocsin-oncall-smtp'), 'utf8')).toContain('hush$hush')
 })
 
 test('takes every answer from options where nobody can be asked', async () => {
@@ -190,7 +180,7 @@ test('takes every answer from options where nobody can be asked', async () => {
     ['--webhook-secret-file', secretFile(sandbox.webhookSecret)],
   ].flat()
   const { code, out, err } = await tocsin(...options)
-  expect(err).toContain('siem: took a TEST message')
+  expect(err).toContain('sink siem (webhook): took a TEST message')
   expect(code).toBe(0)
   expect(out).toContain('8 secrets beside it')
   const { received } = sandbox
@@ -242,11 +232,11 @@ function givenOptions({ sandbox, key, secretFile, file }: Scene, redisUrl: strin
 
 test.each([
   ['/proc/self/tocsin.yaml', 'nothing can be written to /proc/self (E'],
-  ['/dev/null/tocsin.yaml', 'there is no folder /dev/null'],
-  ['/nowhere/tocsin.yaml', 'there is no folder /nowhere'],
+  ['/dev/null/tocsin.yaml', 'nothing can be written to /dev/null (E'],
+  ['/nowhere/tocsin.yaml', 'nothing can be written to /nowhere (ENOENT)'],
   ['/tmp', '/tmp is a folder; name a file in it, such as /tmp/tocsin.yaml'],
 ])('says before the first question that %j cannot be written', async (file, said) => {
-  const { code, err, left } = await talk([file], [['Redis: a folder', '']])
+  const { code, err, left } = await talk([file], [['Address of the service', '']])
   expect(err).toContain(said)
   expect([code, left.length]).toEqual([2, 1])
 })
@@ -254,7 +244,10 @@ test.each([
 test('says before the first question that its folder of secrets is none', async () => {
   const folder = aFolder()
   writeFileSync(join(folder, 'secrets'), '')
-  const { code, err, left } = await talk([join(folder, 'tocsin.yaml')], [['Redis: a folder', '']])
+  const { code, err, left } = await talk(
+    [join(folder, 'tocsin.yaml')],
+    [['Address of the service', '']],
+  )
   expect(err).toContain(`${folder}/secrets is no folder`)
   expect([code, left.length]).toEqual([2, 1])
 })
@@ -263,17 +256,20 @@ test('says before the first question that others may put another secret in the p
   const folder = aFolder()
   const secrets = join(folder, 'secrets')
   const says = async (problem: string): Promise<void> => {
-    const { code, err, left } = await talk([join(folder, 'tocsin.yaml')], [['Redis: a folder', '']])
+    const { code, err, left } = await talk(
+      [join(folder, 'tocsin.yaml')],
+      [['Address of the service', '']],
+    )
     expect(err).toContain(problem)
     expect([code, left.length]).toEqual([2, 1])
   }
   mkdirSync(secrets)
   chmodSync(secrets, 0o777)
-  await says(`others may change what is in ${secrets}; run: chmod go-w ${secrets}`)
+  await says(`${secrets}: others may enter it (mode 777); run: chmod 700 ${secrets}`)
   if (process.getuid?.() !== 0) return
-  chmodSync(secrets, 0o755)
+  chmodSync(secrets, 0o700)
   chownSync(secrets, 1001, 1001)
-  await says(`${secrets} belongs to user 1001, and this is user 0`)
+  await says(`${secrets}: it belongs to user 1001, and this is user 0`)
 })
 
 test('the commands that it prints can be copied, whatever the file is called', async () => {
@@ -303,19 +299,11 @@ test('writes over a file only if asked to', async () => {
   const refused = await tocsin('init', ...options)
   expect([refused.code, readFileSync(file, 'utf8')]).toEqual([2, 'mine\n'])
   expect(refused.err).toContain('--force')
-  const declined = await talk(options, [['Write over it?', 'n']])
-  expect([declined.code, readFileSync(file, 'utf8')]).toEqual([1, 'mine\n'])
-  const agreed = await talk(options, [
-    ['Write over it?', 'y'],
-    ['Send one message marked TEST', 'n'],
-  ])
-  expect([agreed.code, statSync(file).mode & 0o777]).toEqual([0, 0o600])
-  const again = await talk(options, [
-    ['Write over it?', 'y'],
-    ['Send one message marked TEST', 'n'],
-    ['secrets/tocsin-api-key', 'n'],
-  ])
-  expect(again.code).toBe(1)
+  expect((await tocsin('init', '--force', ...options)).code).toBe(0)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  rmSync(file)
+  const left = await tocsin('init', ...options)
+  expect(left.err).toContain('secrets/tocsin-api-key: there already')
   expect((await tocsin('init', '--force', ...options)).code).toBe(0)
 })
 
@@ -338,7 +326,6 @@ test('leaves nothing behind where it is broken off', async () => {
   const { code, left } = await talk(
     [file],
     [
-      ['Redis: a folder', ''],
       ['Address of the service', sandbox.url],
       ['API key', key],
       ['Group of identifiers', '1042'],
@@ -355,12 +342,11 @@ test('writes nothing once the process is told to stop, though the last answer fo
   const { code, left } = await talk(
     [file, '--allow-private'],
     [
-      ['Redis: a folder', ''],
       ['Address of the service', sandbox.url],
       ['API key', key],
       ['Group of identifiers', '1042'],
       ['Where messages go', ''],
-      ['URL of the slack webhook', sandbox.slackUrl],
+      ['URL of an incoming webhook of Slack', sandbox.slackUrl],
       ['Send one message marked TEST', 'n'],
       ['Another destination?', 'n'],
     ],

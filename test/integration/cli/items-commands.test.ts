@@ -390,9 +390,9 @@ test('two ids that begin alike are told apart by more of them', async () => {
 })
 
 test.each([
-  ['move --sink lake --to lakes', 2, 'there is no sink "lakes"; did you mean "lake"?'],
+  ['move --sink lake --to lakes', 2, 'no sink "lakes"; did you mean "lake"?'],
   ['move --sink soc --to soc', 2, '--to: "soc" is where they are; name another sink'],
-  ['list --account mian', 2, 'there is no account "mian"; did you mean "main"?'],
+  ['list --account mian', 2, 'no account "mian"; did you mean "main"?'],
   ['list --severity ,', 2, 'Write a severity, such as high.'],
   ['list --since 1h --until 2h', 2, '--since lies after --until; exchange them'],
   ['list --since 2999-01-01', 2, 'lies in the future'],

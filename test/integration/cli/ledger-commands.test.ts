@@ -235,11 +235,7 @@ test('feeds rewind past what was read warns that events are skipped', async () =
 })
 
 test.each([
-  [
-    'an unknown feed',
-    ['brnd', '--to', '1h', '--yes'],
-    'there is no feed "brnd"; did you mean "brand"?',
-  ],
+  ['an unknown feed', ['brnd', '--to', '1h', '--yes'], 'no feed "brnd"; did you mean "brand"?'],
   ['the future', ['brand', '--to', '2999-01-01', '--yes'], 'lies in the future'],
   ['a word for a time', ['brand', '--to', 'yesterday', '--yes'], 'neither a time nor a duration'],
   ['nobody to ask', ['brand', '--to', '1h'], 'Nobody is there to ask; say --yes'],

@@ -109,6 +109,16 @@ test('without --config a mistake says that the other default file may be meant, 
   expect(check('config/tocsin.yaml')).not.toContain('no --config')
 })
 
+test('where there is no configuration at all, init is named', () => {
+  const cwd = dirname(aFile('other.yaml', ''))
+  const options = { cwd, env: environment, encoding: 'utf8' } as const
+  const { stderr, status } = spawnSync(process.execPath, [main, 'doctor'], options)
+  expect(stderr).toBe(
+    'there is no config/tocsin.yaml or tocsin.yaml here; make one with "tocsin init", or name yours with --config\n',
+  )
+  expect(status).toBe(2)
+})
+
 test('a file that cannot be read is named', async () => {
   const folder = aFile('tocsin.yaml', '').replace('/tocsin.yaml', '')
   const [missing, directory] = await Promise.all([

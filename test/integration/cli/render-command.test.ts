@@ -319,16 +319,3 @@ test('the templates of the configuration are used, and one that fails is said', 
     ),
   )
 })
-
-test('check says which templates a sink has, and that it has an Authorization, not which', async () => {
-  const text = configText('redis://127.0.0.1:1', 'none').replace(
-    'sinks:\n  soc: {',
-    `sinks:
-  lake: { type: webhook, url: "https://lake.example.com", authorization: Splunk hush-hush }
-  soc: { templates: { title: 'Case {{ uid }}' },`,
-  )
-  const { out, err } = await tocsin('check', '--config', aFile('tocsin.yaml', text))
-  expect(out).toMatch(/ soc: .*, templates: title/)
-  expect(out).toContain(' lake: webhook, unsigned, with Authorization')
-  expect(out + err).not.toContain('hush-hush')
-})

@@ -114,7 +114,7 @@ test('nothing is asked for without a place for the file', async () => {
 })
 
 test.each([
-  [['9001', '--out=x', '--format=odt'], 'there are: docx, pdf'],
+  [['9001', '--out=x', '--format=odt'], 'known: docx, pdf'],
   [['9001'], "required option '--out <file>' not specified"],
   [['9001', '--out='], "option '--out <file>'"],
   [['latest', '--out=x'], 'a whole number of at least 1'],

@@ -53,7 +53,7 @@ test('its configuration has a feed for each identifier where there are credentia
 
 test.each([
   ['--credential-rate=often', 'Write 0, or a rate'],
-  ['--credential-order=oldest', 'there are: newest, ascending, shuffled'],
+  ['--credential-order=oldest', 'known: newest, ascending, shuffled'],
   ['--credential-size-limit=0', 'Write a whole number from 1'],
   ['--search-quota=-1', 'Write a whole number from 0'],
   ['--late-by=0s', 'Write a duration of 1s or more'],

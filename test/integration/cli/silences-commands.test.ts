@@ -198,7 +198,7 @@ test('silences expire names the nearest id', async () => {
   const scene = await aSocScene(tests)
   const id = await add(scene, 'type="paste"', '--for=2h', ...why)
   const { code, err } = await tocsin('silences', 'expire', id.slice(0, -1), ...scene.config)
-  expect(err).toBe(`there is no silence "${id.slice(0, -1)}"; did you mean "${id}"?\n`)
+  expect(err).toBe(`no silence "${id.slice(0, -1)}"; did you mean "${id}"?\n`)
   expect(code).toBe(2)
 })
 

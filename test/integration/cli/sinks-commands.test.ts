@@ -191,8 +191,8 @@ test('a sink that is paused again stays so since then, with the new reason', asy
 test.each([
   [['pause', 'soc'], "required option '--reason <text>' not specified"],
   [['pause', 'soc', '--reason', ' '], 'Write up to 200 characters, in one line.'],
-  [['pause', 'sok', '--reason=x'], 'there is no sink "sok"; did you mean "soc"?'],
-  [['resume', 'sok'], 'there is no sink "sok"; did you mean "soc"?'],
+  [['pause', 'sok', '--reason=x'], 'no sink "sok"; did you mean "soc"?'],
+  [['resume', 'sok'], 'no sink "sok"; did you mean "soc"?'],
 ])('sinks %j is refused', async (args, said) => {
   const { config } = await aSocScene(tests)
   const { code, err } = await tocsin('sinks', ...args, ...config)

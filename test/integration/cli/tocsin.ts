@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { runProgram } from '../../../src/cli/program.ts'
 
 const temporary = mkdtempSync(join(tmpdir(), 'tocsin-tmp-'))
@@ -73,15 +72,10 @@ export function startNode(args: readonly string[]): RunningTocsin {
 }
 
 /** In this process: the same words and codes, without the start of a Node. */
-export function tocsin(...args: string[]): Promise<Ended> {
-  return tocsinAt(systemClock, ...args)
-}
-
-/** Likewise, by a clock of the test. */
-export async function tocsinAt(clock: Clock, ...args: string[]): Promise<Ended> {
+export async function tocsin(...args: string[]): Promise<Ended> {
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const stop = new AbortController().signal
-  const code = await runProgram(args, { input, output, errors, stop, clock })
+  const code = await runProgram(args, { input, output, errors, stop })
   output.end()
   errors.end()
   return { code, out: await text(output), err: await text(errors) }

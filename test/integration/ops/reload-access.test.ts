@@ -1,5 +1,5 @@
-/** The file by which `tocsin reload` finds the daemon: where it is, what it replaces, who is trusted. */
-import fileSystem, {
+/** The file of the token that a reload takes: where it is, what it replaces, who is trusted. */
+import {
   chmodSync,
   chownSync,
   existsSync,
@@ -8,7 +8,6 @@ import fileSystem, {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -21,14 +20,12 @@ import { formatMistake, ConfigError } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { createApp } from '../../../src/daemon/daemon.ts'
 import {
-  defaultTokenFiles,
-  likelyTokenFiles,
+  defaultTokenFile,
   readReloadAccess,
   removeReloadAccess,
   writeReloadAccess,
 } from '../../../src/ops/reload-access.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
-import { beforeNext } from '../../support/meanwhile.ts'
 import { hurriedConfig, shortTimings } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
@@ -52,102 +49,38 @@ function holding(name: string, text: string, mode = 0o600): string {
   return at(name)
 }
 
-test('a folder among the temporary files goes with the last daemon that wrote there', () => {
-  vi.stubEnv('TMPDIR', folder)
-  onTestFinished(() => void vi.unstubAllEnvs())
-  const first = writeReloadAccess([at('tocsin-1/first.reload')], access)
-  const second = writeReloadAccess([at('tocsin-1/second.reload')], access)
-  removeReloadAccess(first, access.token)
-  expect(readReloadAccess(second)).toEqual(access)
-  removeReloadAccess(second, access.token)
-  expect(existsSync(dirname(second))).toBe(false)
-})
-
 describe('the place', () => {
-  const folders = (env: Record<string, string>): string[] =>
-    defaultTokenFiles('tocsin.yaml', env).map((path) => dirname(path))
-  const ofUser = join(tmpdir(), `tocsin-${process.getuid?.()}`)
+  const folderOf = (env: Record<string, string>): string =>
+    dirname(defaultTokenFile('tocsin.yaml', env))
 
-  test('is that of the service, then that of the session, then that of temporary files', () => {
-    const XDG_RUNTIME_DIR = folder
-    expect(folders({ RUNTIME_DIRECTORY: '/run/t:/run/u', XDG_RUNTIME_DIR })).toEqual([
-      '/run/t',
-      at('tocsin'),
-      ofUser,
-    ])
-    expect(folders({ XDG_RUNTIME_DIR: at('gone') })).toEqual([ofUser])
-    expect(folders({ RUNTIME_DIRECTORY: 'run', XDG_RUNTIME_DIR: '' })).toEqual([ofUser])
-  })
-
-  test.runIf(isRoot)('is not in the session of another user', () => {
-    chownSync(folder, 1001, 1001)
-    expect(folders({ XDG_RUNTIME_DIR: folder })).toEqual([ofUser])
-  })
-
-  test('is looked for where the unit has it, whatever the environment of the command', () => {
-    const [name] = defaultTokenFiles('tocsin.yaml', {}).map((path) => path.split('/').at(-1))
-    expect(likelyTokenFiles('tocsin.yaml', { RUNTIME_DIRECTORY: folder })).toContain(at(name!))
-    expect(likelyTokenFiles('tocsin.yaml', {})).toEqual(
-      expect.arrayContaining([`/run/tocsin/${name}`, join(ofUser, name!)]),
-    )
-  })
-
-  test.runIf(isRoot)('is not looked for in a folder that another user made first', () => {
-    vi.stubEnv('TMPDIR', folder)
-    onTestFinished(() => void vi.unstubAllEnvs())
-    const own = at(`tocsin-${process.getuid?.()}`)
-    const places = (): string[] => likelyTokenFiles('tocsin.yaml', {}).map((path) => dirname(path))
-    expect(places()).toContain(own)
-    mkdirSync(own)
-    expect(places()).toContain(own)
-    chownSync(own, 1001, 1001)
-    expect(places()).not.toContain(own)
-    rmSync(own, { recursive: true })
-    symlinkSync('/run/tocsin', own)
-    expect(places()).not.toContain(own)
+  test('is the folder of the unit, or else that of the user among the temporary files', () => {
+    const ofUser = join(tmpdir(), `tocsin-${process.getuid?.()}`)
+    expect(folderOf({ RUNTIME_DIRECTORY: '/run/t:/run/u' })).toBe('/run/t')
+    expect(folderOf({ RUNTIME_DIRECTORY: 'run' })).toBe(ofUser)
+    expect(folderOf({})).toBe(ofUser)
   })
 
   test('is another for each configuration', () => {
-    const files = Array.from({ length: 1_000 }, (_, at) => defaultTokenFiles(`${at}.yaml`, {})[0])
+    const files = Array.from({ length: 1_000 }, (_, at) => defaultTokenFile(`${at}.yaml`, {}))
     expect(new Set(files).size).toBe(1_000)
-  })
-
-  test('is the first of those that can be written', () => {
-    const paths = [at('first/token'), at('second/token')]
-    expect(writeReloadAccess(paths, access)).toBe(paths[0])
-    expect(existsSync(at('second'))).toBe(false)
-    expect(statSync(at('first')).mode & 0o777).toBe(0o700)
-  })
-
-  test('is the next one where the first cannot be written', () => {
-    holding('file', '')
-    const next = at('next/token')
-    expect(writeReloadAccess([at('file/token'), next], access)).toBe(next)
-    expect(readReloadAccess(next)).toEqual(access)
-    expect(statSync(next).mode & 0o777).toBe(0o600)
   })
 })
 
 describe('writing', () => {
   test('replaces the token of another daemon', () => {
-    const path = at('token')
-    writeReloadAccess([path], { ...access, token: 'of-another' })
-    expect(writeReloadAccess([path], access)).toBe(path)
+    const path = at('made/token')
+    writeReloadAccess(path, { ...access, token: 'of-another' })
+    writeReloadAccess(path, access)
     expect(readReloadAccess(path)).toEqual(access)
-  })
-
-  test('makes the folder again that another daemon removes just then, as it stops', () => {
-    beforeNext(fileSystem, ['openSync'], () => rmdirSync(at('emptied')))
-    const path = writeReloadAccess([at('emptied/token')], access)
-    expect(readReloadAccess(path)).toEqual(access)
-    expect(statSync(at('emptied')).mode & 0o777).toBe(0o700)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(statSync(at('made')).mode & 0o777).toBe(0o700)
   })
 
   test.each(['', 'fw_key', '{}', '{"url":"http://127.0.0.1:1","token":"t","more":1}'])(
     'leaves a file alone that holds %j',
     (text) => {
       const path = holding('precious', text)
-      expect(() => writeReloadAccess([path], access)).toThrow(
+      expect(() => writeReloadAccess(path, access)).toThrow(
         `${path} holds something else than the token of a daemon; name a file that nothing else uses`,
       )
       expect(readFileSync(path, 'utf8')).toBe(text)
@@ -169,7 +102,7 @@ route: {sinks: [soc]}
     try {
       // whoever checks need not be the daemon's user
       parseConfig(text, { file: at('tocsin.yaml'), env: {} })
-      expect(() => writeReloadAccess([path], { ...access, token: 'mine' })).toThrow(
+      expect(() => writeReloadAccess(path, { ...access, token: 'mine' })).toThrow(
         `${path} belongs to somebody else; name a file that nothing else uses`,
       )
     } finally {
@@ -181,19 +114,20 @@ route: {sinks: [soc]}
   test('neither follows nor replaces a link', () => {
     const target = holding('target', JSON.stringify(access))
     symlinkSync(target, at('link'))
-    expect(() => writeReloadAccess([at('link')], access)).toThrow('is a link')
+    expect(() => writeReloadAccess(at('link'), access)).toThrow('is a link')
     expect(lstatSync(at('link')).isSymbolicLink()).toBe(true)
   })
 
-  test('leaves a folder among the temporary files alone that others may enter, or that is a link', () => {
+  test('neither uses nor trusts a folder among the temporary files that others may enter, or that is a link', () => {
     vi.stubEnv('TMPDIR', folder)
     onTestFinished(() => void vi.unstubAllEnvs())
     mkdirSync(at('open'))
     chmodSync(at('open'), 0o777)
     symlinkSync(at('open'), at('link'))
-    expect(() => writeReloadAccess([at('open/token'), at('link/token')], access)).toThrow(
-      /others may enter it \(mode 777\).*it is a symbolic link/,
-    )
+    for (const use of [readReloadAccess, (path: string) => writeReloadAccess(path, access)]) {
+      expect(() => use(at('open/token'))).toThrow(/others may enter it \(mode 777\)/)
+      expect(() => use(at('link/token'))).toThrow(/it is a symbolic link/)
+    }
     expect(readdirSync(at('open'))).toEqual([])
   })
 
@@ -230,7 +164,8 @@ route: {sinks: [soc]}
 
 describe('removing', () => {
   test('takes the own token and no other', () => {
-    const path = writeReloadAccess([at('token')], access)
+    const path = at('token')
+    writeReloadAccess(path, access)
     removeReloadAccess(path, 'of-another')
     expect(existsSync(path)).toBe(true)
     removeReloadAccess(path, access.token)
@@ -300,7 +235,7 @@ route: {sinks: [siem]}
     version: 'test',
     logger: silent,
     timings: { ...shortTimings, housekeepingMs: 50 },
-    remoteReload: { tokenFiles: [path], reload },
+    remoteReload: { tokenFile: path, reload },
   })
   onTestFinished(() => app.stop())
   await app.start()

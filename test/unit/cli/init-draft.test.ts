@@ -3,12 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import {
-  configText,
-  type Draft,
-  draftConfig,
-  listSecrets,
-} from '../../../src/cli/set-up/init-draft.ts'
+import { type Draft, draftConfig, renderDraft } from '../../../src/cli/set-up/init-draft.ts'
 
 interface Written {
   redis: Record<string, unknown>
@@ -67,19 +62,25 @@ test.each([
   '$HOME ${PATH}.yaml',
   '/etc/tocsin/[a]{b},"c" &d *e !f %g.yaml',
 ])('the answers and the files of secrets are read back from %s', (file) => {
-  const written = plain(parse(configText(draft, file))) as Written
-  const [url, key, ...others] = listSecrets(draft, file).map(({ fileName }) => fileName)
-  expect(written.redis).toEqual({ url_file: url })
+  const { text, secrets } = renderDraft(draft, file)
+  const written = plain(parse(text)) as Written
+  const names = new Map(secrets.map(({ fileName, value }) => [value, fileName]))
+  expect(written.redis).toEqual({ url_file: names.get('redis://localhost/0') })
   expect(written.accounts.main).toEqual({
     base_url: draft.account.baseUrl,
-    api_key_file: key,
+    api_key_file: names.get('fw #1: key'),
     link_hosts: ['app.example.com'],
   })
   expect(written.feeds.brand.identifier_group).toBe(7)
   expect(written.sinks).toEqual({
-    soc: { type: 'slack', url_file: others[0], channel: '#alerts: soc' },
-    oncall: { type: 'email', smtp_file: others[1], ...draft.sinks[1]?.keys },
-    siem: { type: 'webhook', url_file: others[2], secret_file: others[3], allow_private: true },
+    soc: { type: 'slack', url_file: names.get('https://x.example/#a'), channel: '#alerts: soc' },
+    oncall: { type: 'email', smtp_file: names.get('smtp://u:p#@h'), ...draft.sinks[1]?.keys },
+    siem: {
+      type: 'webhook',
+      url_file: names.get('https://x.example/h?a=1#b: c'),
+      secret_file: names.get('whsec_ #: x'),
+      allow_private: true,
+    },
   })
   expect(written.route.sinks).toEqual(['soc', 'oncall', 'siem'])
 })
@@ -98,13 +99,15 @@ test('an answer with a # or a $ is tried as it will be written', () => {
 })
 
 test('two configurations in one folder share no file of a secret', () => {
-  const names = (file: string): string[] => listSecrets(draft, file).map(({ fileName }) => fileName)
+  const names = (file: string): string[] =>
+    renderDraft(draft, file).secrets.map(({ fileName }) => fileName)
   const all = [...names('/etc/tocsin/north.yaml'), ...names('/etc/tocsin/south.yaml')]
   expect(new Set(all).size).toBe(all.length)
 })
 
 test('the page that it names for routes by severity has one', () => {
-  const [, page = ''] = /(docs\S+\.md) begins with routes/.exec(configText(draft, 'x.yaml')) ?? []
+  const [, page = ''] =
+    /(docs\S+\.md) begins with routes/.exec(renderDraft(draft, 'x.yaml').text) ?? []
   const [example = ''] = readFileSync(join(import.meta.dirname, '../../..', page), 'utf8').split(
     '\n## ',
     2,

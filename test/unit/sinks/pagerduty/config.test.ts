@@ -14,15 +14,6 @@ route: {sinks: [duty]}
   return parseConfig(yaml, { file: 'test.yaml', env: {} }).config.sinks[0]!
 }
 
-test.each([
-  ['', 'PagerDuty'],
-  [", url: 'https://events.pagerduty.com/'", 'PagerDuty'],
-  [", url: 'https://events.eu.pagerduty.com'", 'PagerDuty, EU region'],
-])('a sink with a key%s is described as %s', (more, description) => {
-  const sink = sinkWith(`routing_key: ${routingKey}${more}`)
-  expect(sinkTypeOf(sink).describe(sink)).toBe(description)
-})
-
 test('another key or another region is another address, of which nothing is known yet', () => {
   const addresses = [
     `routing_key: ${routingKey}`,

@@ -1,0 +1,45 @@
+/**
+ * Every probe, by what it needs and in the order of the report. `doctor` asks all, `check --live` the
+ * one of the filters, and `init` those that an answer needs.
+ */
+import {
+  type AccountNeeds,
+  keyProbe,
+  quotaProbe,
+  rateProbe,
+  reachProbe,
+  type ReachNeeds,
+  serviceProbe,
+  toldTwiceProbe,
+} from './account-probes.ts'
+import { filterProbe } from './filter-probe.ts'
+import { configurationProbe, diskProbe, type HostNeeds, memoryProbe } from './host-probes.ts'
+import type { Probe } from './probe.ts'
+import {
+  layoutProbe,
+  ledgerProbe,
+  lossProbe,
+  redisMemoryProbe,
+  type RedisNeeds,
+  safetyProbe,
+  serverProbe,
+} from './redis-probes.ts'
+import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from './sink-probes.ts'
+
+function list<Needs>(...probes: Probe<Needs>[]): readonly Probe<Needs>[] {
+  return probes
+}
+
+export const probes = {
+  host: list<HostNeeds>(configurationProbe, diskProbe, memoryProbe),
+  /** That Redis can be used, and more. */
+  redisServer: list<RedisNeeds>(serverProbe, safetyProbe, redisMemoryProbe),
+  redis: list<RedisNeeds>(lossProbe, layoutProbe, ledgerProbe),
+  reach: list<ReachNeeds>(reachProbe),
+  service: list(serviceProbe),
+  key: list<AccountNeeds>(keyProbe),
+  account: list<AccountNeeds>(rateProbe, quotaProbe, filterProbe, toldTwiceProbe),
+  filters: list<AccountNeeds>(filterProbe),
+  sinkReach: list<SinkNeeds>(sinkReachProbe),
+  sinkSend: list<SinkNeeds>(sinkReachProbe, sinkSendProbe),
+}
