@@ -16,7 +16,7 @@ import { excessiveRetention, isWithinMemory } from '../../store/retention.ts'
 import { about, type DoctorFinding, splitRemedy } from './doctor-finding.ts'
 import { formatMebibytes } from './doctor-host.ts'
 
-const seeDocs = 'see docs/operators.md, Redis'
+const seeDocs = 'see docs/install.md, Redis'
 
 type RedisParts = Pick<Config, 'redis' | 'ledger'>
 
