@@ -25,7 +25,7 @@ const advice = {
     unreachable:
       'Start Redis, or correct the `redis` key that the message names. With `embedded`, install redis-server, or read `redis.log` in its folder. The daemon waits by itself; a command gives up after 3 s.',
     refused:
-      "Correct the user and the password, and [that user's rights](../operators.md#redis). A replica takes no writes; a node of a Cluster needs `redis.cluster`. At the start the exit code is 1.",
+      "Correct the user and the password, and [that user's rights](../install.md#redis). A replica takes no writes; a node of a Cluster needs `redis.cluster`. At the start the exit code is 1.",
     unsafe:
       'Set `appendonly yes` and `maxmemory-policy noeviction` in Redis, or accept the risk with `redis.allow_unsafe`. Exit code 2.',
     too_new:

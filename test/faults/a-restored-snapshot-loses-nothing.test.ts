@@ -1,4 +1,4 @@
-/** A restore as docs/operators.md tells it: an older snapshot of Redis in the place of what was lost. */
+/** A restore as docs/run.md tells it: an older snapshot of Redis in the place of what was lost. */
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -47,6 +47,25 @@ function withoutFences(page: string): string {
   return page.replaceAll(/^ *```.*?^ *```/gms, '')
 }
 
+/** `docs/run.md, "Backup and restore"`, `docs/api-notes.md, Tokens`; a comment may break in the heading. */
+const pageNamed = /\b(docs\/[\w/-]+\.md)(?:, "?([A-Z][\w ]*\w))?/g
+
+test('every page that sources, tests, alerts and the unit name is there, with the heading', () => {
+  const places = files.filter((file) => /\.(ts|lua|yaml|service)$|Dockerfile$/.test(file))
+  const named = places.flatMap((place) =>
+    [...readPage(place).matchAll(pageNamed)].map(([, page = '', heading = '']) => ({
+      place,
+      page,
+      heading: heading.toLowerCase().replaceAll(' ', '-'),
+    })),
+  )
+  expect(named.length).toBeGreaterThan(100)
+  const isThere = ({ page, heading }: (typeof named)[number]): boolean =>
+    existsSync(join(root, page)) &&
+    anchorsOf(readPage(page)).some((anchor) => anchor.startsWith(heading))
+  expect(named.filter((one) => !isThere(one))).toEqual([])
+})
+
 /** The changelog also speaks of what was. */
 const naming = linking.filter((path) => path !== 'CHANGELOG.md')
 const filePath = /^(?:[\w.-]+\/)*[\w.-]+\.(?:ts|lua|md|yaml|yml|sh|tpl)$/

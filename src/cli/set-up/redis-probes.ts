@@ -17,7 +17,7 @@ import { checkLedger } from './doctor-ledger.ts'
 import { formatMebibytes } from './host-probes.ts'
 import { about, type Finding, type Probe, splitRemedy } from './probe.ts'
 
-const seeDocs = 'see docs/operators.md, Redis'
+const seeDocs = 'see docs/install.md, Redis'
 
 const timeoutMs = 10_000
 const ledgerTimeoutMs = 60_000

@@ -203,7 +203,7 @@ test('what runs the image of Tocsin is built from here', () => {
 test('the line that pins images names just those that a registry has, and reads no earlier pins', () => {
   const line = / compose -f docker-compose\.yml config --lock-image-digests -o \S+\.yml ([\w ]+)/
   const fromRegistry = Object.entries(services).filter(([, one]) => one.build === undefined)
-  for (const page of [text, readFileSync(join(root, 'docs/operators.md'), 'utf8')]) {
+  for (const page of [text, readFileSync(join(root, 'docs/install.md'), 'utf8')]) {
     const [, named = ''] = line.exec(page) ?? []
     expect(named.split(' ')).toEqual(fromRegistry.map(([name]) => name))
     expect(page.match(/--lock-image-digests/g)).toHaveLength(1)

@@ -85,11 +85,11 @@ describe.skipIf(!isInstalled(analyze, installByApt('systemd')))('systemd', () =>
     expect(ours).toEqual([])
   })
 
-  test('rates its exposure as docs/operators.md says', () => {
+  test('rates its exposure as docs/install.md says', () => {
     const args = ['security', '--offline=yes', '--no-pager', path]
     const { stdout } = spawnSync(analyze, args, { encoding: 'utf8' })
     const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(stdout) ?? []
-    const page = readFileSync(join(import.meta.dirname, '../../../docs/operators.md'), 'utf8')
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/install.md'), 'utf8')
     const [, stated] = /rates its exposure (\d\.\d) of 10/.exec(page) ?? []
     expect(Number(exposure)).toBeLessThanOrEqual(Number(stated))
   })

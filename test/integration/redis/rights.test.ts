@@ -10,7 +10,7 @@ import { until } from '../../support/rehearsal.ts'
 import { aFile, tocsin } from '../cli/tocsin.ts'
 import { aScene, type Scene } from './scene.ts'
 
-const page = readFileSync(join(import.meta.dirname, '../../../docs/operators.md'), 'utf8')
+const page = readFileSync(join(import.meta.dirname, '../../../docs/install.md'), 'utf8')
 
 /** What the documentation gives to a user of its own, without its name and password. */
 function documentedRights(): string {
