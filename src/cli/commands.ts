@@ -83,6 +83,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./sinks/render.ts')).renderCommand,
   },
   {
+    term: 'status [options]',
+    description: 'tell in one sentence whether all is well, then what is not, the worst first',
+    load: async () => (await import('./ledger/status.ts')).statusCommand,
+  },
+  {
     term: 'items',
     description: 'list, show, resend, move and discard what the ledger holds, with its history',
     load: async () => (await import('./ledger/items.ts')).itemsCommand,

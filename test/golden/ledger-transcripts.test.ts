@@ -92,6 +92,20 @@ test('sinks', async () => {
   ).toMatchFileSnapshot(transcriptFile('sinks'))
 })
 
+test('status', async () => {
+  const { run } = await aLedgerScene(tests)
+  await expect(
+    await transcript(run, ({ type }) =>
+      type(`
+      status
+      status --account second
+      status --output json
+      status --account nobody
+    `),
+    ),
+  ).toMatchFileSnapshot(transcriptFile('status'))
+})
+
 test('report', async () => {
   const { run } = await aLedgerScene(tests)
   await expect(

@@ -81,7 +81,7 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
     const read = ledgersFor(store, options).map((ledger) => readCounts(ledger, span))
     return { counts: (await Promise.all(read)).flat(), period: { fromMs, toMs, nowMs } }
   })
-  const isForPeople = audienceOf(config)
+  const isForPeople = isForPeopleIn(config)
   const total = sumCounts(counts, { isForPeople })
   const rows = groupCounts(counts, { by: options.by, isForPeople }).map((row) => ({
     ...row,
@@ -101,7 +101,7 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
 }
 
 /** Whether people read a sink; one that left the configuration counts as read. */
-function audienceOf({ sinks }: Config): (sink: string) => boolean {
+export function isForPeopleIn({ sinks }: Config): (sink: string) => boolean {
   const machines = new Set(
     sinks.filter((sink) => sinkTypeOf(sink).audience === 'machines').map(({ name }) => name),
   )
@@ -163,16 +163,19 @@ function foundJson(by: Grouping, { period, total, rows }: Found): object {
     to: formatDay(period.toMs),
     as_of: formatIsoTime(period.nowMs),
     by,
-    total: sumJson(allColumns, total),
+    total: sumJson(total),
     rows: rows.map((row) => rowJson(by, row)),
   }
 }
 
 function rowJson(by: Grouping, row: ReportRow): Record<string, unknown> {
-  return { [by]: row.name, ...sumJson(columnsBy[by], row) }
+  return { [by]: row.name, ...sumJson(row, columnsBy[by]) }
 }
 
-function sumJson(columns: readonly ReportColumn[], sum: Found['total']): Record<string, unknown> {
+export function sumJson(
+  sum: Found['total'],
+  columns: readonly ReportColumn[] = allColumns,
+): Record<string, unknown> {
   const fields = columns.map((column) =>
     isDelay(column) ? [delayNames[column], delayJson(sum[column])] : [column, sum[column]],
   )
@@ -213,15 +216,23 @@ function cellOf(row: ReportRow, column: ReportColumn): string {
   return delay === undefined ? '-' : boundsOf(delay).join(', ')
 }
 
-function boundsOf({ p50S, p95S, worstS }: Delay): string[] {
+export function boundsOf({ p50S, p95S, worstS }: Delay): string[] {
   return [p50S, p95S, worstS].map((seconds) =>
     seconds === Infinity ? '> 1 d' : `≤ ${formatDuration(seconds * 1000)}`,
   )
 }
 
 function sumLines({ fromMs, toMs, nowMs }: Period, total: Found['total']): string[] {
-  const { seen, told, messages, suppressed, diverted, dead } = total
   const days = [...new Set([fromMs, toMs].map(formatDay))].join(' to ')
+  return [
+    `${days} in UTC, as of ${formatUtcTime(nowMs)}: ${sumText(total)}`,
+    ...delayLine('people', total.toPeople),
+    ...delayLine('machines', total.toMachines),
+  ]
+}
+
+export function sumText(sum: Found['total']): string {
+  const { seen, told, messages, suppressed, diverted, dead } = sum
   const sums = [
     `${pluralize(seen, 'event')} seen`,
     `told ${pluralize(told, 'time')} in ${pluralize(messages, 'message')}`,
@@ -229,11 +240,7 @@ function sumLines({ fromMs, toMs, nowMs }: Period, total: Found['total']): strin
     `${diverted} diverted`,
     `${dead} dead`,
   ]
-  return [
-    `${days} in UTC, as of ${formatUtcTime(nowMs)}: ${sums.join(', ')}`,
-    ...delayLine('people', total.toPeople),
-    ...delayLine('machines', total.toMachines),
-  ]
+  return sums.join(', ')
 }
 
 function delayLine(whom: string, delay: Delay | undefined): string[] {

@@ -7,9 +7,10 @@ import { formatTrouble } from '../../lib/trouble.ts'
 import { createKeys } from '../../redis/keys.ts'
 import type { Redis } from '../../redis/connection.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { findLead, hasReplicas } from '../../store/account-ledger.ts'
+import { type AccountLedger, findLead, hasReplicas } from '../../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting, sumPending } from '../../store/accounts.ts'
 import { datedAheadMs, type FeedState } from '../../store/feed-state.ts'
+import { readSinkNames } from '../../store/pending-items.ts'
 import { type ItemState, scanPendingRecords } from '../../store/records.ts'
 import { readCanary } from '../../self-alerts/canary.ts'
 import { type TroubleKind, troubleTexts } from '../../self-alerts/troubles.ts'
@@ -29,26 +30,41 @@ interface LedgerParts {
   nowMs: number
   /** Whether some replica has run within the last minute. */
   isRunning: boolean
+  /** Of those that are looked at, like all that follows. */
   accounts: AccountReport[]
+  feeds: FeedReport[]
+  ledgers: readonly AccountLedger[]
 }
 
 const toDo = (kind: TroubleKind, name: string): string => troubleTexts({ kind, name }).toDo(name)
 
-/** Opens the ledgers that are there, and creates none; asks nobody else. */
+/**
+ * Opens the ledgers that are there, and creates none; asks nobody else. `account`: looks at this one
+ * alone.
+ */
 export async function checkLedger(
-  redis: Redis,
-  config: Config,
+  { redis, config, account }: { redis: Redis; config: Config; account?: string | undefined },
   subject: Subject,
 ): Promise<Finding[]> {
   const keys = createKeys(config.redis.prefix)
   const ledgers = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
   if (ledgers.length === 0) return [subject.good('nothing was taken in yet')]
+  const isRunning = await hasReplicas(redis, keys)
   await findLead({ redis, keys }, ledgers)
   const store = { redis, keys, ledgers }
-  const [nowMs, isRunning] = [await redisNow(store), await hasReplicas(redis, keys)]
-  const parts = { config, store, nowMs, isRunning, accounts: await reportAccounts(store, config) }
+  const isWanted = (name: string): boolean => account === undefined || name === account
+  const [accounts, feeds] = [await reportAccounts(store, config), await reportFeeds(store, config)]
+  const parts = {
+    config,
+    store,
+    isRunning,
+    nowMs: await redisNow(store),
+    accounts: accounts.filter(({ entry }) => isWanted(entry.name)),
+    feeds: feeds.filter(({ feed }) => isWanted(feed.account)),
+    ledgers: ledgers.filter((ledger) => isWanted(ledger.account)),
+  }
   const found = [
-    ...judgeDaemon(parts),
+    ...judgeDaemon(isRunning),
     ...judgeAccounts(parts),
     ...(await judgeFeeds(parts)),
     ...(await judgeSinks(parts)),
@@ -67,10 +83,10 @@ function describeWell({ accounts, feeds, sinks }: Config): string {
   return `${all.join(', ')}: nothing is late, refused, paused or given up`
 }
 
-function judgeDaemon({ store, isRunning }: LedgerParts): Finding[] {
+export function judgeDaemon(isRunning: boolean): Finding[] {
   if (isRunning) return []
   const detail = 'none has run for a minute: nothing is polled or sent'
-  return [about('daemon', store.keys.shared()).bad('problem', detail, 'start it: tocsin run')]
+  return [about('daemon', 'tocsin run').bad('problem', detail, 'start it')]
 }
 
 function judgeAccounts({ accounts, nowMs }: LedgerParts): Finding[] {
@@ -98,7 +114,7 @@ async function judgeFeeds(parts: LedgerParts): Promise<Finding[]> {
   const refused = new Set(
     parts.accounts.flatMap(({ entry, trouble }) => (trouble ? [entry.name] : [])),
   )
-  for (const report of await reportFeeds(parts.store, parts.config)) {
+  for (const report of parts.feeds) {
     const { feed, state, quarantined } = report
     if (state === undefined) continue // no daemon has had it yet
     const subject = about('feed', feed.name)
@@ -191,7 +207,7 @@ async function judgeQuota(
 }
 
 async function judgeSinks(parts: LedgerParts): Promise<Finding[]> {
-  const reports = await reportSinks(parts.store, parts.config)
+  const reports = await reportSinks(parts.store, parts.config, parts.ledgers)
   const longWaits = await readLongWaits(parts, reports)
   const canaries = await readCanary(parts.store, parts.config.canary?.sinks ?? [])
   return reports.flatMap((report) => {
@@ -261,22 +277,26 @@ interface LongWaits {
 const triedStates: ReadonlySet<ItemState> = new Set(['batch', 'sending', 'retrying'])
 
 async function readLongWaits(
-  { store: { ledgers }, nowMs }: LedgerParts,
+  { ledgers, nowMs }: LedgerParts,
   sinks: readonly SinkReport[],
 ): Promise<Map<string, Required<LongWaits>>> {
   const waits = new Map(sinks.map(({ name }) => [name, { criticals: 0, tried: 0 }]))
   const beforeMs = nowMs - longWaitMs
-  for (const ledger of ledgers) {
-    for (const [sink, wait] of waits) {
-      wait.criticals += await ledger.redis.zcount(ledger.key('owed', sink), '-inf', beforeMs)
+  const read = ledgers.map(async (ledger) => {
+    for (const sink of await readSinkNames(ledger)) {
+      const owed = await ledger.redis.zcount(ledger.key('owed', sink), '-inf', beforeMs)
+      const wait = waits.get(sink)
+      if (wait) wait.criticals += owed
     }
     for await (const { firstSeenMs, items } of scanPendingRecords(ledger)) {
       if (firstSeenMs > beforeMs) break // the longest pending come first
-      const late = items.filter((one) => triedStates.has(one.state) && one.createdAtMs <= beforeMs)
-      for (const [name, wait] of waits)
-        wait.tried += late.filter(({ sink }) => sink === name).length
+      for (const { sink, state, createdAtMs } of items) {
+        const wait = waits.get(sink)
+        if (wait && triedStates.has(state) && createdAtMs <= beforeMs) wait.tried += 1
+      }
     }
-  }
+  })
+  await Promise.all(read)
   return waits
 }
 
@@ -338,9 +358,9 @@ function countItems(count: number): string {
   return count === 1 ? '1 item waits' : `${count} items wait`
 }
 
-async function judgeAudits({ config, store }: LedgerParts): Promise<Finding[]> {
+async function judgeAudits({ feeds, store }: LedgerParts): Promise<Finding[]> {
   const notes = await readAuditNotes(store.redis, store.keys)
-  return config.feeds.flatMap(({ name }) => {
+  return feeds.flatMap(({ feed: { name } }) => {
     const { missing = 0, endedAtMs = 0 } = notes[name] ?? {}
     if (missing === 0) return []
     const detail = `${pluralize(missing, 'event')} missing by the audit of ${formatUtcTime(endedAtMs)}`
@@ -353,15 +373,15 @@ interface Unaccounted {
 }
 
 /** What the ledger's own counters and its last check say. */
-async function judgeAccounting({ store }: LedgerParts): Promise<Finding[]> {
-  const { redis, keys, ledgers } = store
+async function judgeAccounting({ store, ledgers }: LedgerParts): Promise<Finding[]> {
+  const { redis, keys } = store
   const found: Finding[] = []
   const add = (account: string, detail: string): void => {
     const remedy = toDo('unaccounted', account)
     found.push(about('accounting', account).bad('problem', detail, remedy))
   }
-  for (const ledger of ledgers) {
-    const { feeds, sinks } = await readAccounting(ledger)
+  const read = ledgers.map(async (ledger) => ({ ledger, ...(await readAccounting(ledger)) }))
+  for (const { ledger, feeds, sinks } of await Promise.all(read)) {
     for (const [name, { unaccounted }] of [feeds, sinks].flatMap(Object.entries<Unaccounted>)) {
       if (unaccounted !== 0) add(ledger.account, `${name}: ${unaccounted} unaccounted for`)
     }

@@ -25,6 +25,8 @@ const ledgerTimeoutMs = 60_000
 export interface RedisNeeds {
   redis: Redis
   config: Config
+  /** Looks at what this account alone has in the ledger. */
+  account?: string | undefined
 }
 
 const place = ({ config }: RedisNeeds): string => redisConfigKey(config.redis)
@@ -107,7 +109,7 @@ export const ledgerProbe: Probe<RedisNeeds> = {
   name: 'ledger',
   timeoutMs: ledgerTimeoutMs,
   subject: prefix,
-  find: ({ redis, config }, subject) => checkLedger(redis, config, subject),
+  find: checkLedger,
 }
 
 /** What stands in the place of all findings about a Redis that is not reached. */

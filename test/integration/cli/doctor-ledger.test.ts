@@ -36,7 +36,7 @@ async function aScene(): Promise<Scene> {
 }
 
 async function found({ parsed }: SocScene): Promise<Finding[]> {
-  return checkLedger(tests.redis, parsed, about('ledger', parsed.redis.prefix))
+  return checkLedger({ redis: tests.redis, config: parsed }, about('ledger', parsed.redis.prefix))
 }
 
 function lines(findings: readonly Finding[]): string[] {
