@@ -21,7 +21,8 @@ const usual = {
 const seldom = { ...calm, weight: 12 }
 const resting = { ...calm, weight: 10 }
 
-export const chaosPlans: readonly ChaosPlan[] = [
+export const plans: readonly ChaosPlan[] = [
+  { ...usual, name: 'kills', replicas: 3, lanes: [[kill]] },
   { ...usual, name: 'replicas', lanes: [replicaDisturbances] },
   { ...usual, name: 'redis', lanes: [redisDisturbances] },
   { ...usual, name: 'redis-always', store: 'always', lanes: [redisDisturbances, [kill]] },
@@ -42,9 +43,9 @@ export const chaosPlans: readonly ChaosPlan[] = [
   },
 ]
 
-export function chaosPlan(name: string): ChaosPlan {
-  const plan = chaosPlans.find((known) => known.name === name)
-  if (!plan) throw new Error(`no chaos plan has the name ${name}`)
+export function planOf(name: string): ChaosPlan {
+  const plan = plans.find((known) => known.name === name)
+  if (!plan) throw new Error(`no plan has the name ${name}`)
   return plan
 }
 
