@@ -33,7 +33,7 @@ export interface Row {
 }
 
 /** Key, unit, what it is, and its target. */
-type Cells = readonly [key: string, unit: Unit, what: string, target?: Target]
+type Cells = readonly [key: string, unit: Unit, what: string, target?: Target | undefined]
 
 const atLeast = (value: number): Target => ({ atLeast: value })
 const atMost = (value: number): Target => ({ atMost: value })

@@ -219,7 +219,7 @@ test('what is kept of an answer beyond its limits is bounded, the same in any pi
         if (kept === undefined) return
         expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(most.bytes)
         expect(bounded(text, most, 1_000_000)).toBe(kept)
-        if (isJson(text)) expect(isJson(kept)).toBe(true)
+        expect(isJson(kept) || !isJson(text)).toBe(true)
       },
     ),
     { numRuns: runs({ short: 100, long: 500 }) },
@@ -265,7 +265,7 @@ test('an address that the configuration takes is a server, or a sender and recip
   }
   fc.assert(
     fc.property(address, address, address, (host, from, to) => {
-      checkServer({ ...usual, smtp: `smtp://${host}` })
+      expect(isServer({ ...usual, smtp: `smtp://${host}` })).toBe(true)
       checkHeaders({ ...usual, from: `${from} <a@b.example>` })
       checkHeaders({ ...usual, to: [to] })
     }),
@@ -276,14 +276,15 @@ test('an address that the configuration takes is a server, or a sender and recip
   )
 })
 
-function checkServer(file: object): void {
+function isServer(file: object): boolean {
   const { success, data } = emailType.config.safeParse(file)
-  if (!success) return
+  if (!success) return true
   try {
     const { host, port } = readSmtpAddress({ name: 'oncall', ...data })
-    expect(host !== '' && port >= 1 && port <= 65_535).toBe(true)
+    return host !== '' && port >= 1 && port <= 65_535
   } catch (error) {
-    if (!(error instanceof SinkError) || error.reason !== 'misconfigured') throw error
+    if (error instanceof SinkError && error.reason === 'misconfigured') return true
+    throw error
   }
 }
 
@@ -319,15 +320,13 @@ test('a cron is refused clearly, or fires at times that follow one another', () 
   fc.assert(
     fc.property(fields, fc.constantFrom(...zones), (cron, timeZone) => {
       const problem = cronProblem(cron)
-      if (problem) {
-        expect(problem.problem !== '' && problem.remedy !== '').toBe(true)
-        return
-      }
+      if (problem) return problem.problem !== '' && problem.remedy !== ''
       const schedule = createSchedule({ cron, timeZone })
       const next = schedule.next(nowMs)
       expect(next).toBeGreaterThan(nowMs)
       expect(schedule.previous(next)).toBe(next)
       expect(schedule.previous(next - 1)).toBeLessThanOrEqual(nowMs)
+      return true
     }),
     { numRuns: runs({ short: 30, long: 150 }), examples: [['30 2 29 2 *', 'America/St_Johns']] },
   )
@@ -338,13 +337,11 @@ test('a duration is refused with a remedy, or is a span that is printed and read
   fc.assert(
     fc.property(written('0123456789msmhd.-+e ', 16), (text) => {
       const { success, data, error } = span.safeParse(text)
-      if (!success) {
-        for (const { message } of error.issues) expect(message).toMatch(/^[^\n]+\n[^\n]+$/)
-        return
-      }
+      if (!success) return error.issues.every(({ message }) => /^[^\n]+\n[^\n]+$/.test(message))
       expect(Number.isSafeInteger(data) && data >= 1 && data <= 36_500 * 86_400_000).toBe(true)
       expect(span.parse(data % 1000 === 0 ? `${data / 1000}s` : `${data}ms`)).toBe(data)
       expect(formatDuration(data)).toMatch(/^\d/)
+      return true
     }),
     { numRuns: runs({ short: 60, long: 300 }), examples: [['90m'], ['7d']] },
   )

@@ -10,7 +10,7 @@ import { aFeed, aFeedState } from '../../support/feeds.ts'
 
 export const secondMs = 1_000
 export const minuteMs = 60_000
-export const hourMs = 3_600_000
+const hourMs = 3_600_000
 export const dayMs = 24 * hourMs
 export const weekMs = 7 * dayMs
 export const beginMs = Date.UTC(2026, 0, 5)
