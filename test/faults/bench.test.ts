@@ -58,7 +58,7 @@ test('a bench that is interrupted leaves nothing behind', async () => {
   child.kill('SIGTERM')
   expect(await outcome).toEqual({ code: 130, output: '', errors: '' })
   expect(readdirSync(folder)).toEqual([])
-}, 120_000)
+})
 
 test('a row says whether its target is met, and one that was not measured has missed it', () => {
   const chosen = chosenRows(['series', 'plain', 'single', 'batched', 'uid-1000'])
