@@ -103,6 +103,7 @@ async function judgeAll(judge: Judge, drawn: readonly Mutant[]): Promise<Record<
   const counts = { killed: 0, survived: 0, invalid: 0 }
   for (const [file, mutants] of Map.groupBy(drawn, (mutant) => mutant.file)) {
     const ofFile = await judge.of(file)
+    for (const test of ofFile.dismissed) say(`left out, fails without a change too: ${test}`)
     for (const mutant of mutants) {
       const verdict = await ofFile.judge(mutant)
       counts[verdict] += 1
