@@ -67,7 +67,7 @@ export async function startScene(): Promise<Scene> {
     renameSync(`${file}.new`, file)
     child.kill('SIGHUP')
     // whether it answers at all is asked, not how soon: all the other bad inputs come meanwhile
-    await untilTrue(() => said(log).length > already || child.exitCode !== null, 60_000)
+    await untilTrue(() => said(log).length > already || child.exitCode !== null, 240_000)
     return said(log).at(-1) ?? {}
   }
 
