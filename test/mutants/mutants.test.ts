@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createJudge, type Judge } from './judge.ts'
 import { mutantsOfLua } from './lua.ts'
 import { mutantsOfTypeScript } from './typescript.ts'
@@ -56,13 +56,13 @@ export const hold = (): string => script('hold')
 `,
     'src/redis/scripts/hold.lua': `redis.call('PERSIST', KEYS[1])\nreturn redis.call('INCR', KEYS[1])\n`,
     'test/late.test.ts': `
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { countTo, isLate } from '../src/late.ts'
 test('ages', () => expect([10, 11].map(isLate)).toEqual([false, true]))
 test('counts', () => expect(countTo(3)).toBe(3))
 `,
     'test/hold.test.ts': `
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { hold } from '../src/store/hold.ts'
 test('what is held never expires', () => expect(hold()).toContain('PERSIST'))
 `,
@@ -79,7 +79,7 @@ test('what is held never expires', () => expect(hold()).toContain('PERSIST'))
     cpSync(join(project, 'tsconfig.json'), join(root, 'tsconfig.json'))
     symlinkSync(join(project, 'node_modules'), join(root, 'node_modules'))
     execFileSync('git', ['init', '--quiet'], { cwd: root })
-    judge = createJudge(root, 4_000)
+    judge = createJudge(root)
   })
   afterAll(() => {
     judge?.stop()
@@ -88,7 +88,6 @@ test('what is held never expires', () => expect(hold()).toContain('PERSIST'))
 
   test.each([
     ['that a test notices is killed', 'src/late.ts', 'return ageMs >= 10', 'killed'],
-    ['that never ends is killed', 'src/late.ts', 'while (count !== last) count -= 1', 'killed'],
     ['of a type is invalid', 'src/store/hold.ts', `script('hold_')`, 'invalid'],
     ['of a script is judged by what runs it', 'src/redis/scripts/hold.lua', '', 'killed'],
     ['that none notices survives', 'src/redis/scripts/hold.lua', 'DECR', 'survived'],
@@ -99,5 +98,15 @@ test('what is held never expires', () => expect(hold()).toContain('PERSIST'))
     const ofFile = await judge!.of(file)
     expect(ofFile.tests).toHaveLength(1)
     expect(await ofFile.judge(mutant!)).toBe(verdict)
+  })
+
+  test('a change that never ends is killed by a judge that waits no longer than usual', async () => {
+    const endless = mutantsOfTypeScript('src/late.ts', planted['src/late.ts']!).find(({ is }) =>
+      is.includes('count -= 1'),
+    )
+    const impatient = createJudge(root, 0)
+    onTestFinished(() => impatient.stop())
+    const ofFile = await impatient.of('src/late.ts')
+    expect(await ofFile.judge(endless!)).toBe('killed')
   })
 })
