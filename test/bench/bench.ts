@@ -1,11 +1,12 @@
 /**
  * `npm run bench`: every row of docs/testing.md's table, with its target and whether it is met; on a Redis, a
  * sandbox and a build of its own, on loopback, gone afterwards. `--only <row or part>` for some, `--quick`
- * for a short run that says little of speed, `--json` for machines. Exit 1 where something could not be
- * measured; a missed target is only said.
+ * for a short run that says little of speed, `--replicas 2` for more of a fleet, `--json` for machines. Exit 1
+ * where something could not be measured; a missed target is only said.
  */
 import { parseArgs } from 'node:util'
-import { measureStanding, type FleetPlan } from './fleet.ts'
+import { measureDelay, type DelayPlan } from './delay.ts'
+import { measureFleet, type FleetPlan } from './fleet.ts'
 import {
   chosenRows,
   describeMachine,
@@ -31,6 +32,7 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
+    replicas: { type: 'string', default: '1' },
     only: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -41,6 +43,7 @@ interface Plan {
   /** Of a fleet's accounts so many are left in a short run. */
   fleetShare: number
   fleet: Pick<FleetPlan, 'idleSeconds' | 'every'>
+  delay: DelayPlan
 }
 
 const fullPlan: Plan = {
@@ -52,11 +55,11 @@ const fullPlan: Plan = {
     loadPerSecond: 800,
     commandRuns: 5,
     eventsPerFeed: 100,
-    uids: [1_000, 10_000, 1_000_000],
     records: 2_000,
   },
   fleetShare: 1,
   fleet: { idleSeconds: 60 },
+  delay: { seeds: 10, feeds: [10, 60, 300], seconds: 8 * 3_600 },
 }
 
 const quickPlan: Plan = {
@@ -68,38 +71,37 @@ const quickPlan: Plan = {
     loadPerSecond: 100,
     commandRuns: 1,
     eventsPerFeed: 10,
-    uids: [1_000, 10_000, 1_000_000],
     records: 200,
   },
   fleetShare: 0.02,
   fleet: { idleSeconds: 5, every: '5s' },
+  delay: { seeds: 2, feeds: [10], seconds: 2 * 3_600 },
 }
 
 const plan = values.quick ? quickPlan : fullPlan
 
-function fleetOf(shape: FleetPlan['shape'], size: number): (rig: Rig) => Promise<Figures> {
-  const asked = { shape, size: Math.round(size * plan.fleetShare), replicas: 1, ...plan.fleet }
-  const part = shape === 'tenants' ? `tenants-${size}` : `fleet-${size}`
-  return async (rig) => {
-    const standing = await measureStanding(rig, asked)
-    return Object.fromEntries(
-      Object.entries(standing).map(([key, value]) => [`${part}-${key}`, value]),
-    )
-  }
+async function fleetOf(rig: Rig, part: Part, given: Pick<FleetPlan, 'shape' | 'size'>) {
+  const size = Math.round(given.size * plan.fleetShare)
+  const asked = { ...given, size, replicas: Number(values.replicas), ...plan.fleet }
+  const figures = await measureFleet(rig, { ...asked, isTold: part !== 'fleet-150' })
+  return Object.fromEntries(
+    Object.entries(figures).map(([key, value]) => [`${part}-${key}`, value]),
+  )
 }
 
-const measures: Record<Part, (rig: Rig) => Promise<Figures>> = {
+const measures: Record<Part, (rig: Rig, part: Part) => Promise<Figures> | Figures> = {
   speed: (rig) => measureSpeed(rig, plan.speed),
   intake: (rig) => measureIntake(rig, plan.speed),
   'empty-poll': (rig) => measureEmptyPoll(rig, plan.size),
   memory: (rig) => measureMemory(rig, plan.size),
   commands: (rig) => measureCommands(rig, plan.size),
   series: (rig) => measureSeries(rig, plan.size),
-  uids: (rig) => measureUids(rig, plan.size),
+  uids: measureUids,
   records: (rig) => measureRecords(rig, plan.size),
-  'fleet-150': fleetOf('organizations', 150),
-  'fleet-1000': fleetOf('organizations', 1_000),
-  'tenants-500': fleetOf('tenants', 500),
+  'fleet-150': (rig, part) => fleetOf(rig, part, { shape: 'organizations', size: 150 }),
+  'fleet-1000': (rig, part) => fleetOf(rig, part, { shape: 'organizations', size: 1_000 }),
+  'fleet-tenants': (rig, part) => fleetOf(rig, part, { shape: 'tenants', size: 500 }),
+  delay: () => measureDelay(plan.delay),
 }
 
 const chosen = chosenRows(values.only)
@@ -114,7 +116,7 @@ async function measureAll(rig: Rig): Promise<Report> {
     if (!chosen.some((row) => row.part === part)) continue
     if (process.stderr.isTTY) process.stderr.write(`measuring ${part}\n`)
     try {
-      Object.assign(report.figures, await measures[part](rig))
+      Object.assign(report.figures, await measures[part](rig, part))
     } catch (error) {
       report.failures[part] = error instanceof Error ? error.message : String(error)
       await rig.endDaemons()

@@ -5,7 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, type SandboxOptions } from '../../src/sandbox/options.ts'
 import type { FaultInput } from '../../src/sandbox/server.ts'
-import type { Standing } from './report.ts'
+import { intervalOf } from './delay.ts'
+import type { Figures } from './report.ts'
 import { type Daemon, redisUse, type Rig, type SandboxProcess, webhookSink } from './rig.ts'
 import type { Arrival } from './sandbox-process.ts'
 import { seriesIn, untilPolled } from './size.ts'
@@ -19,6 +20,8 @@ export interface FleetPlan {
   idleSeconds: number
   /** `every` of the feeds; undefined: their default. */
   every?: string | undefined
+  /** Whether it is measured how soon events are told. */
+  isTold: boolean
 }
 
 interface Account {
@@ -29,21 +32,14 @@ interface Account {
   groupIds: number[]
 }
 
-export interface Fleet {
+interface Fleet {
   readonly plan: FleetPlan
   readonly accounts: readonly Account[]
   readonly sandbox: SandboxProcess
 }
 
-/**
- * Of several replicas the worst one, but for what all of them ask for together. `meanwhile` runs after the idle
- * time and before SIGTERM.
- */
-export async function measureStanding(
-  rig: Rig,
-  plan: FleetPlan,
-  meanwhile: (fleet: Fleet) => Promise<void> = async () => {},
-): Promise<Standing> {
+/** Of several replicas the worst one, but for what all of them ask for together. */
+export async function measureFleet(rig: Rig, plan: FleetPlan): Promise<Figures> {
   await rig.redis.flushall()
   const accounts = accountsOf(plan)
   const sandbox = await rig.startSandbox(sandboxOf(plan, accounts))
@@ -54,13 +50,14 @@ export async function measureStanding(
   await untilPolled(sandbox, accounts.length * feedsEach[plan.shape])
   const idle = await measureIdle(rig, plan, { sandbox, daemons })
   const scrapes = await scrapeEach(daemons)
-  await meanwhile({ plan, accounts, sandbox })
+  const delays = plan.isTold ? await measureDelays({ plan, accounts, sandbox }) : {}
   const ends = await Promise.all(daemons.map((daemon) => daemon.stop()))
   return {
     start: Math.max(...daemons.map(({ startSeconds }) => startSeconds)),
     ...idle,
     ...scrapes,
     sigterm: Math.max(...ends),
+    ...delays,
   }
 }
 
@@ -141,7 +138,7 @@ async function measureIdle(
   { redis }: Rig,
   { idleSeconds }: FleetPlan,
   { sandbox, daemons }: { sandbox: SandboxProcess; daemons: readonly Daemon[] },
-): Promise<Pick<Standing, 'cpu' | 'rss' | 'connections' | 'commands' | 'searches'>> {
+): Promise<Figures> {
   const sinceMs = Date.now()
   const read = () =>
     Promise.all([redisUse(redis), ...daemons.map((daemon) => daemon.use())] as const)
@@ -160,9 +157,7 @@ async function measureIdle(
   }
 }
 
-async function scrapeEach(
-  daemons: readonly Daemon[],
-): Promise<Pick<Standing, 'scrape' | 'series' | 'up'>> {
+async function scrapeEach(daemons: readonly Daemon[]): Promise<Figures> {
   const scrapes: { seconds: number; body: string }[] = []
   for (const daemon of daemons) {
     for (let i = 0; i < 3; i += 1) scrapes.push(await daemon.scrape())
@@ -175,58 +170,34 @@ async function scrapeEach(
   }
 }
 
-/** Seconds from the moment an event is there until its webhook is received. */
-export interface Delays {
-  events: number
-  mean: number
-  p99: number
-  longest: number
-  /** Were not told when the bench gave up; they count with the time until then. */
-  untold: number
-}
-
-export interface FleetDelays {
-  calm: Delays
-  /** Of the accounts that do not fail, while a tenth of the others does and one is slow. */
-  disturbed?: Delays
-  /** Seconds, disturbed less calm: the mean over accounts of paired differences, and its 95 % interval. */
-  difference?: { mean: number; low: number; high: number }
-  /** Requests that failed on purpose, or were slow, by effect. */
-  struck?: Record<string, number>
-  /** Seconds within which every feed of one organization is to be read: 1.5·N/R at 70 % of its limit. */
-  bound?: number
-}
-
-export interface DelayPlan {
-  /** How long events arrive. */
-  forSeconds: number
-  /** How long the last ones may take before the bench gives up on them. */
-  patienceSeconds: number
-  seed: number
-}
-
-/** The same events at the same times, twice: while nothing fails, and while a tenth of the organizations does. */
-export async function measureDelays(fleet: Fleet, plan: DelayPlan): Promise<FleetDelays> {
-  const { accounts } = fleet
-  const { shape, size } = fleet.plan
-  const steady = new Set([...accounts.keys()].filter((at) => shape === 'tenants' || !troubleOf(at)))
-  const arrivals = arrivalsOf(accounts, plan)
-  const calm = await tellAll(fleet, plan, { arrivals, steady })
-  if (shape === 'tenants') {
-    const bound = (1.5 * size) / (0.7 * limitsOf(fleet.plan).search)
-    return { calm: summaryOf(calm), bound }
-  }
+/**
+ * Seconds from the moment an event is there until its webhook is received. The same events come at the same times
+ * twice: while nothing fails, and while a tenth of the organizations does; those that fail are not counted.
+ */
+async function measureDelays(fleet: Fleet): Promise<Figures> {
+  const { accounts, sandbox, plan } = fleet
+  const isOne = plan.shape === 'tenants'
+  const steady = new Set([...accounts.keys()].filter((at) => isOne || !troubleOf(at)))
+  const arrivals = arrivalsOf(accounts, plan.idleSeconds)
+  const calm = await tellAll(fleet, { arrivals, steady })
+  const longest = Math.max(...calm.map(({ seconds }) => seconds))
+  const figures = { delay: meanOf(calm), 'delay-longest': longest }
+  // every feed of one organization is to be read in so long, at 70 % of its limit
+  const boundSeconds = (1.5 * plan.size) / (0.7 * limitsOf(plan).search)
+  if (isOne) return { ...figures, 'delay-bound': longest / boundSeconds }
   await disturb(fleet)
-  const disturbed = await tellAll(fleet, plan, { arrivals, steady })
-  const difference = pairedDifference(calm, disturbed)
-  const struck = await fleet.sandbox.call('struck')
-  return { calm: summaryOf(calm), disturbed: summaryOf(disturbed), difference, struck }
+  const disturbed = await tellAll(fleet, { arrivals, steady })
+  return {
+    ...figures,
+    failing: meanOf(disturbed),
+    'failing-more': intervalOf(differencesOf(calm, disturbed)).low,
+    struck: await sandbox.call('struck'),
+  }
 }
 
 interface Told {
   account: number
   seconds: number
-  isTold: boolean
 }
 
 const perAccount = 2
@@ -234,9 +205,9 @@ const perAccount = 2
 /** Two events for each account, at random times and in random feeds; by the same seed the same ones. */
 function arrivalsOf(
   accounts: readonly Account[],
-  { forSeconds, seed }: DelayPlan,
+  forSeconds: number,
 ): (Arrival & { account: number })[] {
-  const random = createRandom(seed)
+  const random = createRandom(1)
   return accounts
     .flatMap(({ groupIds }, account) =>
       Array.from({ length: perAccount }, () => ({
@@ -248,21 +219,22 @@ function arrivalsOf(
     .toSorted((left, right) => left.atMs - right.atMs)
 }
 
+/** What has not come after twice the interval of its feed and a minute is late in any case. */
 async function tellAll(
-  { sandbox }: Fleet,
-  { patienceSeconds }: DelayPlan,
+  { sandbox, plan: { idleSeconds } }: Fleet,
   asked: { arrivals: (Arrival & { account: number })[]; steady: ReadonlySet<number> },
 ): Promise<Told[]> {
   const { arrivals, steady } = asked
   await sandbox.call('arrive', arrivals)
-  const endMs = performance.now() + 1000 * patienceSeconds
+  const endMs = performance.now() + 60_000 + 2_000 * idleSeconds
   for (;;) {
     const delays = await sandbox.call('delays')
-    const told = arrivals.flatMap(({ account }, i): Told[] => {
-      const { ms, isTold } = delays[i]!
-      return steady.has(account) ? [{ account, seconds: ms / 1000, isTold }] : []
-    })
-    if (told.every(({ isTold }) => isTold) || performance.now() > endMs) return told
+    const counted = arrivals
+      .map(({ account }, at) => ({ account, ...delays[at]! }))
+      .filter(({ account }) => steady.has(account))
+    const untold = counted.filter(({ isTold }) => !isTold).length
+    if (untold === 0) return counted.map(({ account, ms }) => ({ account, seconds: ms / 1000 }))
+    if (performance.now() > endMs) throw new Error(`${untold} events were never told`)
     await sleep(500)
   }
 }
@@ -297,33 +269,14 @@ async function disturb({ accounts, sandbox }: Fleet): Promise<void> {
   )
 }
 
-function summaryOf(told: readonly Told[]): Delays {
-  const sorted = told.map(({ seconds }) => seconds).toSorted((left, right) => left - right)
-  return {
-    events: told.length,
-    mean: mean(sorted),
-    p99: sorted[Math.floor(0.99 * (sorted.length - 1))] ?? Number.NaN,
-    longest: sorted.at(-1) ?? Number.NaN,
-    untold: told.filter(({ isTold }) => !isTold).length,
-  }
-}
-
-/** By account, since the events of one share its luck. */
-function pairedDifference(
-  calm: readonly Told[],
-  disturbed: readonly Told[],
-): NonNullable<FleetDelays['difference']> {
+/** Seconds by account, disturbed less calm: the events of one account share its luck. */
+function differencesOf(calm: readonly Told[], disturbed: readonly Told[]): number[] {
   const byAccount = Map.groupBy([...calm.keys()], (at) => calm[at]!.account)
-  const differences = [...byAccount.values()].map((places) =>
-    mean(places.map((at) => disturbed[at]!.seconds - calm[at]!.seconds)),
+  return [...byAccount.values()].map(
+    (places) => meanOf(places.map((at) => disturbed[at]!)) - meanOf(places.map((at) => calm[at]!)),
   )
-  const middle = mean(differences)
-  const squares = differences.map((one) => (one - middle) ** 2)
-  const variance = squares.reduce((sum, one) => sum + one, 0) / (differences.length - 1)
-  const half = 1.96 * Math.sqrt(variance / differences.length)
-  return { mean: middle, low: middle - half, high: middle + half }
 }
 
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
+function meanOf(told: readonly Told[]): number {
+  return told.reduce((sum, { seconds }) => sum + seconds, 0) / told.length
 }

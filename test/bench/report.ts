@@ -1,10 +1,9 @@
 /** The rows of the bench in the order of its report, with their targets; and how they are printed. */
 
 import { availableParallelism, loadavg } from 'node:os'
+import { delayScenes } from './delay.ts'
 
-/** What measures a row; `--only` names it, or the row. */
-export type Part = (typeof parts)[number]
-
+/** What measures a row; `--only` names it, its first word, or the row. */
 export const parts = [
   'speed',
   'intake',
@@ -16,26 +15,131 @@ export const parts = [
   'records',
   'fleet-150',
   'fleet-1000',
-  'tenants-500',
+  'fleet-tenants',
+  'delay',
 ] as const
+
+export type Part = (typeof parts)[number]
+
+type Unit = 'events/s' | 'ratio' | 'µs' | 'MiB' | 's' | '%' | 'bytes' | ''
+type Target = { atLeast: number } | { atMost: number }
 
 export interface Row {
   key: string
   part: Part
   what: string
-  unit: 'events/s' | 'ratio' | 'µs' | 'MiB' | 's' | '%' | 'bytes' | ''
-  atLeast?: number
-  atMost?: number
+  unit: Unit
+  target: Target | undefined
 }
 
-/** Where it was measured; compare within one run, by ratios. */
-export function describeMachine(redisVersion: string): string {
-  const cores = availableParallelism()
-  const load = loadavg()[0] ?? 0
-  const others =
-    load > cores ? ` Others use it: the load is ${load.toFixed(0)}, and times say little.` : ''
-  return `Node ${process.version}, Redis ${redisVersion}, ${cores} cores, all on loopback.${others}`
+/** Key, unit, what it is, and its target. */
+type Cells = readonly [key: string, unit: Unit, what: string, target?: Target | undefined]
+
+const atLeast = (value: number): Target => ({ atLeast: value })
+const atMost = (value: number): Target => ({ atMost: value })
+
+/** What an installation of many accounts costs while nothing happens. */
+const standing: readonly Cells[] = [
+  ['start', 's', 'start until it polls', atMost(5)],
+  ['cpu', '%', 'idle CPU of a core', atMost(25)],
+  ['rss', 'MiB', 'resident memory', atMost(450)],
+  ['scrape', 's', 'slowest scrape', atMost(0.5)],
+  ['up', '', 'tocsin_redis_up in every scrape', atLeast(1)],
+  ['series', '', 'series'],
+  ['connections', '', 'connections to Redis', atMost(10)],
+  ['commands', '', 'commands of Redis a second, of all replicas'],
+  ['searches', '', 'searches a second, of all replicas'],
+  ['sigterm', 's', 'SIGTERM until it is gone', atMost(10)],
+]
+
+const delays: readonly Cells[] = [
+  ['delay', 's', 'an event until its webhook, mean'],
+  ['delay-longest', 's', '  longest'],
+]
+
+const byPart: Record<Part, readonly Cells[]> = {
+  speed: [
+    ['plain', 'events/s', 'plain loop: fetch a page, POST each event; no durability'],
+    ['fetch', 'events/s', 'bare fetch loop'],
+    ['single', 'ratio', 'single webhooks, of the plain loop', atLeast(1)],
+    ['batched', 'ratio', 'webhooks of up to 50 events, of the plain loop', atLeast(2)],
+    ['cpu-node', 'µs', 'CPU of Node per event, batched', atMost(250)],
+    ['cpu-redis', 'µs', 'CPU of Redis per event, batched, a week of fingerprints', atMost(150)],
+    ['cpu-redis-13', 'ratio', '  with 13 weeks, of that with one', atMost(1.5)],
+  ],
+  intake: [['intake', 'ratio', "one feed's intake, of the bare fetch loop", atLeast(0.3)]],
+  'empty-poll': [
+    ['poll-scripts', '', 'scripts of a poll that finds nothing', atMost(3)],
+    ['poll-commands', '', '  commands, those of scripts included', atMost(30)],
+  ],
+  memory: [
+    ['rss-idle', 'MiB', 'resident memory, idle', atMost(140)],
+    ['rss-load', 'MiB', 'resident memory, held load of 800 events/s', atMost(250)],
+    ['load-rate', 'events/s', '  delivered meanwhile'],
+  ],
+  commands: [
+    ['command-check', 's', 'a command from start to end: check', atMost(0.4)],
+    ['command-feeds', 's', '  feeds list', atMost(0.4)],
+    ['command-sinks', 's', '  sinks list', atMost(0.4)],
+    ['command-silences', 's', '  silences list', atMost(0.4)],
+    ['command-routes', 's', '  routes show', atMost(0.4)],
+  ],
+  series: [
+    ['series-feed', '', 'series per feed', atMost(15)],
+    ['series-sink', '', 'series per sink', atMost(30)],
+  ],
+  uids: [
+    ['uid-1000', 'bytes', 'bytes per remembered uid, 1,000 a week', atMost(20)],
+    ['uid-10000', 'bytes', '  10,000 a week', atMost(14)],
+    ['uid-1000000', 'bytes', '  1,000,000 a week', atMost(12)],
+  ],
+  records: [
+    ['record-1', 'bytes', 'all bytes of a settled event of one destination'],
+    ['record-3', 'bytes', '  of three destinations'],
+    ['record-3-expired', 'bytes', '  of three, after its content has expired'],
+  ],
+  'fleet-150': within('fleet-150', '150 organizations, 5 feeds and a sink each', standing),
+  'fleet-1000': within('fleet-1000', '1,000 organizations, 5 feeds and a sink each', [
+    ...standing,
+    ...delays,
+    ['failing', 's', 'the same events while 10 % of the others fail, mean'],
+    ['failing-more', 's', '  more than before, lower end of 95 % interval', atMost(0)],
+    ['struck', '', '  requests that failed on purpose'],
+  ]),
+  'fleet-tenants': within('fleet-tenants', '500 tenants of one organization, a feed each', [
+    ...standing,
+    ...delays,
+    ['delay-bound', 'ratio', '  longest, of 1.5 · N / R', atMost(1)],
+  ]),
+  delay: delayScenes.flatMap((scene): Cells[] => {
+    const most = scene === 'poisson' || scene === 'empty-page' ? 1.15 : 1.25
+    const isBounded = scene !== 'session' && scene !== 'diurnal'
+    return [
+      [
+        `delay-${scene}-bound`,
+        'ratio',
+        `${scene}: mean, of D*`,
+        isBounded ? atMost(most) : undefined,
+      ],
+      [`delay-${scene}-longest`, 'ratio', '  longest, of a round of all feeds', atMost(1.6)],
+      [`delay-${scene}-more`, 's', '  mean more than round robin', atMost(0)],
+    ]
+  }),
 }
+
+/** The first row says what the fleet is. */
+function within(part: Part, of: string, cells: readonly Cells[]): Cells[] {
+  return cells.map(([key, unit, what, target], at) => [
+    `${part}-${key}`,
+    unit,
+    at === 0 ? `${of}: ${what}` : `  ${what}`,
+    target,
+  ])
+}
+
+export const rows: readonly Row[] = parts.flatMap((part) =>
+  byPart[part].map(([key, unit, what, target]) => ({ key, part, what, unit, target })),
+)
 
 /** What was measured, by the key of its row. */
 export type Figures = Record<string, number>
@@ -47,177 +151,27 @@ export interface Report {
   failures: Partial<Record<Part, string>>
 }
 
-/** What an installation of many accounts costs while nothing happens. */
-export type StandingKey = (typeof standing)[number]['key']
-export type Standing = Record<StandingKey, number>
-
-const standing = [
-  { key: 'start', what: 'start', unit: 's', atMost: 5 },
-  { key: 'cpu', what: 'idle CPU of a core', unit: '%', atMost: 25 },
-  { key: 'rss', what: 'resident memory', unit: 'MiB', atMost: 450 },
-  { key: 'scrape', what: 'scrape', unit: 's', atMost: 0.5 },
-  { key: 'up', what: 'tocsin_redis_up in every scrape', unit: '', atLeast: 1 },
-  { key: 'series', what: 'series', unit: '' },
-  { key: 'connections', what: 'connections to Redis', unit: '', atMost: 10 },
-  { key: 'commands', what: 'commands of Redis a second, of all replicas', unit: '' },
-  { key: 'searches', what: 'searches a second, of all replicas', unit: '' },
-  { key: 'sigterm', what: 'SIGTERM', unit: 's', atMost: 10 },
-] as const satisfies Omit<Row, 'part'>[]
-
-export const standingRows: readonly (Omit<Row, 'part'> & { key: StandingKey })[] = standing
-
-function fleetRows(part: Part, of: string): Row[] {
-  return standingRows.map((row) => ({
-    ...row,
-    part,
-    key: `${part}-${row.key}`,
-    what: `${of}: ${row.what}`,
-  }))
+/** Where it was measured; compare within one run, by ratios. */
+export function describeMachine(redisVersion: string): string {
+  const cores = availableParallelism()
+  const load = loadavg()[0] ?? 0
+  const others =
+    load > cores ? ` Others use it: the load is ${load.toFixed(0)}, and times say little.` : ''
+  return `Node ${process.version}, Redis ${redisVersion}, ${cores} cores, all on loopback.${others}`
 }
 
-export const rows: readonly Row[] = [
-  {
-    key: 'plain',
-    part: 'speed',
-    what: 'plain loop: fetch a page, POST each event, next page; no durability',
-    unit: 'events/s',
-  },
-  { key: 'fetch', part: 'speed', what: 'bare fetch loop', unit: 'events/s' },
-  {
-    key: 'single',
-    part: 'speed',
-    what: 'single webhooks, of the plain loop',
-    unit: 'ratio',
-    atLeast: 1,
-  },
-  {
-    key: 'batched',
-    part: 'speed',
-    what: 'webhooks of up to 50 events, of the plain loop',
-    unit: 'ratio',
-    atLeast: 2,
-  },
-  {
-    key: 'cpu-node',
-    part: 'speed',
-    what: 'CPU of Node per event, batched',
-    unit: 'µs',
-    atMost: 250,
-  },
-  {
-    key: 'cpu-redis',
-    part: 'speed',
-    what: 'CPU of Redis per event, batched, one week of fingerprints',
-    unit: 'µs',
-    atMost: 150,
-  },
-  {
-    key: 'cpu-redis-13',
-    part: 'speed',
-    what: '  with 13 weeks, of that with one',
-    unit: 'ratio',
-    atMost: 1.5,
-  },
-  {
-    key: 'intake',
-    part: 'intake',
-    what: "one feed's intake, of the bare fetch loop",
-    unit: 'ratio',
-    atLeast: 0.3,
-  },
-  {
-    key: 'poll-scripts',
-    part: 'empty-poll',
-    what: 'scripts of a poll that finds nothing',
-    unit: '',
-    atMost: 3,
-  },
-  {
-    key: 'poll-commands',
-    part: 'empty-poll',
-    what: 'commands of a poll that finds nothing, those of scripts included',
-    unit: '',
-    atMost: 30,
-  },
-  { key: 'rss-idle', part: 'memory', what: 'resident memory, idle', unit: 'MiB', atMost: 140 },
-  {
-    key: 'rss-load',
-    part: 'memory',
-    what: 'resident memory, held load of 800 events/s',
-    unit: 'MiB',
-    atMost: 250,
-  },
-  { key: 'load-rate', part: 'memory', what: '  delivered meanwhile', unit: 'events/s' },
-  {
-    key: 'command-check',
-    part: 'commands',
-    what: 'start of a command: check',
-    unit: 's',
-    atMost: 0.4,
-  },
-  { key: 'command-feeds', part: 'commands', what: '  feeds list', unit: 's', atMost: 0.4 },
-  { key: 'command-sinks', part: 'commands', what: '  sinks list', unit: 's', atMost: 0.4 },
-  { key: 'command-silences', part: 'commands', what: '  silences list', unit: 's', atMost: 0.4 },
-  { key: 'command-routes', part: 'commands', what: '  routes show', unit: 's', atMost: 0.4 },
-  ...fleetRows('fleet-150', '150 organizations, 5 feeds and a sink each'),
-  ...fleetRows('fleet-1000', '1,000 organizations, 5 feeds and a sink each'),
-  ...fleetRows('tenants-500', 'one organization of 500 tenants, a feed and a sink each'),
-  { key: 'series-feed', part: 'series', what: 'series per feed', unit: '', atMost: 15 },
-  { key: 'series-sink', part: 'series', what: 'series per sink', unit: '', atMost: 30 },
-  {
-    key: 'uid-1000',
-    part: 'uids',
-    what: 'bytes per remembered uid, 1,000 a week',
-    unit: 'bytes',
-    atMost: 20,
-  },
-  {
-    key: 'uid-10000',
-    part: 'uids',
-    what: 'bytes per remembered uid, 10,000 a week',
-    unit: 'bytes',
-    atMost: 14,
-  },
-  {
-    key: 'uid-1000000',
-    part: 'uids',
-    what: 'bytes per remembered uid, 1,000,000 a week',
-    unit: 'bytes',
-    atMost: 12,
-  },
-  {
-    key: 'record-1',
-    part: 'records',
-    what: 'all bytes of a settled event of one destination',
-    unit: 'bytes',
-  },
-  {
-    key: 'record-3',
-    part: 'records',
-    what: 'all bytes of a settled event of three destinations',
-    unit: 'bytes',
-  },
-  {
-    key: 'record-3-expired',
-    part: 'records',
-    what: '  after its content has expired',
-    unit: 'bytes',
-  },
-]
-
-/** The rows that `--only` names, by key or by part; all of them where it names none. */
+/** The rows that `--only` names; all of them where it names none. */
 export function chosenRows(names: readonly string[]): Row[] {
-  const unknown = names.filter(
-    (name) => !rows.some(({ key, part }) => key === name || part === name),
-  )
+  const isNamed =
+    (name: string) =>
+    ({ key, part }: Row) =>
+      key === name || part === name || part.startsWith(`${name}-`)
+  const unknown = names.filter((name) => !rows.some(isNamed(name)))
   if (unknown.length > 0) {
-    throw new Error(
-      `--only ${unknown.join(', ')}: write one of ${parts.join(', ')}, or the key of a row`,
-    )
+    const known = `write one of ${parts.join(', ')}, fleet, or the key of a row`
+    throw new Error(`--only ${unknown.join(', ')}: ${known}`)
   }
-  return rows.filter(
-    ({ key, part }) => names.length === 0 || names.includes(key) || names.includes(part),
-  )
+  return rows.filter((row) => names.length === 0 || names.some((name) => isNamed(name)(row)))
 }
 
 export function renderReport(
@@ -235,17 +189,16 @@ export function renderReport(
 }
 
 /** What was measured, the target, and whether it is met; what could not be measured has missed it. */
-export function judged(row: Omit<Row, 'part'>, value: number | undefined): string[] {
-  const { atLeast, atMost, unit } = row
+export function judged({ target, unit }: Row, value: number | undefined): string[] {
   const measured = value === undefined ? '-' : written(value, unit)
-  const target = atLeast ?? atMost
   if (target === undefined) return [measured, '', '']
-  const isMet = value !== undefined && (atLeast === undefined ? value <= target : value >= target)
-  const bound = `${atLeast === undefined ? '≤' : '≥'} ${written(target, unit)}`
-  return [measured, bound, isMet ? 'met' : 'missed']
+  const isLeast = 'atLeast' in target
+  const bound = isLeast ? target.atLeast : target.atMost
+  const isMet = value !== undefined && (isLeast ? value >= bound : value <= bound)
+  return [measured, `${isLeast ? '≥' : '≤'} ${written(bound, unit)}`, isMet ? 'met' : 'missed']
 }
 
-const digits: Record<Row['unit'], number> = {
+const digits: Record<Unit, number> = {
   ratio: 2,
   s: 2,
   bytes: 1,
@@ -256,14 +209,14 @@ const digits: Record<Row['unit'], number> = {
   'events/s': 0,
 }
 
-function written(value: number, unit: Row['unit']): string {
+function written(value: number, unit: Unit): string {
   const shown = value.toLocaleString('en', { maximumFractionDigits: digits[unit] })
   if (unit === 'ratio' || unit === '') return shown
   return unit === '%' ? `${shown}%` : `${shown} ${unit}`
 }
 
 /** Columns with two spaces between them: the first two and the last to the left, figures to the right. */
-export function aligned(lines: readonly string[][]): string[] {
+function aligned(lines: readonly string[][]): string[] {
   const widths = lines[0]!.map((_none, i) => Math.max(...lines.map((line) => line[i]!.length)))
   return lines.map((line) =>
     line

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
 import type { ReloadOutcome } from '../../src/daemon/reload.ts'
-import { readAccounting, type SinkCounts } from '../../src/store/accounts.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../support/ledger.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
@@ -152,60 +151,6 @@ test('ten reloads under way, and every event reaches each destination once', asy
   await reload(app, configOf(sandbox, 'ten'))
   await until('no connection is left over', async () => (await connections(app)) === atFirst)
   expect(warnings).toEqual([])
-})
-
-test('what waits for a sink that a reload removes is held, and goes out when one brings it back', async () => {
-  const sandbox = await startTheSandbox()
-  const mend = sandbox.faults.add({ on: '/hooks/gone', effect: 'status', status: 503 })
-  const [before, without] = [['siem', 'gone'], ['siem']].map((sinks) =>
-    configOf(sandbox, 'gone', { sinks }),
-  )
-  const { app } = await startTheApp(before!)
-  const events = sandbox.addEvents(6)
-  await until('the other sink has all', () => hasAll(sandbox, 'siem', events))
-  await reload(app, without!)
-  const gone = async (): Promise<SinkCounts> =>
-    (await readAccounting(app.ledgers[0]!)).sinks['gone']!
-  await until('all of it is held', async () => (await gone()).pending['held'] === 6)
-  await expectConservation(app.ledgers[0]!)
-  mend()
-  await reload(app, before!)
-  await until('it goes out', () => hasAll(sandbox, 'gone', events))
-  await until('all is settled', () => nothingPending(app))
-  expect(arrived(sandbox, 'gone').toSorted()).toEqual(uidsOf(events))
-  expect(arrived(sandbox, 'siem').toSorted()).toEqual(uidsOf(events))
-  await expectConservation(app.ledgers[0]!)
-})
-
-test('a new account has ledgers of its own, and a limit for the old one changes nothing else', async () => {
-  const sandbox = await startTheSandbox()
-  const { app, url } = await startTheApp(configOf(sandbox, 'accounts'))
-  const events = sandbox.addEvents(3)
-  await until('all arrive', () => hasAll(sandbox, 'siem', events))
-  const more = configOf(sandbox, 'accounts', { limit: 15 })
-    .replace(
-      'accounts: {',
-      `accounts: {twin: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox}, `,
-    )
-    .replace('type: events', 'type: events, account: main')
-    .replace(
-      'feeds: {',
-      'feeds: {other: {type: events, account: twin, identifier_group: 1042, detail: [], every: 5s}, ',
-    )
-  expect(await reload(app, more)).toEqual({
-    status: 'changed',
-    changes: {
-      accounts: { added: ['twin'], changed: ['main'] },
-      feeds: { added: ['other'] },
-    },
-    generation: 2,
-    warnings: [],
-  })
-  expect(app.ledgers.map(({ account }) => account).toSorted()).toEqual(['main', 'twin'])
-  expect((await fetch(`${url}/readyz`)).status).toBe(200)
-  // accounts share no marks: the other one sends what it sees
-  await until('the new account sends', () => arrived(sandbox, 'siem').length === 6)
-  for (const ledger of app.ledgers) await expectConservation(ledger)
 })
 
 test('a stop while the file is read ends the reload, whatever the file says', async () => {

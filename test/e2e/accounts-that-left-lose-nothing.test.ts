@@ -1,6 +1,5 @@
 /** An account leaves the configuration while its work waits: a restart, a reload, an upgrade, a renaming. */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { parseConfig } from '../../src/config/load.ts'
 import type { App } from '../../src/daemon/daemon.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { createKeys } from '../../src/redis/keys.ts'
@@ -136,45 +135,6 @@ test('100 critical items of an account that left are seen at once and delivered'
   for (const ledger of daemon.app.ledgers) await expectConservation(ledger)
   const settled = 'all that the account that left took in is settled'
   await until('the log says so', () => daemon.log.some(({ msg }) => msg === settled))
-})
-
-test('a reload that removes an account still delivers what it took in, and polls it no more', async () => {
-  const prefix = 'reloaded'
-  const { daemon, uids } = await bury(prefix)
-  const read = async () => parseConfig(configOf(prefix, ['main']), { file: 'test.yaml', env: {} })
-  expect(await daemon.app.reload(read)).toMatchObject({
-    status: 'changed',
-    changes: { accounts: { removed: ['umbrella'] } },
-  })
-  expect(daemon.log.find(({ msg }) => msg === left)).toMatchObject({ pending: 100 })
-  sandbox.addEvents(1, { groupIds: [1043] })
-  await pauseSink(prefix, false)
-  await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
-  expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
-}, 90_000)
-
-test('what an account that left took in for a sink that is gone, too, is held in sight, and goes on with the sink', async () => {
-  const prefix = 'bothgone'
-  const { daemon, uids } = await bury(prefix)
-  await daemon.app.stop()
-  await pauseSink(prefix, false)
-  const elsewhere = configOf(prefix, ['main'])
-    .replace('  siem:', '  lake:')
-    .replace(`hooks/${prefix}`, 'hooks/lake')
-    .replace('[siem]', '[lake]')
-  const without = await startDaemon(elsewhere)
-  const config = ['--config', aFile('tocsin.yaml', elsewhere)]
-  const gone = async (): Promise<Record<string, unknown>> =>
-    (await json('sinks', 'list', ...config)).find(({ sink }) => sink === 'siem') ?? {}
-  await until(
-    'all are held',
-    async () => JSON.stringify((await gone())['pending']) === '{"held":100}',
-  )
-  expect(await gone()).toMatchObject({ is_configured: false })
-  await without.app.stop()
-  await startDaemon(configOf(prefix, ['main']))
-  await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
-  expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
 })
 
 test('items of an account that left do not wait for a full event that nobody can fetch: they go without it', async () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
-import type { Redis } from '../../src/redis/connection.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startHttpServer } from '../support/http-server.ts'
 import { expectConservation, silent } from '../support/ledger.ts'
@@ -97,68 +96,3 @@ canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_priv
     await redis.stop()
   }
 }, 300_000)
-
-test('that the sink for notices is gone is told once through another, with what to do', async () => {
-  const redis = await startRedis()
-  const sandbox = await startSandbox({ organizations })
-  sandbox.faults.add({ on: '/slack/*', effect: 'status', status: 410 })
-  const replica = aReplica(
-    configOf(
-      sandbox,
-      redis.url,
-      'route: {sinks: [soc], group_wait: 0s}\nself_alerts: {sink: soc}\n',
-    ),
-  )
-  const notices = (): string[] => sandbox.received.webhook.map(({ body }) => body)
-  try {
-    sandbox.addEvent()
-    await replica.start()
-    await until('the trouble is told', () => notices().length > 0)
-    const noted = (): Promise<string | null> =>
-      replica.ledgers[0]!.redis.hget('{tocsin}:notices', 'sink-disabled-soc')
-    await until('that is noted', async () => (await noted())?.includes('saidMs') ?? false)
-    expect(notices()).toHaveLength(1)
-    expect(notices()[0]).toContain('sink soc is gone and has been disabled')
-    expect(notices()[0]).toContain('tocsin sinks resume soc')
-    expect(notices()[0]).toContain('410')
-    await expectConservation(replica.ledgers[0]!)
-  } finally {
-    await replica.stop()
-    await sandbox.close()
-    await redis.stop()
-  }
-})
-
-test('that a feed stalls is told with what its last poll failed of', async () => {
-  const redis = await startRedis()
-  const sandbox = await startSandbox({ organizations })
-  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503 })
-  let aheadMs = 0
-  const replica = aReplica(
-    configOf(sandbox, redis.url, 'route: {sinks: [siem]}\nself_alerts: {sink: soc}\n'),
-    silent,
-    aheadBy(() => aheadMs),
-  )
-  const stored = (): Redis => replica.ledgers[0]!.redis
-  const isFailureNoted = async (): Promise<boolean> => {
-    const lanes = await stored().keys('{tocsin}:lane:*-7:*') // once its organization is known
-    const places = await Promise.all(lanes.map((lane) => stored().hget(lane, 'main/brand')))
-    return places.some((place) => place?.includes('unavailable'))
-  }
-  const isSeen = async (): Promise<boolean> =>
-    (await stored().hexists('{tocsin}:notices', 'feed-stalled-brand')) === 1
-  const notices = (): string[] => sandbox.received.slack.map(({ body }) => body)
-  try {
-    await replica.start()
-    await until('the failure is noted', isFailureNoted)
-    await until('the feed is seen to stall', isSeen)
-    aheadMs = 60 * 60_000
-    await until('the trouble is told', () => notices().length > 0)
-    expect(notices()[0]).toContain('feed brand has not been read to its end')
-    expect(notices()[0]).toContain('last: unavailable, the service failed (503)')
-  } finally {
-    await replica.stop()
-    await sandbox.close()
-    await redis.stop()
-  }
-})

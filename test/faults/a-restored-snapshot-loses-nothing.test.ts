@@ -7,7 +7,6 @@ import { isConsistent } from '../../src/audit/ledger-check.ts'
 import { requireDigestSink, withEngine } from '../../src/cli/open/open-engine.ts'
 import type { App } from '../../src/daemon/daemon.ts'
 import { endWindowNow } from '../../src/grouping/digest-flush.ts'
-import { createLogger, type Logger } from '../../src/lib/logger.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { readAccounting, sumPending } from '../../src/store/accounts.ts'
 import { startHttpServer, type HttpServer, type ReceivedRequest } from '../support/http-server.ts'
@@ -122,8 +121,8 @@ ${sinks(sandbox)}
     yaml,
     snapshot: () => snapshot(url, folder),
     endRedis: () => endServer(server),
-    replica(logger?: Logger): App {
-      const app = aReplica(yaml, logger)
+    replica(): App {
+      const app = aReplica(yaml)
       onTestFinished(() => app.stop())
       return app
     },
@@ -140,23 +139,6 @@ function webhooks(urls: Record<string, string>): string {
 
 function aWebhook(name: string, url: string): string {
   return `  ${name}: {type: webhook, url: '${url}', allow_private: true}`
-}
-
-/** One sink gets every event, the other what Tocsin tells of itself. */
-function watchedWebhook(siem: string, ops: string): string {
-  const sinks = [aWebhook('siem', siem), aWebhook('ops', ops)]
-  return `sinks:\n${sinks.join('\n')}\nroute: {sinks: [siem]}\nself_alerts: {sink: ops}`
-}
-
-/** Waits until log, metric and self-alert have said it. */
-async function lossTold(url: string, ops: Receiver, told: () => boolean): Promise<void> {
-  await until('the log tells it', told)
-  const scrape = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
-  await until('the metric shows it', async () =>
-    /^tocsin_ledger_lost_timestamp_seconds [1-9]/m.test(await scrape()),
-  )
-  const isBegin = ({ uid }: Arrival): boolean => /ledger-lost-\d+-begin$/.test(uid)
-  await until('a self-alert tells it', () => ops.taken().some(isBegin))
 }
 
 async function settled(receiver: Pick<Receiver, 'taken'>, count: number): Promise<void> {
@@ -281,66 +263,4 @@ route: {sinks: [soc, oncall], group_by: [feed], group_wait: 1s, group_interval: 
   const messages = [...sandbox.received.slack, ...sandbox.received.email]
   expect(messages.filter(({ body }) => /possible-repeat|may be a repeat/i.test(body))).toEqual([])
   await expectConsistent(second)
-})
-
-/** A logger of which the errors are read. */
-function readErrors(): { logger: Logger; errors: string[] } {
-  const errors: string[] = []
-  const destination = { write: (line: string) => void errors.push(line) }
-  const logger = createLogger({ level: 'error', destination })
-  return { logger, errors }
-}
-
-test('a snapshot restored under a running daemon is told, loses no event and repeats no older one', async () => {
-  const [siem, ops] = [await aReceiver(), await aReceiver()]
-  const scene = await aScene(() => watchedWebhook(siem.url, ops.url))
-  const { logger, errors } = readErrors()
-  const app = scene.replica(logger)
-  const before = scene.pour(10)
-  const { url } = await app.start()
-  await settled(siem, 10)
-  await nothingWaits(app)
-  const copy = await scene.snapshot()
-  const longerThanACrashLosesMs = Date.now() + 12_000
-  await until('the snapshot is old', () => Date.now() > longerThanACrashLosesMs)
-  scene.pour(10)
-  await settled(siem, 20)
-  await scene.endRedis()
-  await restore(copy, scene.port)
-  scene.pour(5)
-  await settled(siem, 25)
-  await lossTold(url, ops, () =>
-    errors.some((line) => line.includes('holds an older state of the ledger')),
-  )
-  await nothingWaits(app)
-  const counts = Map.groupBy(siem.taken(), ({ uid }) => uid)
-  expect(before.map((uid) => counts.get(uid)?.length)).toEqual(before.map(() => 1))
-  await expectConsistent(app)
-})
-
-test('a Redis that comes back empty under a running daemon is told, and what is sent since stays known', async () => {
-  const [siem, ops] = [await aReceiver(), await aReceiver()]
-  const scene = await aScene(() => watchedWebhook(siem.url, ops.url))
-  const { logger, errors } = readErrors()
-  const app = scene.replica(logger)
-  scene.pour(10)
-  const { url } = await app.start()
-  await settled(siem, 10)
-  await scene.endRedis()
-  const empty = await launchServer(aFolder(), [`port ${scene.port}`])
-  onTestFinished(() => endServer(empty))
-  await until('all is sent again', () => siem.taken().length === 20)
-  await lossTold(url, ops, () =>
-    errors.some((line) => line.includes('holds nothing of the ledger any more')),
-  )
-  await nothingWaits(app)
-  await app.stop()
-
-  const next = scene.replica()
-  scene.pour(5)
-  await next.start()
-  await settled(siem, 15)
-  await nothingWaits(next)
-  expect(siem.taken()).toHaveLength(25)
-  await expectConsistent(next)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chaosPlan } from './chaos-plans.ts'
+import { planOf } from './plans.ts'
 import { kill, restart, roll, standstill } from './disturbances/replicas.ts'
 import { sayFigures } from './rig/render-figures.ts'
 import { complaintsOf, runChaos } from './rig/run-chaos.ts'
@@ -7,7 +7,7 @@ import { complaintsOf, runChaos } from './rig/run-chaos.ts'
 test('replicas killed, restarted, frozen, blocked and reconfigured lose nothing and explain every repeat', async () => {
   const kills = Array.from({ length: 6 }, () => kill)
   const lane = [...kills, restart, roll, standstill, kill, kill]
-  const figures = await runChaos({ ...chaosPlan('replicas'), blockMs: 12_000, lanes: [lane] })
+  const figures = await runChaos({ ...planOf('replicas'), blockMs: 12_000, lanes: [lane] })
   sayFigures(figures)
   expect(complaintsOf(figures)).toEqual([])
   expect(figures.events).toBeGreaterThan(100)

@@ -1,155 +1,179 @@
-/** The promises of the fuzz targets, held against inputs that are drawn by their grammar. */
+/** Promises held against drawn inputs, where no test of a room draws them: links, pages, answers, addresses, times. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readAnswer } from '../../src/upstream/session.ts'
-import { UpstreamError } from '../../src/upstream/error.ts'
-import { wireReportRequest } from '../../src/upstream/resources/reports.ts'
+import { parseItem } from '../../src/feed-types/events.ts'
+import { parseLegacyItem } from '../../src/feed-types/legacy-search.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
-import type { Target } from './engine/target.ts'
-import { fuzz as addresses } from './targets/addresses.ts'
-import { fuzz as config } from './targets/config.ts'
-import { fuzz as lucene } from './targets/lucene.ts'
-import { fuzz as matcher } from './targets/matcher.ts'
-import { fuzz as messages } from './targets/messages.ts'
-import { fuzz as pages } from './targets/pages.ts'
-import { fuzz as times } from './targets/times.ts'
-import { runs as casesFor } from '../support/runs.ts'
+import { sortPage } from '../../src/feeds/page.ts'
+import { duration } from '../../src/lib/config-fields.ts'
+import { createSchedule, cronProblem } from '../../src/lib/cron-schedule.ts'
+import { parseHttpDate, parseRetryAfter } from '../../src/lib/web-address.ts'
+import { formatDuration } from '../../src/lib/time-zone.ts'
+import { createCsv, toCsvRow } from '../../src/messages/csv.ts'
+import { emailType } from '../../src/sinks/email/config.ts'
+import { composeMail } from '../../src/sinks/email/email-sink.ts'
+import { readSmtpAddress } from '../../src/sinks/email/smtp.ts'
+import { SinkError, type Delivery, type DeliveryMember } from '../../src/sinks/sink.ts'
+import { previewSlack } from '../../src/sinks/slack/slack-message.ts'
+import { renderBody } from '../../src/sinks/webhook/body.ts'
+import { BoundedText, type AnswerLimits } from '../../src/upstream/bounded-text.ts'
+import { UpstreamError } from '../../src/upstream/error.ts'
+import { createLinkFilter } from '../../src/upstream/links.ts'
+import { wireSearchPage } from '../../src/upstream/resources/page.ts'
+import { wireReportRequest } from '../../src/upstream/resources/reports.ts'
+import { readAnswer } from '../../src/upstream/session.ts'
+import { aMember } from '../support/deliveries.ts'
+import { aCredentialFeed, aCredentialSearch, aFeed, aLegacySearch } from '../support/feeds.ts'
+import { runs } from '../support/runs.ts'
+import { aSummary } from '../support/summaries.ts'
+import { linkable } from '../unit/messages/any-unicode.ts'
 
-/** Texts with a zero byte between them, as the targets take them. */
-function bytes(...parts: (string | number[])[]): Uint8Array {
-  const texts = parts.map((part) => (typeof part === 'string' ? `${part}\0` : Buffer.from(part)))
-  return Buffer.concat(texts.map((part) => Buffer.from(part)))
+/** With what their links may lead to, said apart from the code under test. */
+const accounts = [
+  {
+    rule: createLinkFilter([
+      { name: 'main', baseUrl: 'https://api.example.com', linkHosts: ['.linked.example'] },
+    ]),
+    own: /^https:\/\/(?:(?:[a-z0-9_-]+\.)*(?:example\.com|linked\.example))(?:[/?#]|$)/,
+  },
+  {
+    rule: createLinkFilter([
+      { name: 'main', baseUrl: 'http://127.0.0.1:8080', linkHosts: ['exact.example'] },
+    ]),
+    own: /^(?:http:\/\/127\.0\.0\.1:8080|https:\/\/127\.0\.0\.1|https:\/\/exact\.example)(?:[/?#]|$)/,
+  },
+] as const
+
+const linkParts =
+  'https://app.example.com|https://api.example.com|http://127.0.0.1:8080/|https://|http:\\\\|.example.com|.linked.example|exact.example|evil.example|joe:secret@|:443|:8080|%2e|\u3002|\uFF0F|xn--|[::1]|javascript:|"><a href=https://evil.example>|/|@|x'
+
+const anyLink = fc
+  .array(fc.oneof(fc.constantFrom(...linkParts.split('|')), fc.string({ maxLength: 4 })), {
+    maxLength: 6,
+  })
+  .map((parts) => parts.join(''))
+
+/** What was found before: a browser's idea of a slash, an empty label, a login, markup behind a host. */
+const foundLinks = [
+  'https:\\\\app.example.com\\@evil.example',
+  'https:.example.com',
+  'https://exact.example/"><b>',
+  'https://app.example.com@evil.example/',
+  'http://127.0.0.1:8080/x',
+]
+
+test('whatever comes as a link of an event, what can be clicked in any dialect leads to the service', () => {
+  fc.assert(fc.property(fc.constantFrom(...accounts), fc.boolean(), anyLink, leadsHome), {
+    numRuns: runs({ short: 60, long: 600 }),
+    examples: foundLinks.flatMap((url) =>
+      accounts.map((account) => [account, url.length % 2 === 0, url] as const),
+    ) as [(typeof accounts)[number], boolean, string][],
+  })
+})
+
+function leadsHome({ rule, own }: (typeof accounts)[number], isLegacy: boolean, url: string): void {
+  const metadata = { uid: 'paste/a/b', type: 'paste', severity: 'high', flare_url: url }
+  const header = { external_url: url, uid: 'paste/a/b' }
+  const parsed = isLegacy
+    ? parseLegacyItem({ header, data: { metadata } })
+    : parseItem({ metadata, highlights: { url: [url] } })
+  if (!parsed.ok) return
+  const { event } = parsed
+  const member = aMember({ event, detail: { url }, link: rule('main', event.url) })
+  for (const link of linksOf(member)) expect(link).toMatch(own)
 }
 
-const anyBytes = fc.uint8Array({ maxLength: 300 })
-const anyText = fc.string({ unit: 'grapheme' })
-
-/** Texts of these characters only: almost right far more often than any text. */
-function written(characters: string, maxLength = 40): fc.Arbitrary<string> {
-  return fc.string({ unit: fc.constantFrom(...characters.split('')), maxLength })
+/** What a client opens, of a message about the event alone and of a group with it. */
+function linksOf(member: DeliveryMember): string[] {
+  const sole: Delivery = {
+    id: '0123456789abcdef',
+    destination: { id: 'a', label: 'a@b.example' },
+    members: [member],
+    attempt: 1,
+    mayBeRepeat: false,
+  }
+  const members = [member, member]
+  const group = { ...sole, members, summary: aSummary(members) }
+  const [, row = ''] = Buffer.from(createCsv().add(toCsvRow(member)).finish())
+    .toString()
+    .split('\r\n')
+  return [
+    ...[sole, group].flatMap((delivery) => [...slackLinks(delivery), ...mailLinks(delivery)]),
+    ...webhookLinks(sole),
+    ...[...row.matchAll(/"((?:[^"]|"")*)"/g)].flatMap(([, cell = '']) => autoLinks(cell)),
+  ]
 }
 
-const json = fc.oneof(
-  fc.json(),
-  fc.json().map((items) => `{"items":[${items}],"next":null}`),
-)
-const cronField = fc.oneof(
-  fc.constantFrom(
-    '*',
-    '*/2',
-    '*/15',
-    '0',
-    '7',
-    '31',
-    '1-5',
-    'mon',
-    'sun-sat',
-    'jan',
-    '1,15',
-    '0-59/20',
-  ),
-  written('0123456789*/-,LW#', 6),
-)
-const quotable = written('ab"\\\n,()[]|*+?{}^$.é ', 20)
-const address = written('ab.@<>"%[]:1 é\t_-\\', 30)
-
-const drawn: Record<string, { target: Target; inputs: fc.Arbitrary<Uint8Array>; runs: number }> = {
-  'a page with its places changed, through every type of feed': {
-    target: pages,
-    inputs: fc.tuple(fc.nat(3), anyBytes).map(([kind, rest]) => bytes([kind, 1, ...rest])),
-    runs: 400,
-  },
-  'any JSON for a page, through every type of feed': {
-    target: pages,
-    inputs: fc.tuple(fc.nat(3), json).map(([kind, text]) => bytes([kind, 0], text)),
-    runs: 300,
-  },
-  'a part of a configuration with any JSON in it': {
-    target: config,
-    inputs: fc
-      .tuple(fc.constantFrom('accounts', 'feeds', 'sinks', 'route', 'silences'), fc.json())
-      .map(([part, value]) => Buffer.from(`${part}: ${value}\n`)),
-    runs: 150,
-  },
-  'a matcher, quoted': {
-    target: matcher,
-    inputs: fc
-      .tuple(fc.constantFrom('=', '!=', '=~', '!~'), quotable, fc.array(quotable))
-      .map(([operator, value, values]) =>
-        bytes(`tag${operator}${JSON.stringify(value)}`, ...values),
-      ),
-    runs: 400,
-  },
-  'a cron': {
-    target: times,
-    inputs: fc
-      .tuple(fc.array(cronField, { minLength: 5, maxLength: 5 }), fc.nat(4))
-      .map(([fields, zone]) => bytes([0], fields.join(' '), [zone])),
-    runs: 150,
-  },
-  'a duration': {
-    target: times,
-    inputs: written('0123456789msmhd.-+e ', 16).map((text) => bytes([1], text)),
-    runs: 300,
-  },
-  'a timestamp': {
-    target: times,
-    inputs: fc
-      .tuple(
-        fc.date({ noInvalidDate: true }),
-        fc.constantFrom('', 'Z', '+02:00', '-2359', '+24:00'),
-      )
-      .map(([date, zone]) => bytes([2], date.toISOString().replace('Z', zone))),
-    runs: 300,
-  },
-  'a Retry-After': {
-    target: times,
-    inputs: fc
-      .oneof(
-        written('0123456789.-e ', 24),
-        fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
-      )
-      .map((text) => bytes([3], text)),
-    runs: 300,
-  },
-  'a moment of the command line': {
-    target: times,
-    inputs: fc
-      .oneof(written('0123456789-:TZ+.dhm ', 24), fc.date({ noInvalidDate: true }).map(String))
-      .map((text) => bytes([4], text)),
-    runs: 300,
-  },
-  'addresses of mail': {
-    target: addresses,
-    inputs: fc
-      .tuple(address, address, address)
-      .map(([host, from, to]) => bytes(`smtp://${host}`, `${from} <a@b.example>`, to)),
-    runs: 400,
-  },
-  'an event of any texts, in every dialect': {
-    target: messages,
-    inputs: fc
-      .tuple(fc.nat(255), fc.array(anyText, { minLength: 1, maxLength: 6 }))
-      .map(([shape, texts]) => bytes([shape], ...texts)),
-    runs: 100,
-  },
-  'a time range of the sandbox': {
-    target: lucene,
-    inputs: fc
-      .oneof(written('0123456789-:TZ+. ', 30), fc.date().map(String))
-      .map((text) => Buffer.from(text)),
-    runs: 300,
-  },
+function slackLinks(delivery: Delivery): string[] {
+  const { inBlocks, plainText: inWords } = previewSlack(delivery)
+  const values = objectsIn(inBlocks).flatMap(({ url, text }) => [
+    ...(typeof url === 'string' ? [url] : []),
+    ...(typeof text === 'string' ? autoLinks(text) : []),
+  ])
+  return [...values, ...autoLinks(inWords.text ?? '')]
 }
 
-test.each(Object.entries(drawn))('%s', async (_what, { target, inputs, runs }) => {
-  await fc.assert(
-    fc.asyncProperty(inputs, async (input) => {
-      await expect(Promise.resolve(input).then(target)).resolves.toBeUndefined()
+function mailLinks(delivery: Delivery): string[] {
+  const options = { sink: 'oncall', from: 'Tocsin <t@b.example>', to: 'a@b.example', nowMs: 0 }
+  const { html, text } = composeMail(delivery, options) as { html: string; text: string }
+  const hrefs = [...html.matchAll(/\s(?:href|src|action)="([^"]*)"/gi)].map(([, to = '']) => to)
+  return [...hrefs.map((href) => href.replaceAll('&amp;', '&')), ...autoLinks(text)]
+}
+
+function webhookLinks(delivery: Delivery): string[] {
+  const { data } = JSON.parse(renderBody(delivery)) as {
+    data: { url: string | null; unverified_link?: string }
+  }
+  return [...(data.url === null ? [] : [data.url]), ...autoLinks(data.unverified_link ?? '')]
+}
+
+/** What a client makes a link of by itself; a text beside our links must have none. */
+function autoLinks(text: string): string[] {
+  const found = text.match(/(?<!hxxps?)(?<=^|[^a-z])https?:\/\/\S+/giu) ?? []
+  const rest = found.reduce((left, link) => left.replace(link, ''), text)
+  expect(rest.replaceAll('b.example', '')).not.toMatch(linkable)
+  return found
+}
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return []
+  return [value as Record<string, unknown>, ...Object.values(value).flatMap(objectsIn)]
+}
+
+const feeds = [aFeed({ detail: ['high'] }), aCredentialFeed(), aCredentialSearch(), aLegacySearch()]
+
+test('any JSON for a page, through every type of feed, loses no item and keeps uids that are keys', () => {
+  const item = fc.oneof(
+    fc.jsonValue(),
+    fc.record(
+      { id: fc.jsonValue(), metadata: fc.record({ uid: fc.jsonValue(), type: fc.jsonValue() }) },
+      { requiredKeys: [] },
+    ),
+  )
+  fc.assert(
+    fc.property(fc.constantFrom(...feeds), fc.array(item), (feed, items) => {
+      const { events, malformed } = sortPage(itemsOf({ items, next: null }), {
+        feed,
+        startBoundMs: 0,
+        readsBaseline: true,
+        plan: () => ({ decisions: [], items: [] }),
+        pairDigest: (parts) => parts.join('|'),
+        sealSecret: (uid, secret) => `${uid}${secret}`,
+      })
+      expect(events.length + malformed.length).toBe(items.length)
+      for (const { uid } of events.map(({ event }) => event)) {
+        expect(uid !== '' && uid.isWellFormed() && !/\p{Cc}/u.test(uid)).toBe(true)
+      }
+      for (const { problem } of malformed) expect(problem).toMatch(/^[^\n]{3,300}$/u)
     }),
-    { numRuns: casesFor({ short: runs / 5, long: runs }) },
+    { numRuns: runs({ short: 100, long: 700 }) },
   )
 })
+
+function itemsOf(page: unknown): readonly unknown[] {
+  const answer = { status: 200, headers: {}, body: JSON.stringify(page), sentAtMs: 0 }
+  return readAnswer(answer, wireSearchPage).items
+}
 
 test('any JSON for a request of a report is one, or breaks the contract', () => {
   const report = fc.record(
@@ -161,7 +185,7 @@ test('any JSON for a request of a report is one, or breaks the contract', () => 
     fc.property(answer, (value) => {
       expect(['report', 'contract']).toContain(outcomeOf(JSON.stringify(value)))
     }),
-    { numRuns: casesFor({ short: 60, long: 300 }) },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 
@@ -175,3 +199,166 @@ function outcomeOf(body: string): string {
     throw error
   }
 }
+
+test('what is kept of an answer beyond its limits is bounded, the same in any pieces, and JSON', () => {
+  const limits = fc.record({
+    pageSize: fc.option(fc.constant(1), { nil: undefined }),
+    textBytes: fc.nat(40),
+    itemBytes: fc.option(fc.nat(255), { nil: undefined }),
+    bytes: fc.integer({ min: 1, max: 2_000 }),
+    values: fc.integer({ min: 1, max: 500 }),
+  })
+  const page = fc.json().map((items) => `{"items":[${items}],"next":null}`)
+  fc.assert(
+    fc.property(
+      fc.oneof(page, fc.string()),
+      limits,
+      fc.integer({ min: 1, max: 30 }),
+      (text, most, piece) => {
+        const kept = bounded(text, most, piece)
+        if (kept === undefined) return
+        expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(most.bytes)
+        expect(bounded(text, most, 1_000_000)).toBe(kept)
+        expect(isJson(kept) || !isJson(text)).toBe(true)
+      },
+    ),
+    { numRuns: runs({ short: 100, long: 500 }) },
+  )
+})
+
+function bounded(text: string, limits: AnswerLimits, pieceBytes: number): string | undefined {
+  const read = new BoundedText(limits)
+  const bytes = Buffer.from(text)
+  try {
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      read.add(bytes.subarray(at, at + pieceBytes))
+    }
+    return read.end()
+  } catch (error) {
+    if (error instanceof UpstreamError && error.fault === 'too_large') return undefined
+    throw error
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Texts of these characters only: almost right far more often than any text. */
+function written(characters: string, maxLength = 40): fc.Arbitrary<string> {
+  return fc.string({ unit: fc.constantFrom(...characters.split('')), maxLength })
+}
+
+const address = written('ab.@<>"%[]:1 é\t_-\\', 30)
+
+test('an address that the configuration takes is a server, or a sender and recipient that forge no header', () => {
+  const usual = {
+    type: 'email',
+    smtp: 'smtp://h.example',
+    from: 'a@b.example',
+    to: ['c@d.example'],
+  }
+  fc.assert(
+    fc.property(address, address, address, (host, from, to) => {
+      expect(isServer({ ...usual, smtp: `smtp://${host}` })).toBe(true)
+      checkHeaders({ ...usual, from: `${from} <a@b.example>` })
+      checkHeaders({ ...usual, to: [to] })
+    }),
+    {
+      numRuns: runs({ short: 80, long: 400 }),
+      examples: [['user:pa%40ss@mail.example.com:587', '"A, B"', 'a+b@sub.example.com']],
+    },
+  )
+})
+
+function isServer(file: object): boolean {
+  const { success, data } = emailType.config.safeParse(file)
+  if (!success) return true
+  try {
+    const { host, port } = readSmtpAddress({ name: 'oncall', ...data })
+    return host !== '' && port >= 1 && port <= 65_535
+  } catch (error) {
+    if (error instanceof SinkError && error.reason === 'misconfigured') return true
+    throw error
+  }
+}
+
+function checkHeaders(file: object): void {
+  const { success, data } = emailType.config.safeParse(file)
+  if (!success) return
+  const [to = ''] = data.to
+  const delivery: Delivery = {
+    id: '0123456789abcdef',
+    destination: { id: 'a', label: to },
+    members: [aMember()],
+    attempt: 1,
+    mayBeRepeat: false,
+  }
+  const mail = composeMail(delivery, { sink: 'oncall', from: data.from, to, nowMs: 0 })
+  const { envelope, messageId, inReplyTo, headers } = mail
+  const said = JSON.stringify([envelope, messageId, inReplyTo, headers, mail.from, mail.to])
+  // a backslash in a name is no line end
+  expect(said.replaceAll('\\\\', '')).not.toMatch(/\\[rn]|\\u000/)
+  for (const id of [messageId, inReplyTo]) expect(id).toMatch(/^<[^<>\s]+@[^<>\s@]+>$/)
+  expect(envelope?.from).toMatch(/^[^\s<>]+@[^\s<>@]+$/)
+}
+
+const cronField = fc.oneof(
+  fc.constantFrom(...'* */2 */15 0 7 31 1-5 mon sun-sat jan 1,15 0-59/20'.split(' ')),
+  written('0123456789*/-,LW#', 6),
+)
+const zones = ['Europe/Zurich', 'UTC', 'America/St_Johns', 'Australia/Lord_Howe', 'Pacific/Apia']
+const nowMs = Date.UTC(2026, 10, 1, 12)
+
+test('a cron is refused clearly, or fires at times that follow one another', () => {
+  const fields = fc.array(cronField, { minLength: 5, maxLength: 5 }).map((all) => all.join(' '))
+  fc.assert(
+    fc.property(fields, fc.constantFrom(...zones), (cron, timeZone) => {
+      const problem = cronProblem(cron)
+      if (problem) return problem.problem !== '' && problem.remedy !== ''
+      const schedule = createSchedule({ cron, timeZone })
+      const next = schedule.next(nowMs)
+      expect(next).toBeGreaterThan(nowMs)
+      expect(schedule.previous(next)).toBe(next)
+      expect(schedule.previous(next - 1)).toBeLessThanOrEqual(nowMs)
+      return true
+    }),
+    { numRuns: runs({ short: 30, long: 150 }), examples: [['30 2 29 2 *', 'America/St_Johns']] },
+  )
+})
+
+test('a duration is refused with a remedy, or is a span that is printed and read back', () => {
+  const span = duration('A span.')
+  fc.assert(
+    fc.property(written('0123456789msmhd.-+e ', 16), (text) => {
+      const { success, data, error } = span.safeParse(text)
+      if (!success) return error.issues.every(({ message }) => /^[^\n]+\n[^\n]+$/.test(message))
+      expect(Number.isSafeInteger(data) && data >= 1 && data <= 36_500 * 86_400_000).toBe(true)
+      expect(span.parse(data % 1000 === 0 ? `${data / 1000}s` : `${data}ms`)).toBe(data)
+      expect(formatDuration(data)).toMatch(/^\d/)
+      return true
+    }),
+    { numRuns: runs({ short: 60, long: 300 }), examples: [['90m'], ['7d']] },
+  )
+})
+
+test('a Retry-After waits for a second to a quarter of an hour, or not, and a date is read back', () => {
+  const date = fc.date({ noInvalidDate: true }).map((at) => at.toUTCString())
+  fc.assert(
+    fc.property(fc.oneof(written('0123456789.-e ', 24), date), (text) => {
+      const waitMs = parseRetryAfter(text, nowMs)
+      expect(waitMs === undefined || (waitMs >= 1000 && waitMs <= 900_000)).toBe(true)
+      const atMs = parseHttpDate(text)
+      if (atMs === undefined) return
+      const printed = new Date(atMs).toUTCString()
+      if (!/\b\d{4} \d\d:/.test(printed) || / -/.test(printed)) return
+      expect(parseHttpDate(printed)).toBe(Math.floor(atMs / 1000) * 1000)
+    }),
+    { numRuns: runs({ short: 60, long: 300 }), examples: [['120']] },
+  )
+})

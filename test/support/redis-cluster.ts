@@ -17,9 +17,7 @@ export interface ClusterRig {
   config: RedisConfig
   /** SIGKILL for the master that has this key; with replicas resolves when one has taken over. */
   killMasterOf(key: string): Promise<void>
-  /** Moves the slot of a key, with all that is in it, to another master. */
-  moveSlotOf(key: string): Promise<void>
-  /** The same in two steps: nothing of the slot has moved until the second. */
+  /** Moves the slot of a key to another master in two steps: nothing of it has moved until the second. */
   beginMoveOf(key: string): Promise<() => Promise<void>>
   /** Nobody has the slot of a key any more: the Cluster is down. Gives it back to whom it was taken from. */
   orphanSlotOf(key: string): Promise<() => Promise<void>>
@@ -90,10 +88,6 @@ export async function startCluster({
       await endServer(owner.child)
       if (!withReplicas) return
       await until('a replica takes over', async () => (await ownerOf(key)).port !== owner.port)
-    },
-    async moveSlotOf(key) {
-      const finish = await beginMoveOf(key)
-      await finish()
     },
     beginMoveOf,
     async orphanSlotOf(key) {

@@ -2,7 +2,7 @@ import { secondsInWords, spreadInWords } from './in-words.ts'
 import { complaintsOf, type Figures } from './run-chaos.ts'
 
 /** What a run found, for a terminal. */
-function renderFigures(figures: Figures): string {
+export function renderFigures(figures: Figures): string {
   const { verdict, recoveryMs, struck } = figures
   const complaints = complaintsOf(figures)
   const strikes = Object.entries(struck).map(([name, times]) => `  ${times} × ${name}`)

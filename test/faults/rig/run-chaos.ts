@@ -230,7 +230,7 @@ function recoveryOf(samples: readonly RecoverySample[]): Figures['recoveryMs'] {
   }
 }
 
-function spreadOf(values: readonly number[]): Spread {
+export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? 0
   return { median: at(0.5), most: at(1) }

@@ -9,6 +9,8 @@ import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { silent } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
+import { spreadInWords } from './in-words.ts'
+import { spreadOf } from './run-chaos.ts'
 
 export interface DelayFigures {
   /** From the moment an event became visible, 10 s late, until it was told, ms; one for each. */
@@ -23,7 +25,7 @@ export interface DelayFigures {
 const dayMs = 86_400_000
 const latenessMs = 10_000
 /** What is promised of an event that is late by seconds, and of a new one while all is read again. */
-export const promisedMs = { late: 360_000, new: 120_000 }
+const promisedMs = { late: 360_000, new: 120_000 }
 /** Beyond the promise, so that a miss has a figure. */
 const patienceMs = 900_000
 
@@ -41,6 +43,26 @@ export async function runDelay(): Promise<DelayFigures> {
     onStage({ groups: twentyGroups }, tellNew),
   ])
   return { lateMs: { 'by match time': matched, 'by the ladder': laddered }, ...reread }
+}
+
+export function renderDelay({ lateMs, newMs, oldAlone, oldInSummaries }: DelayFigures): string {
+  return `${[
+    'delay: at one search a second, with the times that ship',
+    ...Object.entries(lateMs).map(
+      ([way, ms]) => `  an event late by 10 s, ${way}: told after ${spreadInWords(spreadOf(ms))}`,
+    ),
+    `  a new event while 20 feeds are read again: told after ${spreadInWords(spreadOf(newMs))}`,
+    `  old events meanwhile: told in ${oldInSummaries} summaries, and ${oldAlone} by themselves`,
+  ].join('\n')}\n`
+}
+
+export function delayComplaints({ lateMs, newMs, oldAlone }: DelayFigures): string[] {
+  const late = Object.values(lateMs).flat()
+  return [
+    ...(late.some((ms) => ms > promisedMs.late) ? ['a late event was told after six minutes'] : []),
+    ...(newMs.some((ms) => ms > promisedMs.new) ? ['a new event was told after 120 s'] : []),
+    ...(oldAlone > 0 ? [`${oldAlone} old events were told by themselves`] : []),
+  ]
 }
 
 /** One event after another that a later one had overtaken when it became visible. */

@@ -16,12 +16,6 @@ import { until } from '../../support/until.ts'
 import { mebibytesInWords } from './in-words.ts'
 import { residentBytes } from './memory.ts'
 
-export interface SoakPlan {
-  holdMs: number
-  /** Undefined: found by trying ever more. */
-  perSecond: number | undefined
-}
-
 export interface SoakFigures {
   perSecond: number
   seconds: number
@@ -51,11 +45,11 @@ interface Sample {
   redisBytes: number
 }
 
-export async function runSoak(plan: SoakPlan): Promise<SoakFigures> {
-  const perSecond = plan.perSecond ?? (await onRig(highestLoad))
+export async function runSoak(holdMs: number): Promise<SoakFigures> {
+  const perSecond = await onRig(highestLoad)
   // a daemon of its own: the one that was overloaded keeps the heap that this took
   return onRig(async (rig) => {
-    const samples = await hold(rig, perSecond, plan.holdMs)
+    const samples = await hold(rig, perSecond, holdMs)
     await allDelivered(rig)
     await until('all is settled', async () => (await pending(rig)) === 0)
     await expectConservation(rig.ledger)
@@ -68,7 +62,7 @@ export async function runSoak(plan: SoakPlan): Promise<SoakFigures> {
     ]
     return {
       perSecond,
-      seconds: Math.round(plan.holdMs / 1000),
+      seconds: Math.round(holdMs / 1000),
       events,
       delivered: rig.delivered(),
       mostBehind: Math.max(...samples.map(({ behind }) => behind)),
@@ -82,14 +76,13 @@ export async function runSoak(plan: SoakPlan): Promise<SoakFigures> {
 /** Memory may waver by a tenth; what grows with the events grows by more in ten minutes. */
 const flat = 1.1
 
-export function isSteady({
-  daemonBytes,
-  mostBehind,
-  perSecond,
-  unaccounted,
-}: SoakFigures): boolean {
+function isSteady({ daemonBytes, mostBehind, perSecond, unaccounted }: SoakFigures): boolean {
   const isFlat = daemonBytes[1] <= daemonBytes[0] * flat
   return isFlat && mostBehind <= perSecond * mostSecondsBehind && unaccounted === 0
+}
+
+export function soakComplaints(figures: SoakFigures): string[] {
+  return isSteady(figures) ? [] : ['the load was not held, or memory grew']
 }
 
 export function renderSoak(figures: SoakFigures): string {

@@ -69,7 +69,7 @@ test('every value has a place in the schema', () => {
 })
 
 const program = 'helm'
-const helmRemedy = 'docs/testing.md, "Packages", says where it is to be had'
+const helmRemedy = '.ci/run says where it is to be had'
 
 /** Without helm: what must stand in the template literally. */
 test.each([

@@ -21,9 +21,6 @@ export interface Scene {
   stop(): Promise<void>
 }
 
-/** A key in the slot of the account's ledger, and one in that of the queues. */
-export const keyOfSlot = { ledger: '{tocsin:main}', queues: '{tocsin}' }
-
 export async function aScene(redis: string, logger?: Logger): Promise<Scene> {
   const sandbox = await startSandbox({
     organizations: [

@@ -15,7 +15,7 @@ import {
   secondMs,
   simulate,
   weekMs,
-} from '../../bench/delay/rescans.ts'
+} from './simulated-rescans.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { isLongRun } from '../../support/runs.ts'
 
