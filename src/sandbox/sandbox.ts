@@ -1,7 +1,6 @@
 /**
  * The sandbox: a pretend service and mock receivers, for rehearsals and tests. It speaks the wire
- * format as described, with any habit or fault on request. Without a data folder it writes nothing
- * to disk.
+ * format as described, with any habit or fault on request, and writes nothing to disk.
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -10,15 +9,10 @@ import type { Loop } from '../lib/loop.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
 import { addService, type PretendService } from './api/service.ts'
 import {
-  createCredentialGenerator,
-  createCredentialSupply,
-  type CredentialSupply,
-} from './credentials/generator.ts'
-import {
-  createCredentialHistory,
-  type CredentialHistory,
+  createCredentials,
+  type Credentials,
   type SandboxCredential,
-} from './credentials/history.ts'
+} from './credentials/credentials.ts'
 import { addLivePage, livePath } from './drawing/live-page.ts'
 import { createGenerator } from './history/generator.ts'
 import {
@@ -47,10 +41,8 @@ import {
   type RequestLog,
   type SandboxRequest,
 } from './server.ts'
-import { type DataFolder, openDataFolder } from './state/data-folder.ts'
-import { type HistoryFile, recordedCredentials, recordedHistory } from './state/history-file.ts'
 
-export interface Sandbox extends FixtureControl, ServiceControl {
+export interface Sandbox extends FixtureControl, PretendService {
   /** Base URL of the pretend service; no trailing slash. */
   url: string
   /**
@@ -89,30 +81,16 @@ const receivers = [
   (app: FastifyInstance, { inbox }: { inbox: Inbox }) => addLivePage(app, inbox),
 ] as const
 
-type ServiceControl = Omit<PretendService, 'persistent'>
-
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = withDefaults(options)
-  const folder = settings.dataFolder === null ? null : await openDataFolder(settings.dataFolder)
-  try {
-    return await startParts(settings, folder)
-  } catch (error) {
-    await folder?.close()
-    throw error
-  }
-}
-
-async function startParts(settings: SandboxSettings, folder: DataFolder | null): Promise<Sandbox> {
   const monitoring = createMonitoring(settings)
-  const fixtures = createFixtures(settings, monitoring, folder?.history)
+  const fixtures = createFixtures(settings, monitoring)
   const log = createRequestLog(settings.keep)
   const faults = createFaults(createRandom(settings.seed + 1))
   const inbox = createInbox({ maxMessages: settings.keep, isUid: fixtures.hasUid })
   const closing = new AbortController()
   const app = createServer({ faults, log, closing: closing.signal })
-  const serviceParts = { ...fixtures, settings, log, monitoring, save: () => folder?.save() }
-  const { persistent, ...service } = addService(app, serviceParts)
-  folder?.attach(persistent, settings.logger)
+  const service = addService(app, { ...fixtures, settings, log, monitoring })
   for (const add of receivers) add(app, { settings, log, inbox })
   addControl(app, {
     faults,
@@ -158,7 +136,6 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
       closing.abort()
       await Promise.all(fixtures.arrivals.map((arrivals) => arrivals.stop()))
       await Promise.all([app.close(), smtp.close()])
-      await folder?.close()
     },
   }
 }
@@ -167,13 +144,13 @@ function stateJson(parts: {
   stock: Fixtures
   log: RequestLog
   inbox: Inbox
-  service: ServiceControl
+  service: PretendService
   faults: FaultControl
 }): Record<string, unknown> {
   const { stock: fixtures, log, inbox, service, faults } = parts
   return {
     events: fixtures.history.all().length,
-    credentials: fixtures.credentialHistory.all().length,
+    credentials: fixtures.credentials.all().length,
     received: Object.fromEntries(
       Object.entries(inbox.received).map(([sink, messages]) => [sink, messages.length]),
     ),
@@ -188,7 +165,7 @@ function stateJson(parts: {
 /** The events and credentials of the pretend service, and how they arrive and change. */
 interface Fixtures {
   history: History
-  credentialHistory: CredentialHistory
+  credentials: Credentials
   supply: FixtureControl
   hasUid: (uid: string) => boolean
   /** Loops that let events and credentials arrive by themselves, if the settings ask for it. */
@@ -199,7 +176,7 @@ interface Fixtures {
  * What the owner of the sandbox can do with its fixtures. A uid is that of an event, or
  * `credential/<id>`.
  */
-interface FixtureControl extends EventSupply, CredentialSupply {
+interface FixtureControl extends EventSupply, Pick<Credentials, 'addCredentials'> {
   /** All events, in order of arrival; `credentials` likewise. */
   events(): readonly SandboxEvent[]
   credentials(): readonly SandboxCredential[]
@@ -210,49 +187,27 @@ interface FixtureControl extends EventSupply, CredentialSupply {
   markRemediated(uid: string, atMs?: number): void
 }
 
-/**
- * `file`: what the fixtures continue from and are written to; null: they start empty and are not
- * stored.
- */
-function createFixtures(
-  options: SandboxSettings,
-  watch: Watchlist,
-  file: HistoryFile | null = null,
-): Fixtures {
-  const { eventGenerator: eventState, credentialGenerator: credentialState } = file?.stored ?? {}
-  const generator = createGenerator(options.seed, eventState)
-  const history = recordedHistory(createHistory(), file, generator.state)
-  const credentialGenerator = createCredentialGenerator(options.seed + 6, credentialState)
-  const credentialHistory = recordedCredentials(
-    createCredentialHistory(),
-    file,
-    credentialGenerator.state,
-  )
-  const settings = {
-    ...options,
-    backlog: eventState ? 0 : options.backlog,
-    credentialBacklog: credentialState ? 0 : options.credentialBacklog,
-  }
+function createFixtures(settings: SandboxSettings, watch: Watchlist): Fixtures {
+  const history = createHistory()
+  const generator = createGenerator(settings.seed)
   const events = createEventSupply(settings, { history, watch, generator })
-  const credentials = createCredentialSupply(settings, {
-    history: credentialHistory,
-    generator: credentialGenerator,
-  })
+  const credentials = createCredentials(settings)
 
   function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
-    if (credentialHistory.get(uid)) credentialHistory.change(uid, times)
+    const credential = credentials.get(uid)
+    if (credential) Object.assign(credential, times)
     else history.change(uid, times)
   }
 
   return {
     history,
-    credentialHistory,
-    hasUid: (uid) => (history.get(uid) ?? credentialHistory.get(uid)) !== undefined,
+    credentials,
+    hasUid: (uid) => (history.get(uid) ?? credentials.get(uid)) !== undefined,
     supply: {
       ...events.supply,
-      ...credentials.supply,
+      addCredentials: credentials.addCredentials,
       events: history.all,
-      credentials: credentialHistory.all,
+      credentials: credentials.all,
       raise: (uid, severity) => history.change(uid, { override: severity }),
       markIgnored: (uid, atMs = settings.now()) => change(uid, { ignoredAtMs: atMs }),
       markRemediated: (uid, atMs = settings.now()) => change(uid, { remediatedAtMs: atMs }),

@@ -8,7 +8,6 @@ import { parseReport } from '../../src/feed-types/reports.ts'
 import type { Target } from './engine/target.ts'
 import { fuzz as addresses } from './targets/addresses.ts'
 import { fuzz as config } from './targets/config.ts'
-import { fuzz as lucene } from './targets/lucene.ts'
 import { fuzz as matcher } from './targets/matcher.ts'
 import { fuzz as messages } from './targets/messages.ts'
 import { fuzz as pages } from './targets/pages.ts'
@@ -132,13 +131,6 @@ const drawn: Record<string, { target: Target; inputs: fc.Arbitrary<Uint8Array>; 
       .tuple(fc.nat(255), fc.array(anyText, { minLength: 1, maxLength: 6 }))
       .map(([shape, texts]) => bytes([shape], ...texts)),
     runs: 100,
-  },
-  'a time range of the sandbox': {
-    target: lucene,
-    inputs: fc
-      .oneof(written('0123456789-:TZ+. ', 30), fc.date().map(String))
-      .map((text) => Buffer.from(text)),
-    runs: 300,
   },
 }
 

@@ -4,7 +4,6 @@ import * as addresses from './targets/addresses.ts'
 import * as answers from './targets/answers.ts'
 import * as config from './targets/config.ts'
 import * as links from './targets/links.ts'
-import * as lucene from './targets/lucene.ts'
 import * as masks from './targets/masks.ts'
 import * as matcher from './targets/matcher.ts'
 import * as messages from './targets/messages.ts'
@@ -17,7 +16,6 @@ export const targets: Readonly<Record<string, TargetModule>> = {
   answers,
   config,
   links,
-  lucene,
   masks,
   matcher,
   messages,

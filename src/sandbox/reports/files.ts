@@ -1,6 +1,5 @@
 /** A report as the small docx or pdf file that the service's download gives. */
 import { crc32 } from 'node:zlib'
-import type { SandboxReport } from './reports.ts'
 
 export const reportFileTypes = {
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
@@ -8,10 +7,9 @@ export const reportFileTypes = {
 } as const
 
 export function makeReportFile(
-  report: SandboxReport,
+  lines: readonly string[],
   format: keyof typeof reportFileTypes,
 ): Buffer {
-  const lines = [report.title, report.subtitle ?? '', report.summary, ...report.content.split('\n')]
   return format === 'docx' ? makeDocx(lines) : makePdf(lines)
 }
 
