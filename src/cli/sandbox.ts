@@ -6,14 +6,15 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { errorCode, quoteForShell } from '../lib/errors.ts'
-import { duration, rate } from '../lib/config-fields.ts'
+import { rate } from '../lib/config-fields.ts'
 import { createPrivateFile, replacePrivateFile } from '../lib/private-files.ts'
 import { appHost } from '../sandbox/api/event-items.ts'
 import { type SandboxGroup, type SandboxOptions, withDefaults } from '../sandbox/options.ts'
 import { objectsIn, type Received } from '../sandbox/receivers/received.ts'
 import { knownReportRequests } from '../sandbox/reports/reports.ts'
-import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
+import { type Sandbox, type SandboxAddresses, startSandbox } from '../sandbox/sandbox.ts'
 import { addCommonOptions, calledAs, type CommonOptions, type Context } from './context.ts'
+import { durationParser } from './options.ts'
 import { CommandError, sanitize, formatUtcTime } from './terminal.ts'
 
 interface SandboxCommandOptions extends CommonOptions {
@@ -51,10 +52,11 @@ function sandboxFlags(): Option[] {
     flag('--backlog <n>', 'events of the last 24 h at the start', parseCount).default(20),
     flag('--seed <n>', 'the same seed makes the same events', parseCount).default(1),
     flag('--late-share <share>', 'share of late arrivals, 0 to 1', parseShare).default(0),
-    flag('--late-by <duration>', 'longest delay of late arrivals, e.g. 3d', parseLateness).default(
-      withDefaults({}).lateMaxMs,
-      '30m',
-    ),
+    flag(
+      '--late-by <duration>',
+      'longest delay of late arrivals, e.g. 3d',
+      durationParser('1s'),
+    ).default(withDefaults({}).lateMaxMs, '30m'),
     flag('--credential-rate <rate>', 'rate of leaked credentials', parseRate).default(0),
     flag('--search-limit <n>', 'search requests per second', parseLimit).default(1),
     flag('--basic-limit <n>', 'other requests per second', parseLimit).default(4),
@@ -112,16 +114,23 @@ function toSandboxOptions(options: SandboxCommandOptions): SandboxOptions {
 
 function printStartup(context: Context, options: SandboxCommandOptions, sandbox: Sandbox): void {
   const { terminal } = context
-  const { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
-  const { teamsUrl, pagerDutyUrl, pagerDutyKey } = sandbox
-  const config = configFor(options, sandbox)
+  const { url, slackUrl, teamsUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
+  const { pagerDutyUrl, pagerDutyKey } = sandbox
   if (options.output === 'json') {
-    const addresses = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
-    const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
-    const others = { teams_url: teamsUrl, pagerduty_url: pagerDutyUrl, routing_key: pagerDutyKey }
-    const reports = { report_requests: knownReportRequests }
-    terminal.print(JSON.stringify({ ...addresses, ...others, ...secrets, ...reports, config }))
-    return
+    const started = {
+      url,
+      api_keys: apiKeys,
+      slack_url: slackUrl,
+      teams_url: teamsUrl,
+      pagerduty_url: pagerDutyUrl,
+      routing_key: pagerDutyKey,
+      webhook_url: webhookUrl,
+      webhook_secret: webhookSecret,
+      smtp_url: smtpUrl,
+      report_requests: knownReportRequests,
+      config: configFor(options, sandbox),
+    }
+    return terminal.print(JSON.stringify(started))
   }
   const tocsin = calledAs(context)
   const receivers = [
@@ -178,21 +187,19 @@ function formatReportRequests(): string {
     .join(', ')
 }
 
-function wholeNumber(text: string, max: number): number {
-  if (!/^\d+$/.test(text) || Number(text) > max) {
-    throw new InvalidArgumentError(`Write a whole number from 0 to ${max}.`)
+function numberParser(least: number, most: number, isWhole = false): (text: string) => number {
+  return (text) => {
+    const value = text === '' ? Number.NaN : Number(text)
+    if (value >= least && value <= most && (!isWhole || /^\d+$/.test(text))) return value
+    const what = isWhole ? 'a whole number' : 'a number'
+    throw new InvalidArgumentError(`Write ${what} from ${least} to ${most}.`)
   }
-  return Number(text)
 }
 
-const parsePort = (text: string): number => wholeNumber(text, 65_535)
-const parseCount = (text: string): number => wholeNumber(text, 1_000_000)
-
-function parseShare(text: string): number {
-  const value = Number(text)
-  if (text !== '' && value >= 0 && value <= 1) return value
-  throw new InvalidArgumentError('Write a number from 0 to 1.')
-}
+const parsePort = numberParser(0, 65_535, true)
+const parseCount = numberParser(0, 1_000_000, true)
+const parseShare = numberParser(0, 1)
+const parseLimit = numberParser(0.001, 10_000)
 
 /**
  * Accepts 24 to 64 bytes in base64 (Standard Webhooks, Signature scheme). Throws
@@ -205,20 +212,6 @@ function parseWebhookSecret(text: string): string {
   throw new InvalidArgumentError('Write whsec_ and 24 to 64 bytes in base64.')
 }
 
-function parseLimit(text: string): number {
-  const value = Number(text)
-  if (value > 0 && value <= 10_000) return value
-  throw new InvalidArgumentError('Write a number above 0.')
-}
-
-const latenessField = duration('How late at most.', '1s')
-
-function parseLateness(text: string): number {
-  const parsed = latenessField.safeParse(text)
-  if (parsed.success) return parsed.data
-  throw new InvalidArgumentError('Write a duration of 1s or more, such as 30m or 3d.')
-}
-
 const rateField = rate('What arrives.')
 
 function parseRate(text: string): number {
@@ -228,25 +221,12 @@ function parseRate(text: string): number {
   throw new InvalidArgumentError('Write 0, or a rate such as 1/s or 30/m.')
 }
 
-type SandboxAddresses = Pick<
-  Sandbox,
-  | 'url'
-  | 'slackUrl'
-  | 'teamsUrl'
-  | 'pagerDutyUrl'
-  | 'pagerDutyKey'
-  | 'webhookUrl'
-  | 'webhookSecret'
-  | 'smtpUrl'
-  | 'apiKeys'
->
-
 /**
  * A configuration, as YAML, that polls the sandbox and delivers to its mock receivers: a feed for
  * each group, and with `hasCredentials` one for each identifier.
  */
 export function sandboxConfig(
-  addresses: SandboxAddresses,
+  sandbox: SandboxAddresses,
   groups: readonly SandboxGroup[],
   hasCredentials = false,
 ): string {
@@ -265,17 +245,16 @@ export function sandboxConfig(
     '    every: 10s',
     '    detail: [high, critical]',
   ])
-  const { url, apiKeys } = addresses
   return `accounts:
   main:
-    base_url: ${url}
+    base_url: ${sandbox.url}
     link_hosts: [${appHost}]
-    api_key: ${apiKeys[0] ?? ''}
+    api_key: ${sandbox.apiKeys[0] ?? ''}
 
 feeds:
 ${[...feeds, ...credentialFeeds].join('\n')}
 
-${sinksYaml(addresses)}
+${sinksYaml(sandbox)}
 route:
   sinks: [siem]
   routes:
@@ -288,33 +267,31 @@ route:
 `
 }
 
-function sinksYaml(addresses: SandboxAddresses): string {
-  const { slackUrl, teamsUrl, pagerDutyUrl, pagerDutyKey } = addresses
-  const { webhookUrl, webhookSecret, smtpUrl } = addresses
+function sinksYaml(sandbox: SandboxAddresses): string {
   return `sinks:
   soc:
     type: slack
-    url: ${slackUrl}
+    url: ${sandbox.slackUrl}
     allow_private: true
   teams:
     type: teams
-    url: ${teamsUrl}
+    url: ${sandbox.teamsUrl}
     allow_private: true
   duty:
     type: pagerduty
-    routing_key: ${pagerDutyKey}
-    url: ${pagerDutyUrl}
+    routing_key: ${sandbox.pagerDutyKey}
+    url: ${sandbox.pagerDutyUrl}
     allow_private: true
   oncall:
     type: email
-    smtp: ${smtpUrl}
+    smtp: ${sandbox.smtpUrl}
     from: tocsin@example.com
     to: [oncall@example.com]
     tls: off
   siem:
     type: webhook
-    url: ${webhookUrl}
-    secret: ${webhookSecret}
+    url: ${sandbox.webhookUrl}
+    secret: ${sandbox.webhookSecret}
     allow_private: true
     batch: { max: 50, wait: 1s }
 `

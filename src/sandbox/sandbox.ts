@@ -42,7 +42,8 @@ import {
   type SandboxRequest,
 } from './server.ts'
 
-export interface Sandbox extends FixtureControl, PretendService {
+/** What a configuration needs to know of a sandbox. */
+export interface SandboxAddresses {
   /** Base URL of the pretend service; no trailing slash. */
   url: string
   /**
@@ -59,6 +60,9 @@ export interface Sandbox extends FixtureControl, PretendService {
   pagerDutyKey: string
   smtpUrl: string
   apiKeys: string[]
+}
+
+export interface Sandbox extends SandboxAddresses, FixtureControl, PretendService {
   /** A page that shows what the receivers got, live. */
   receivedUrl: string
   faults: FaultControl
@@ -92,13 +96,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const app = createServer({ faults, log, closing: closing.signal })
   const service = addService(app, { ...fixtures, settings, log, monitoring })
   for (const add of receivers) add(app, { settings, log, inbox })
-  addControl(app, {
-    faults,
-    addEvents: (count, ageMs) =>
-      void fixtures.supply.addEvents(count, { createdAtMs: settings.now() - ageMs }),
-    addCredentials: (count) => void fixtures.supply.addCredentials(count),
-    state: () => stateJson({ stock: fixtures, log, inbox, service, faults }),
-  })
+  addControl(app, { ...fixtures, settings, log, inbox, service, faults })
   const smtp = await startMailReceiver({
     host: settings.host,
     port: settings.smtpPort,
@@ -137,28 +135,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       await Promise.all(fixtures.arrivals.map((arrivals) => arrivals.stop()))
       await Promise.all([app.close(), smtp.close()])
     },
-  }
-}
-
-function stateJson(parts: {
-  stock: Fixtures
-  log: RequestLog
-  inbox: Inbox
-  service: PretendService
-  faults: FaultControl
-}): Record<string, unknown> {
-  const { stock: fixtures, log, inbox, service, faults } = parts
-  return {
-    events: fixtures.history.all().length,
-    credentials: fixtures.credentials.all().length,
-    received: Object.fromEntries(
-      Object.entries(inbox.received).map(([sink, messages]) => [sink, messages.length]),
-    ),
-    requests: log.entries.length,
-    tokensIssued: service.tokens.issued(),
-    violations: service.violations(),
-    searchesRemaining: service.quota.remaining(),
-    faults: faults.list(),
   }
 }
 
@@ -218,33 +194,42 @@ function createFixtures(settings: SandboxSettings, watch: Watchlist): Fixtures {
 
 type ChangedTime = 'ignoredAtMs' | 'remediatedAtMs'
 
-/**
- * What the control routes use: faults, events, credentials and state, for clients in other
- * processes.
- */
-interface ControlParts {
+interface ControlParts extends Fixtures {
+  settings: SandboxSettings
+  log: RequestLog
+  inbox: Inbox
+  service: PretendService
   faults: FaultControl
-  /** The body of `GET /_sandbox/state`. */
-  state: () => Record<string, unknown>
-  /** `ageMs`: how long ago the events were created. */
-  addEvents: (count: number, ageMs: number) => void
-  addCredentials: (count: number) => void
+}
+
+function readState({ history, credentials, log, inbox, service, faults }: ControlParts): object {
+  return {
+    events: history.all().length,
+    credentials: credentials.all().length,
+    received: Object.fromEntries(
+      Object.entries(inbox.received).map(([sink, messages]) => [sink, messages.length]),
+    ),
+    requests: log.entries.length,
+    tokensIssued: service.tokens.issued(),
+    violations: service.violations(),
+    searchesRemaining: service.quota.remaining(),
+    faults: faults.list(),
+  }
 }
 
 /**
  * Adds the control routes. `POST /_sandbox/faults` with one fault or a list adds faults, `DELETE`
- * removes all. `POST /_sandbox/events` with `{count}` adds events created `age_ms` ago,
- * `/_sandbox/credentials` adds credentials. `GET /_sandbox/state` reports what the sandbox holds
- * and received.
+ * removes all. `POST /_sandbox/events` with `{count}` adds events created `age_ms` ago. `GET
+ * /_sandbox/state` reports what the sandbox holds and received.
  */
 function addControl(app: FastifyInstance, parts: ControlParts): void {
-  const { faults, state } = parts
+  const { faults, settings, supply } = parts
   app.addHook('onRequest', async (request, reply) => {
     const isControl = request.routeOptions.url?.startsWith(controlPrefix) === true
     if (!isControl || isLocalRequest(request)) return
     return reply.code(403).send({ message: 'control is not for web pages' })
   })
-  app.get(`${controlPrefix}state`, () => state())
+  app.get(`${controlPrefix}state`, () => readState(parts))
   app.delete(`${controlPrefix}faults`, () => {
     faults.clear()
     return { faults: [] }
@@ -256,18 +241,13 @@ function addControl(app: FastifyInstance, parts: ControlParts): void {
       return { faults: faults.list() }
     }),
   )
-  for (const [kind, add] of [
-    ['events', parts.addEvents],
-    ['credentials', parts.addCredentials],
-  ] as const) {
-    app.post(`${controlPrefix}${kind}`, (request, reply) =>
-      answerOrRefuse(reply, () => {
-        const { count, age_ms } = countSchema.parse(JSON.parse(readBytes(request).toString('utf8')))
-        add(count, age_ms)
-        return { added: count }
-      }),
-    )
-  }
+  app.post(`${controlPrefix}events`, (request, reply) =>
+    answerOrRefuse(reply, () => {
+      const { count, age_ms } = countSchema.parse(JSON.parse(readBytes(request).toString('utf8')))
+      supply.addEvents(count, { createdAtMs: settings.now() - age_ms })
+      return { added: count }
+    }),
+  )
 }
 
 const isOwnHost = createOwnHostCheck([])

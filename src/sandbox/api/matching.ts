@@ -105,22 +105,27 @@ function allWords(words: readonly string[]): Test {
   return ({ text }) => finders.every((finds) => finds(text))
 }
 
-/** Fields of an asset's data that make its term, where it is not the field named as the type. */
-const termFields: Readonly<Partial<Record<AssetType, readonly string[]>>> = {
+/** The fields of an asset's `data` by its type, where it is not the field named as the type. */
+const dataFields: Readonly<Partial<Record<AssetType, readonly string[]>>> = {
   domain: ['fqdn'],
-  azure_tenant: ['tenant_id'],
   name: ['first_name', 'last_name'],
-  ransomleak: ['id'],
-  external_id: ['id'],
-  address_data: ['street'],
+  github_repository: ['repo_owner', 'repo_name'],
+  azure_tenant: ['tenant_id'],
+  ransomleak: ['source', 'id'],
+  external_id: ['source', 'id'],
+  address_data: ['city', 'country', 'state', 'street'],
   birth_year: ['year'],
+}
+
+export function fieldsOf(type: AssetType): readonly string[] {
+  return dataFields[type] ?? [type]
 }
 
 /** An asset's term as text could contain it. */
 export function termOf(type: AssetType, data: Data): string {
-  const field = (name: string): string => textOf(data[name])
-  if (type === 'github_repository') return `${field('repo_owner')}/${field('repo_name')}`
-  return (termFields[type] ?? [type]).map(field).join(' ')
+  const values = fieldsOf(type).map((field) => textOf(data[field]))
+  if (type === 'name') return values.join(' ')
+  return type === 'github_repository' ? values.join('/') : (values.at(-1) ?? '')
 }
 
 function textOf(value: unknown): string {

@@ -58,10 +58,8 @@ const kinds: Readonly<Record<string, Kind>> = {
     index: 'domain',
     draft: lookalike,
   },
-  service: { weight: 6, severities: ['low', 'medium', 'info'], draft: service },
-  paste: { weight: 6, severities: ['low', 'low', 'medium', 'info'], draft: paste },
-  bucket: { weight: 4, severities: ['medium', 'low'], draft: bucket },
-  blog_post: { weight: 3, severities: ['low', 'info', 'medium'], draft: blogPost },
+  service: { weight: 10, severities: ['low', 'medium', 'info'], draft: service },
+  paste: { weight: 9, severities: ['low', 'low', 'medium', 'info'], draft: paste },
   ransomleak: {
     weight: 3,
     severities: ['critical', 'critical', 'high'],
@@ -162,15 +160,6 @@ function service({ random, number, host }: DraftContext): Draft {
   }
 }
 
-function bucket({ number, host }: DraftContext): Draft {
-  const name = `${host.replaceAll('.', '-')}-backup-${number}.s3.example`
-  return {
-    id: `grayhat_warfare/${number}`,
-    data: { url: `https://${name}/`, bucket: { host: name, provider: 'aws' } },
-    highlights: { 'bucket.host': [markTerm(name)] },
-  }
-}
-
 /** Of a type without a model, which may be one that no public list names. */
 function unknown({ number, subject }: DraftContext): Draft {
   return {
@@ -236,8 +225,17 @@ function leakedCredential({ random, number, host, createdAtMs }: DraftContext): 
   }
 }
 
-function paste({ random, number, subject }: DraftContext): Draft {
+function post({ random, subject }: DraftContext): {
+  content: string
+  highlights: Draft['highlights']
+} {
   const content = writePost(random, subject)
+  return { content, highlights: { content: [toHighlight(content, subject)] } }
+}
+
+function paste(context: DraftContext): Draft {
+  const { random, number } = context
+  const { content, highlights } = post(context)
   return {
     id: `pastebin/${random.hex(6)}${number}`,
     data: {
@@ -245,15 +243,15 @@ function paste({ random, number, subject }: DraftContext): Draft {
       title: random.chance(0.3) ? null : 'untitled',
       content,
       actor: random.chance(0.5) ? null : makeActor(random),
-      expires_at: null,
       syntax: 'text',
     },
-    highlights: { content: [toHighlight(content, subject)] },
+    highlights,
   }
 }
 
-function forumPost({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const content = writePost(random, subject)
+function forumPost(context: DraftContext): Draft {
+  const { random, number, subject, createdAtMs } = context
+  const { content, highlights } = post(context)
   const forum = random.pick(['xss', 'exploit', 'breachforums', 'dread'])
   return {
     id: `${forum}/${number}`,
@@ -264,12 +262,13 @@ function forumPost({ random, number, subject, createdAtMs }: DraftContext): Draf
       content,
       url: `http://${forum}.example/posts/${number}`,
     },
-    highlights: { content: [toHighlight(content, subject)] },
+    highlights,
   }
 }
 
-function chatMessage({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const content = writePost(random, subject)
+function chatMessage(context: DraftContext): Draft {
+  const { random, number, createdAtMs } = context
+  const { content, highlights } = post(context)
   const conversation = random.int(1_000_000, 1_999_999)
   return {
     id: `telegram/${conversation}/${number}`,
@@ -278,24 +277,8 @@ function chatMessage({ random, number, subject, createdAtMs }: DraftContext): Dr
       actor: makeActor(random),
       context: { conversation_id: `${conversation}`, conversation_name: 'Daily Logs ☁️ VIP' },
       content,
-      parent_context: null,
-      was_forwarded: random.chance(0.2),
     },
-    highlights: { content: [toHighlight(content, subject)] },
-  }
-}
-
-function blogPost({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const content = writePost(random, subject)
-  return {
-    id: `hidden_wiki_news/${number}`,
-    data: {
-      url: `http://news.example/${number}`,
-      content,
-      description: null,
-      posted_at: random.chance(0.5) ? null : formatZonelessTime(createdAtMs),
-    },
-    highlights: { content: [toHighlight(content, subject)] },
+    highlights,
   }
 }
 

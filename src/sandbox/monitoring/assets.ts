@@ -13,6 +13,7 @@ import {
   type WrittenIdentifier,
 } from '../../upstream/resources/identifiers.ts'
 import { parseLucene } from '../api/lucene.ts'
+import { fieldsOf } from '../api/matching.ts'
 import { inOrder, type Pages, toWirePage } from '../api/pages.ts'
 import {
   type Caller,
@@ -135,18 +136,6 @@ function chooseGroup(
   return requireOwn(found, 'assets group', caller).id
 }
 
-/** The fields of an asset's `data` by its type, where it is not the field named as the type. */
-const dataFields: Readonly<Partial<Record<AssetType, readonly string[]>>> = {
-  domain: ['fqdn'],
-  name: ['first_name', 'last_name'],
-  github_repository: ['repo_owner', 'repo_name'],
-  azure_tenant: ['tenant_id'],
-  ransomleak: ['source', 'id'],
-  external_id: ['source', 'id'],
-  address_data: ['street', 'city', 'country', 'state'],
-  birth_year: ['year'],
-}
-
 type Content = Pick<AssetWriting, 'data' | 'attributes'>
 
 /**
@@ -172,7 +161,7 @@ function readContent(
 }
 
 function requireFields(type: AssetType, data: Data): void {
-  const fields = dataFields[type] ?? [type]
+  const fields = fieldsOf(type)
   const missing = fields.find((field) => (data[field] ?? '') === '')
   if (missing !== undefined) throw wrongData(type, `data.${missing}: missing`)
   const optional = ['type', ...(type === 'name' ? ['is_strict'] : [])]

@@ -308,15 +308,6 @@ describe('what happens by itself, or on demand', () => {
     }
   })
 
-  test('a process of its own can be told to add credentials, and says how many stand', async () => {
-    const sandbox = await start()
-    expect((await post(`${sandbox.url}/_sandbox/credentials`, { count: 3 })).json).toEqual({
-      added: 3,
-    })
-    expect((await ask(`${sandbox.url}/_sandbox/state`)).json).toMatchObject({ credentials: 3 })
-    expect((await post(`${sandbox.url}/_sandbox/credentials`, { count: 0 })).status).toBe(400)
-  })
-
   test('a raised event shows its override, a remediated and an ignored one their times', async () => {
     const sandbox = await start({ showsIgnored: true })
     const [event] = sandbox.addEvents(1, { severity: 'low', uid: 'paste/site/1' })
