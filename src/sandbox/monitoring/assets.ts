@@ -418,7 +418,13 @@ function toTenantAlert({
   tenant_alert_channel_id: channel,
   ...alert
 }: ReturnType<typeof makeAlerts>[number]): unknown {
-  return { ...alert, feed_definition: { type: 'group', id }, alert_channel_id: channel }
+  return {
+    ...alert,
+    feed_definition: { type: 'group', id },
+    alert_channel_id: channel,
+    alert_channel: { id: channel, name: alert.name },
+    updated_at: alert.created_at,
+  }
 }
 
 /** Channels and their settings, secrets included (docs/api-notes.md, Alerts). */
