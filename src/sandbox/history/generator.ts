@@ -72,7 +72,13 @@ const kinds: Readonly<Record<string, Kind>> = {
 const weighted = Object.entries(kinds).flatMap(([type, { weight }]) =>
   Array.from({ length: weight }, () => type),
 )
-const anyKind: Kind = { weight: 0, severities: ['medium', 'high', 'low'], draft: unknown }
+/** Of any type that is asked for, which may be any text. */
+const anyKind: Kind = {
+  weight: 0,
+  severities: ['medium', 'high'],
+  index: 'experimental',
+  draft: unknown,
+}
 
 const rareSeverities = ['urgent', 'none']
 const tags = ['triage', 'vip', 'к проверке', 'false positive?']
