@@ -6,22 +6,15 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { errorCode, quoteForShell } from '../lib/errors.ts'
-import { duration, rate } from '../lib/config-fields.ts'
+import { rate } from '../lib/config-fields.ts'
 import { createPrivateFile, replacePrivateFile } from '../lib/private-files.ts'
-import { appHost } from '../sandbox/api/search.ts'
-import {
-  type CredentialOrder,
-  type EndMode,
-  type MaterializedFilter,
-  type PolicyPaths,
-  type SandboxGroup,
-  type SandboxOptions,
-  withDefaults,
-} from '../sandbox/options.ts'
+import { appHost } from '../sandbox/api/event-items.ts'
+import { type SandboxGroup, type SandboxOptions, withDefaults } from '../sandbox/options.ts'
 import { objectsIn, type Received } from '../sandbox/receivers/received.ts'
 import { knownReportRequests } from '../sandbox/reports/reports.ts'
-import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
+import { type Sandbox, type SandboxAddresses, startSandbox } from '../sandbox/sandbox.ts'
 import { addCommonOptions, calledAs, type CommonOptions, type Context } from './context.ts'
+import { durationParser } from './options.ts'
 import { CommandError, sanitize, formatUtcTime } from './terminal.ts'
 
 interface SandboxCommandOptions extends CommonOptions {
@@ -31,25 +24,13 @@ interface SandboxCommandOptions extends CommonOptions {
   rate: number
   backlog: number
   seed: number
-  end: EndMode
   lateShare: number
   lateBy: number
-  shortPages: number
-  emptyPages: number
+  credentialRate: number
   searchLimit: number
   basicLimit: number
-  credentialRate: number
-  credentialBacklog: number
-  credentialOrder: CredentialOrder
-  credentialSizeLimit: number | undefined
-  searchQuota: number | undefined
   webhookSecret?: string
-  data?: string
   writeConfig?: string
-  policyPaths: PolicyPaths
-  undescribed: boolean
-  materialized: MaterializedFilter
-  lateFrom: number
 }
 
 export function sandboxCommand(context: Context): Command {
@@ -59,80 +40,28 @@ export function sandboxCommand(context: Context): Command {
 }
 
 function sandboxFlags(): Option[] {
-  const flag: Flag = (flags, says, parse) => new Option(flags, says).argParser(parse)
+  const flag = <Value>(flags: string, says: string, parse: (text: string) => Value): Option =>
+    new Option(flags, says).argParser(parse)
   return [
     new Option('--host <address>', 'where to listen').default('127.0.0.1'),
-    flag(
-      '--port <n>',
-      'of the service and all receivers but mail; 0: a free one',
-      parsePort,
-    ).default(8080),
-    flag('--smtp-port <n>', 'of the mail server; 0: a free one', parsePort).default(2525),
-    flag('--rate <rate>', 'events that arrive, e.g. 1/s or 6/m', parseRate).default(0.2, '12/m'),
+    flag('--port <n>', 'port of the API and all receivers but mail; 0: any', parsePort).default(
+      8080,
+    ),
+    flag('--smtp-port <n>', 'port of the mail server; 0: any', parsePort).default(2525),
+    flag('--rate <rate>', 'rate of events, e.g. 1/s or 6/m', parseRate).default(0.2, '12/m'),
     flag('--backlog <n>', 'events of the last 24 h at the start', parseCount).default(20),
     flag('--seed <n>', 'the same seed makes the same events', parseCount).default(1),
-    new Option(
-      '--end <mode>',
-      'how a scan ends: next null on the last page, on an empty one, absent',
-    )
-      .choices(['full', 'empty', 'absent', 'echo'])
-      .default('full'),
-    flag('--late-share <share>', 'of what arrives, 0 to 1, is late', parseShare).default(0),
-    flag('--late-from <duration>', 'how late that is at least, e.g. 5s', parseMinLateness).default(
-      withDefaults({}).lateMinMs,
-      '1m',
-    ),
-    flag('--late-by <duration>', 'how late that is at most, e.g. 3d', parseMaxLateness).default(
-      withDefaults({}).lateMaxMs,
-      '30m',
-    ),
-    flag('--short-pages <share>', 'of the pages hold less than they could', parseShare).default(0),
-    flag('--empty-pages <share>', 'of the pages are empty midway', parseShare).default(0),
+    flag('--late-share <share>', 'share of late arrivals, 0 to 1', parseShare).default(0),
+    flag(
+      '--late-by <duration>',
+      'longest delay of late arrivals, e.g. 3d',
+      durationParser('1s'),
+    ).default(withDefaults({}).lateMaxMs, '30m'),
+    flag('--credential-rate <rate>', 'rate of leaked credentials', parseRate).default(0),
     flag('--search-limit <n>', 'search requests per second', parseLimit).default(1),
     flag('--basic-limit <n>', 'other requests per second', parseLimit).default(4),
-    flag('--webhook-secret <whsec>', 'that signs for its webhook; else random', parseWebhookSecret),
-    new Option(
-      '--write-config <file>',
-      'write a configuration that uses it, with a Redis of its own',
-    ),
-    new Option('--data <folder>', 'where it keeps all that a restart shall not lose; else nothing'),
-    ...policyFlags(),
-    ...credentialFlags(flag),
-  ]
-}
-
-type Flag = <Value>(flags: string, says: string, parse: (text: string) => Value) => Option
-
-function policyFlags(): Option[] {
-  return [
-    new Option('--materialized <manner>', 'what searches make of the filter of when it was matched')
-      .choices(['honoured', 'ignored', 'refused', 'empty'])
-      .default('honoured'),
-    new Option('--policy-paths <spelling>', 'of matching_policies in its paths')
-      .choices(['underscore', 'hyphen', 'both'])
-      .default('hyphen'),
-    new Option('--undescribed', 'the default').default(true).hideHelp(),
-    new Option('--no-undescribed', 'without the operations on policies that are not described'),
-  ]
-}
-
-function credentialFlags(flag: Flag): Option[] {
-  return [
-    flag('--credential-rate <rate>', 'leaked credentials that arrive', parseRate).default(0),
-    flag(
-      '--credential-backlog <n>',
-      'credentials of the last 24 h at the start',
-      parseCount,
-    ).default(0),
-    new Option('--credential-order <order>', 'in which the feed of an identifier has them')
-      .choices(['newest', 'ascending', 'shuffled'])
-      .default('newest'),
-    flag(
-      '--credential-size-limit <n>',
-      'a search for more at once ends in a 504',
-      parsePositiveCount,
-    ),
-    flag('--search-quota <n>', 'global searches, counted down in a header', parseCount),
+    flag('--webhook-secret <whsec>', 'webhook signing secret; else random', parseWebhookSecret),
+    new Option('--write-config <file>', 'write a configuration for the sandbox'),
   ]
 }
 
@@ -176,40 +105,32 @@ function toSandboxOptions(options: SandboxCommandOptions): SandboxOptions {
     backlog: options.backlog,
     eventsPerSecond: options.rate,
     lateShare: options.lateShare,
-    lateMinMs: Math.min(options.lateFrom, options.lateBy),
     lateMaxMs: options.lateBy,
     credentialsPerSecond: options.credentialRate,
-    credentialBacklog: options.credentialBacklog,
-    credentialOrder: options.credentialOrder,
-    credentialSizeLimit: options.credentialSizeLimit ?? null,
-    searchQuota:
-      options.searchQuota === undefined
-        ? null
-        : { prefix: 'X-Sandbox-', searches: options.searchQuota },
-    shortPages: options.shortPages,
-    emptyPages: options.emptyPages,
-    endMode: options.end,
-    policyPaths: options.policyPaths,
-    undescribed: options.undescribed,
-    materializedFilter: options.materialized,
     organizations: withDefaults({}).organizations.map((one) => ({ ...one, limits })),
     ...(options.webhookSecret ? { webhookSecret: options.webhookSecret } : {}),
-    dataFolder: options.data ?? null,
   }
 }
 
 function printStartup(context: Context, options: SandboxCommandOptions, sandbox: Sandbox): void {
   const { terminal } = context
-  const { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
-  const { teamsUrl, pagerDutyUrl, pagerDutyKey } = sandbox
-  const config = configFor(options, sandbox)
+  const { url, slackUrl, teamsUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
+  const { pagerDutyUrl, pagerDutyKey } = sandbox
   if (options.output === 'json') {
-    const addresses = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
-    const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
-    const others = { teams_url: teamsUrl, pagerduty_url: pagerDutyUrl, routing_key: pagerDutyKey }
-    const reports = { report_requests: knownReportRequests }
-    terminal.print(JSON.stringify({ ...addresses, ...others, ...secrets, ...reports, config }))
-    return
+    const started = {
+      url,
+      api_keys: apiKeys,
+      slack_url: slackUrl,
+      teams_url: teamsUrl,
+      pagerduty_url: pagerDutyUrl,
+      routing_key: pagerDutyKey,
+      webhook_url: webhookUrl,
+      webhook_secret: webhookSecret,
+      smtp_url: smtpUrl,
+      report_requests: knownReportRequests,
+      config: configFor(options, sandbox),
+    }
+    return terminal.print(JSON.stringify(started))
   }
   const tocsin = calledAs(context)
   const receivers = [
@@ -235,8 +156,7 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
 }
 
 function configFor(options: SandboxCommandOptions, sandbox: Sandbox): string {
-  const hasCredentials = options.credentialRate > 0 || options.credentialBacklog > 0
-  return sandboxConfig(sandbox, withDefaults({}).groups, hasCredentials)
+  return sandboxConfig(sandbox, withDefaults({}).groups, options.credentialRate > 0)
 }
 
 const writtenBySandbox = '# Written by "tocsin sandbox", which replaces it.\n'
@@ -267,27 +187,19 @@ function formatReportRequests(): string {
     .join(', ')
 }
 
-function wholeNumber(text: string, max: number): number {
-  if (!/^\d+$/.test(text) || Number(text) > max) {
-    throw new InvalidArgumentError(`Write a whole number from 0 to ${max}.`)
+function numberParser(least: number, most: number, isWhole = false): (text: string) => number {
+  return (text) => {
+    const value = text === '' ? Number.NaN : Number(text)
+    if (value >= least && value <= most && (!isWhole || /^\d+$/.test(text))) return value
+    const what = isWhole ? 'a whole number' : 'a number'
+    throw new InvalidArgumentError(`Write ${what} from ${least} to ${most}.`)
   }
-  return Number(text)
 }
 
-const parsePort = (text: string): number => wholeNumber(text, 65_535)
-const parseCount = (text: string): number => wholeNumber(text, 1_000_000)
-
-function parsePositiveCount(text: string): number {
-  const value = parseCount(text)
-  if (value > 0) return value
-  throw new InvalidArgumentError('Write a whole number from 1 to 1000000.')
-}
-
-function parseShare(text: string): number {
-  const value = Number(text)
-  if (text !== '' && value >= 0 && value <= 1) return value
-  throw new InvalidArgumentError('Write a number from 0 to 1.')
-}
+const parsePort = numberParser(0, 65_535, true)
+const parseCount = numberParser(0, 1_000_000, true)
+const parseShare = numberParser(0, 1)
+const parseLimit = numberParser(0.001, 10_000)
 
 /**
  * Accepts 24 to 64 bytes in base64 (Standard Webhooks, Signature scheme). Throws
@@ -300,28 +212,6 @@ function parseWebhookSecret(text: string): string {
   throw new InvalidArgumentError('Write whsec_ and 24 to 64 bytes in base64.')
 }
 
-function parseLimit(text: string): number {
-  const value = Number(text)
-  if (value > 0 && value <= 10_000) return value
-  throw new InvalidArgumentError('Write a number above 0.')
-}
-
-const maxLatenessField = duration('How late at most.', '1s')
-
-function parseMaxLateness(text: string): number {
-  const parsed = maxLatenessField.safeParse(text)
-  if (parsed.success) return parsed.data
-  throw new InvalidArgumentError('Write a duration of 1s or more, such as 30m or 3d.')
-}
-
-const minLatenessField = duration('How late at least.', '1s')
-
-function parseMinLateness(text: string): number {
-  const parsed = minLatenessField.safeParse(text)
-  if (parsed.success) return parsed.data
-  throw new InvalidArgumentError('Write a duration of 1s or more, such as 5s or 1m.')
-}
-
 const rateField = rate('What arrives.')
 
 function parseRate(text: string): number {
@@ -331,25 +221,12 @@ function parseRate(text: string): number {
   throw new InvalidArgumentError('Write 0, or a rate such as 1/s or 30/m.')
 }
 
-type SandboxAddresses = Pick<
-  Sandbox,
-  | 'url'
-  | 'slackUrl'
-  | 'teamsUrl'
-  | 'pagerDutyUrl'
-  | 'pagerDutyKey'
-  | 'webhookUrl'
-  | 'webhookSecret'
-  | 'smtpUrl'
-  | 'apiKeys'
->
-
 /**
  * A configuration, as YAML, that polls the sandbox and delivers to its mock receivers: a feed for
  * each group, and with `hasCredentials` one for each identifier.
  */
 export function sandboxConfig(
-  addresses: SandboxAddresses,
+  sandbox: SandboxAddresses,
   groups: readonly SandboxGroup[],
   hasCredentials = false,
 ): string {
@@ -368,17 +245,16 @@ export function sandboxConfig(
     '    every: 10s',
     '    detail: [high, critical]',
   ])
-  const { url, apiKeys } = addresses
   return `accounts:
   main:
-    base_url: ${url}
+    base_url: ${sandbox.url}
     link_hosts: [${appHost}]
-    api_key: ${apiKeys[0] ?? ''}
+    api_key: ${sandbox.apiKeys[0] ?? ''}
 
 feeds:
 ${[...feeds, ...credentialFeeds].join('\n')}
 
-${sinksYaml(addresses)}
+${sinksYaml(sandbox)}
 route:
   sinks: [siem]
   routes:
@@ -391,33 +267,31 @@ route:
 `
 }
 
-function sinksYaml(addresses: SandboxAddresses): string {
-  const { slackUrl, teamsUrl, pagerDutyUrl, pagerDutyKey } = addresses
-  const { webhookUrl, webhookSecret, smtpUrl } = addresses
+function sinksYaml(sandbox: SandboxAddresses): string {
   return `sinks:
   soc:
     type: slack
-    url: ${slackUrl}
+    url: ${sandbox.slackUrl}
     allow_private: true
   teams:
     type: teams
-    url: ${teamsUrl}
+    url: ${sandbox.teamsUrl}
     allow_private: true
   duty:
     type: pagerduty
-    routing_key: ${pagerDutyKey}
-    url: ${pagerDutyUrl}
+    routing_key: ${sandbox.pagerDutyKey}
+    url: ${sandbox.pagerDutyUrl}
     allow_private: true
   oncall:
     type: email
-    smtp: ${smtpUrl}
+    smtp: ${sandbox.smtpUrl}
     from: tocsin@example.com
     to: [oncall@example.com]
     tls: off
   siem:
     type: webhook
-    url: ${webhookUrl}
-    secret: ${webhookSecret}
+    url: ${sandbox.webhookUrl}
+    secret: ${sandbox.webhookSecret}
     allow_private: true
     batch: { max: 50, wait: 1s }
 `

@@ -80,12 +80,8 @@ export interface SandboxOptions {
   seed?: number
   /** Mean rate of the Poisson process over all groups; 0: no event arrives by itself. */
   eventsPerSecond?: number
-  /**
-   * Share of arriving events and credentials that were created `lateMinMs` to `lateMaxMs` earlier.
-   */
+  /** Share of arriving events and credentials that were created up to `lateMaxMs` earlier. */
   lateShare?: number
-  /** Default one minute. A few seconds only put arrivals out of order. */
-  lateMinMs?: number
   /** Default thirty minutes. */
   lateMaxMs?: number
   /** Number of events at the start, spread over the last 24 h. */
@@ -122,49 +118,14 @@ export interface SandboxOptions {
   tokenLifetimeMs?: number
   /** false: requests over the limit are counted but not refused. */
   enforceLimits?: boolean
-  /** How much shorter than its second a window may be before a request counts as over the limit. */
-  limitToleranceMs?: number
-  /**
-   * `Retry-After` of a 429 for the rate limit; null: not sent, since none is documented
-   * (docs/api-notes.md, Rate limits).
-   */
-  retryAfterSeconds?: number | null
-  /** The tier that each kind of request counts against; null: none. */
-  tiers?: {
-    tokens?: Tier | null
-    groupSearch?: Tier
-    detail?: Tier
-    credentialFeed?: Tier
-    credentialSearch?: Tier
-  }
-  /**
-   * Answer to a full event request for a type without a model: 400 UNSUPPORTED, or an event with
-   * empty data.
-   */
-  detailWithoutModel?: 'unsupported' | 'empty'
   /** Spelling of the policy path; the other one is no route. */
   policyPaths?: PolicyPaths
-  /** false: leaves out the policy operations that the API description does not have. */
+  /** false: leaves out the writes of v4 identifiers, and what the API description lacks of policies. */
   undescribed?: boolean
-  /**
-   * Shape of a group's `alerts`: an object for one alert and an array for several, or always the
-   * same.
-   */
-  alertsAs?: 'either' | 'object' | 'array'
   /** How long a threat-flow report is `processing`, by the clock of events; default 20 s. */
   reportMs?: number
-  /** Share of reports that end in `error`. So does every report whose title contains `[error]`. */
-  reportErrorShare?: number
-  /**
-   * Folder for the state that survives a restart; used by one sandbox at a time. `backlog` and
-   * `credentialBacklog` apply at the first start only. null: no state is stored.
-   */
-  dataFolder?: string | null
   /** Messages per second, and burst size, per Slack URL. */
   slackLimit?: ReceiverLimit
-  /** As `slackLimit`, of each workflow of Teams and of PagerDuty. */
-  teamsLimit?: ReceiverLimit
-  pagerDutyLimit?: ReceiverLimit
   /** The routing key that its PagerDuty knows: 32 letters and digits. */
   pagerDutyKey?: string
   /** `whsec_` and 24 to 64 bytes in base64; default random. */
@@ -173,7 +134,6 @@ export interface SandboxOptions {
    * false: the webhook receiver also accepts unsigned messages; a wrong signature is still refused.
    */
   requireSignature?: boolean
-  signatureToleranceMs?: number
   /** How many received messages and how many requests are kept. */
   keep?: number
   /** Clock of events and tokens. Rates and signatures use the system clock. */
@@ -218,7 +178,6 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     seed: 1,
     eventsPerSecond: 0,
     lateShare: 0,
-    lateMinMs: 60_000,
     lateMaxMs: 1_800_000,
     backlog: 0,
     credentialsPerSecond: 0,
@@ -235,23 +194,13 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     organizations: [defaultOrganization],
     tokenLifetimeMs: 3_600_000,
     enforceLimits: true,
-    limitToleranceMs: 100,
-    retryAfterSeconds: null,
-    tiers: {},
-    detailWithoutModel: 'unsupported',
     policyPaths: 'hyphen',
     undescribed: true,
-    alertsAs: 'either',
     reportMs: 20_000,
-    reportErrorShare: 0,
-    dataFolder: null,
     slackLimit: { perSecond: 1, burst: 3 },
-    teamsLimit: { perSecond: 4, burst: 4 },
-    pagerDutyLimit: { perSecond: 2, burst: 120 },
     pagerDutyKey: 'sandbox'.padEnd(32, '0'),
     webhookSecret: `whsec_${randomBytes(32).toString('base64')}`,
     requireSignature: true,
-    signatureToleranceMs: 300_000,
     keep: 100_000,
     now: () => systemClock.now(),
     logger: createLogger({ level: 'silent' }),
@@ -276,8 +225,6 @@ export interface Random {
   hex(digits: number): string
   /** An exponentially distributed number: the gaps of a Poisson process. */
   exponential(mean: number): number
-  /** A seed that continues the sequence from here. */
-  seed(): number
 }
 
 export function createRandom(seed: number): Random {
@@ -302,7 +249,6 @@ export function createRandom(seed: number): Random {
     pick: <T>(list: readonly T[]) => list[int(0, list.length - 1)] as T,
     hex: (digits) => Array.from({ length: digits }, () => int(0, 15).toString(16)).join(''),
     exponential: (mean) => -mean * Math.log(1 - next()),
-    seed: () => state,
   }
 }
 
@@ -315,4 +261,10 @@ export function hashText(text: string): number {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   }
   return hash >>> 0
+}
+
+/** Returns the same UUID for the same text. */
+export function makeUuid(text: string): string {
+  const digits = createRandom(hashText(text)).hex(30)
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(12, 15)}-a${digits.slice(15, 18)}-${digits.slice(18)}`
 }

@@ -1,7 +1,6 @@
 /**
  * The sandbox: a pretend service and mock receivers, for rehearsals and tests. It speaks the wire
- * format as described, with any habit or fault on request. Without a data folder it writes nothing
- * to disk.
+ * format as described, with any habit or fault on request, and writes nothing to disk.
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -10,15 +9,10 @@ import type { Loop } from '../lib/loop.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
 import { addService, type PretendService } from './api/service.ts'
 import {
-  createCredentialGenerator,
-  createCredentialSupply,
-  type CredentialSupply,
-} from './credentials/generator.ts'
-import {
-  createCredentialHistory,
-  type CredentialHistory,
+  createCredentials,
+  type Credentials,
   type SandboxCredential,
-} from './credentials/history.ts'
+} from './credentials/credentials.ts'
 import { addLivePage, livePath } from './drawing/live-page.ts'
 import { createGenerator } from './history/generator.ts'
 import {
@@ -47,10 +41,9 @@ import {
   type RequestLog,
   type SandboxRequest,
 } from './server.ts'
-import { type DataFolder, openDataFolder } from './state/data-folder.ts'
-import { type HistoryFile, recordedCredentials, recordedHistory } from './state/history-file.ts'
 
-export interface Sandbox extends FixtureControl, ServiceControl {
+/** What a configuration needs to know of a sandbox. */
+export interface SandboxAddresses {
   /** Base URL of the pretend service; no trailing slash. */
   url: string
   /**
@@ -67,6 +60,9 @@ export interface Sandbox extends FixtureControl, ServiceControl {
   pagerDutyKey: string
   smtpUrl: string
   apiKeys: string[]
+}
+
+export interface Sandbox extends SandboxAddresses, FixtureControl, PretendService {
   /** A page that shows what the receivers got, live. */
   receivedUrl: string
   faults: FaultControl
@@ -89,38 +85,18 @@ const receivers = [
   (app: FastifyInstance, { inbox }: { inbox: Inbox }) => addLivePage(app, inbox),
 ] as const
 
-type ServiceControl = Omit<PretendService, 'persistent'>
-
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = withDefaults(options)
-  const folder = settings.dataFolder === null ? null : await openDataFolder(settings.dataFolder)
-  try {
-    return await startParts(settings, folder)
-  } catch (error) {
-    await folder?.close()
-    throw error
-  }
-}
-
-async function startParts(settings: SandboxSettings, folder: DataFolder | null): Promise<Sandbox> {
   const monitoring = createMonitoring(settings)
-  const fixtures = createFixtures(settings, monitoring, folder?.history)
+  const fixtures = createFixtures(settings, monitoring)
   const log = createRequestLog(settings.keep)
   const faults = createFaults(createRandom(settings.seed + 1))
   const inbox = createInbox({ maxMessages: settings.keep, isUid: fixtures.hasUid })
   const closing = new AbortController()
   const app = createServer({ faults, log, closing: closing.signal })
-  const serviceParts = { ...fixtures, settings, log, monitoring, save: () => folder?.save() }
-  const { persistent, ...service } = addService(app, serviceParts)
-  folder?.attach(persistent, settings.logger)
+  const service = addService(app, { ...fixtures, settings, log, monitoring })
   for (const add of receivers) add(app, { settings, log, inbox })
-  addControl(app, {
-    faults,
-    addEvents: (count, ageMs) =>
-      void fixtures.supply.addEvents(count, { createdAtMs: settings.now() - ageMs }),
-    addCredentials: (count) => void fixtures.supply.addCredentials(count),
-    state: () => stateJson({ stock: fixtures, log, inbox, service, faults }),
-  })
+  addControl(app, { ...fixtures, settings, log, inbox, service, faults })
   const smtp = await startMailReceiver({
     host: settings.host,
     port: settings.smtpPort,
@@ -158,22 +134,78 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
       closing.abort()
       await Promise.all(fixtures.arrivals.map((arrivals) => arrivals.stop()))
       await Promise.all([app.close(), smtp.close()])
-      await folder?.close()
     },
   }
 }
 
-function stateJson(parts: {
-  stock: Fixtures
+/** The events and credentials of the pretend service, and how they arrive and change. */
+interface Fixtures {
+  history: History
+  credentials: Credentials
+  supply: FixtureControl
+  hasUid: (uid: string) => boolean
+  /** Loops that let events and credentials arrive by themselves, if the settings ask for it. */
+  arrivals: Loop[]
+}
+
+/**
+ * What the owner of the sandbox can do with its fixtures. A uid is that of an event, or
+ * `credential/<id>`.
+ */
+interface FixtureControl extends EventSupply, Pick<Credentials, 'addCredentials'> {
+  /** All events, in order of arrival; `credentials` likewise. */
+  events(): readonly SandboxEvent[]
+  credentials(): readonly SandboxCredential[]
+  /** Overrides an event's severity for its tenant. */
+  raise(uid: string, severity: string): void
+  /** Default time: now. For ignored events see `showsIgnored`. */
+  markIgnored(uid: string, atMs?: number): void
+  markRemediated(uid: string, atMs?: number): void
+}
+
+function createFixtures(settings: SandboxSettings, watch: Watchlist): Fixtures {
+  const history = createHistory()
+  const generator = createGenerator(settings.seed)
+  const events = createEventSupply(settings, { history, watch, generator })
+  const credentials = createCredentials(settings)
+
+  function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
+    const credential = credentials.get(uid)
+    if (credential) Object.assign(credential, times)
+    else history.change(uid, times)
+  }
+
+  return {
+    history,
+    credentials,
+    hasUid: (uid) => (history.get(uid) ?? credentials.get(uid)) !== undefined,
+    supply: {
+      ...events.supply,
+      addCredentials: credentials.addCredentials,
+      events: history.all,
+      credentials: credentials.all,
+      raise: (uid, severity) => history.change(uid, { override: severity }),
+      markIgnored: (uid, atMs = settings.now()) => change(uid, { ignoredAtMs: atMs }),
+      markRemediated: (uid, atMs = settings.now()) => change(uid, { remediatedAtMs: atMs }),
+    },
+    arrivals: [events.arrivals, credentials.arrivals].filter((loop) => loop !== undefined),
+  }
+}
+
+type ChangedTime = 'ignoredAtMs' | 'remediatedAtMs'
+
+interface ControlParts extends Fixtures {
+  settings: SandboxSettings
   log: RequestLog
   inbox: Inbox
-  service: ServiceControl
+  service: PretendService
   faults: FaultControl
-}): Record<string, unknown> {
-  const { stock: fixtures, log, inbox, service, faults } = parts
+}
+
+function readState({ history, credentials, log, inbox, service, faults }: ControlParts): object {
   return {
-    events: fixtures.history.all().length,
-    credentials: fixtures.credentialHistory.all().length,
+    events: history.all().length,
+    credentials: credentials.all().length,
     received: Object.fromEntries(
       Object.entries(inbox.received).map(([sink, messages]) => [sink, messages.length]),
     ),
@@ -185,111 +217,19 @@ function stateJson(parts: {
   }
 }
 
-/** The events and credentials of the pretend service, and how they arrive and change. */
-interface Fixtures {
-  history: History
-  credentialHistory: CredentialHistory
-  supply: FixtureControl
-  hasUid: (uid: string) => boolean
-  /** Loops that let events and credentials arrive by themselves, if the settings ask for it. */
-  arrivals: Loop[]
-}
-
-/**
- * What the owner of the sandbox can do with its fixtures. A uid is that of an event, or
- * `credential/<id>`.
- */
-interface FixtureControl extends EventSupply, CredentialSupply {
-  /** All events, in order of arrival; `credentials` likewise. */
-  events(): readonly SandboxEvent[]
-  credentials(): readonly SandboxCredential[]
-  /** Overrides an event's severity for its tenant. */
-  raise(uid: string, severity: string): void
-  /** Default time: now. For ignored events see `showsIgnored`. */
-  markIgnored(uid: string, atMs?: number): void
-  markRemediated(uid: string, atMs?: number): void
-}
-
-/**
- * `file`: what the fixtures continue from and are written to; null: they start empty and are not
- * stored.
- */
-function createFixtures(
-  options: SandboxSettings,
-  watch: Watchlist,
-  file: HistoryFile | null = null,
-): Fixtures {
-  const { eventGenerator: eventState, credentialGenerator: credentialState } = file?.stored ?? {}
-  const generator = createGenerator(options.seed, eventState)
-  const history = recordedHistory(createHistory(), file, generator.state)
-  const credentialGenerator = createCredentialGenerator(options.seed + 6, credentialState)
-  const credentialHistory = recordedCredentials(
-    createCredentialHistory(),
-    file,
-    credentialGenerator.state,
-  )
-  const settings = {
-    ...options,
-    backlog: eventState ? 0 : options.backlog,
-    credentialBacklog: credentialState ? 0 : options.credentialBacklog,
-  }
-  const events = createEventSupply(settings, { history, watch, generator })
-  const credentials = createCredentialSupply(settings, {
-    history: credentialHistory,
-    generator: credentialGenerator,
-  })
-
-  function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
-    if (credentialHistory.get(uid)) credentialHistory.change(uid, times)
-    else history.change(uid, times)
-  }
-
-  return {
-    history,
-    credentialHistory,
-    hasUid: (uid) => (history.get(uid) ?? credentialHistory.get(uid)) !== undefined,
-    supply: {
-      ...events.supply,
-      ...credentials.supply,
-      events: history.all,
-      credentials: credentialHistory.all,
-      raise: (uid, severity) => history.change(uid, { override: severity }),
-      markIgnored: (uid, atMs = settings.now()) => change(uid, { ignoredAtMs: atMs }),
-      markRemediated: (uid, atMs = settings.now()) => change(uid, { remediatedAtMs: atMs }),
-    },
-    arrivals: [events.arrivals, credentials.arrivals].filter((loop) => loop !== undefined),
-  }
-}
-
-type ChangedTime = 'ignoredAtMs' | 'remediatedAtMs'
-
-/**
- * What the control routes use: faults, events, credentials and state, for clients in other
- * processes.
- */
-interface ControlParts {
-  faults: FaultControl
-  /** The body of `GET /_sandbox/state`. */
-  state: () => Record<string, unknown>
-  /** `ageMs`: how long ago the events were created. */
-  addEvents: (count: number, ageMs: number) => void
-  addCredentials: (count: number) => void
-}
-
 /**
  * Adds the control routes. `POST /_sandbox/faults` with one fault or a list adds faults, `DELETE`
- * removes all. `POST /_sandbox/events` with `{count}` adds events created `age_ms` ago,
- * `/_sandbox/credentials` adds credentials. `GET /_sandbox/state` reports what the sandbox holds
- * and received.
+ * removes all. `POST /_sandbox/events` with `{count}` adds events created `age_ms` ago. `GET
+ * /_sandbox/state` reports what the sandbox holds and received.
  */
 function addControl(app: FastifyInstance, parts: ControlParts): void {
-  const { faults, state } = parts
+  const { faults, settings, supply } = parts
   app.addHook('onRequest', async (request, reply) => {
     const isControl = request.routeOptions.url?.startsWith(controlPrefix) === true
     if (!isControl || isLocalRequest(request)) return
     return reply.code(403).send({ message: 'control is not for web pages' })
   })
-  app.get(`${controlPrefix}state`, () => state())
+  app.get(`${controlPrefix}state`, () => readState(parts))
   app.delete(`${controlPrefix}faults`, () => {
     faults.clear()
     return { faults: [] }
@@ -301,18 +241,13 @@ function addControl(app: FastifyInstance, parts: ControlParts): void {
       return { faults: faults.list() }
     }),
   )
-  for (const [kind, add] of [
-    ['events', parts.addEvents],
-    ['credentials', parts.addCredentials],
-  ] as const) {
-    app.post(`${controlPrefix}${kind}`, (request, reply) =>
-      answerOrRefuse(reply, () => {
-        const { count, age_ms } = countSchema.parse(JSON.parse(readBytes(request).toString('utf8')))
-        add(count, age_ms)
-        return { added: count }
-      }),
-    )
-  }
+  app.post(`${controlPrefix}events`, (request, reply) =>
+    answerOrRefuse(reply, () => {
+      const { count, age_ms } = countSchema.parse(JSON.parse(readBytes(request).toString('utf8')))
+      supply.addEvents(count, { createdAtMs: settings.now() - age_ms })
+      return { added: count }
+    }),
+  )
 }
 
 const isOwnHost = createOwnHostCheck([])

@@ -320,6 +320,13 @@ export function validationEntry(
   return { loc, msg, type: 'value_error', input, ctx: {} }
 }
 
+/**
+ * The shape of errors at a path: v2 and v3 have one of their own (docs/api-notes.md, Errors).
+ */
+export function errorShapeOf(url: string): 'message' | 'error' {
+  return /^\/firework\/v[23]\//.test(url) ? 'message' : 'error'
+}
+
 function defaultShape(status: number): ErrorShape {
   if (status === 422) return 'detail'
   return status >= 502 && status <= 504 ? 'text' : 'error'

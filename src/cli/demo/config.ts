@@ -1,5 +1,5 @@
 /** The configuration of the demo's daemon, as an operator would write it. */
-import { appHost } from '../../sandbox/api/search.ts'
+import { appHost } from '../../sandbox/api/event-items.ts'
 import type { Sandbox } from '../../sandbox/sandbox.ts'
 
 /** Requests per second that the demo's sandbox allows: more than the real API, to be lively. */

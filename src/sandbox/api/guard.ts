@@ -1,7 +1,7 @@
 /** What every request to the pretend service passes: rate limit, token and permissions. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import type { Operation } from '../../upstream/resources/operation.ts'
 import { systemClock } from '../../lib/clock.ts'
 import {
   type Permission,
@@ -10,15 +10,7 @@ import {
   type SandboxSettings,
   type Tier,
 } from '../options.ts'
-import { type RequestLog, sendError } from '../server.ts'
-import type { Persistent } from '../state/data-folder.ts'
-
-export const credentialSearchPath = '/firework/v4/credentials/global/_search'
-export const astpSearchPath = '/astp/v2/credentials/_search'
-export const cookieSearchPath = '/astp/v2/cookies/_search'
-export const globalSearchPath = '/firework/v4/events/global/_search'
-export const legacySearchPath = '/firework/v2/search/'
-
+import { errorShapeOf, type RequestLog, sendError } from '../server.ts'
 interface GuardOptions {
   settings: SandboxSettings
   tokens: Tokens
@@ -34,21 +26,28 @@ export function guard(app: FastifyInstance, { settings, tokens, rates, log }: Gu
   app.addHook('onRequest', async (request, reply) => {
     const entry = log.entryFor(request)
     entry.organization = findOrganization(request, tokens)
-    entry.tier = chooseTier(entry.path, settings)
-    if (entry.organization === null || entry.tier === null) return
+    entry.tier = chooseTier(rowOf(request))
+    if (entry.organization === null) return
     const now = systemClock.monotonic()
     entry.isOverLimit = rates.isOverLimit(entry.organization, entry.tier, now)
-    if (entry.isOverLimit && settings.enforceLimits) await sendTooMany(reply, settings)
+    if (entry.isOverLimit && settings.enforceLimits) {
+      await sendError(reply, { status: 429, message: 'too many requests' })
+    }
   })
   app.addHook('preHandler', async (request, reply) => {
-    if (openPaths.has(log.entryFor(request).path)) return
+    if (openOperations.has(rowOf(request)?.name ?? '')) return
     const grant = findGrant(request, tokens)
     if (!grant) await sendError(reply, { status: 401, message: 'bad token' })
     else await refuseUnpermitted(request, reply, grant)
   })
 }
 
-const openPaths = new Set(['/tokens/generate', '/firework/v4/healthz/'])
+const openOperations = new Set(['tokens.generate', 'health.check'])
+
+/** The row that the request's route was made from. */
+function rowOf({ routeOptions }: FastifyRequest): Operation | undefined {
+  return (routeOptions.config as { row?: Operation }).row
+}
 
 /** Returns the valid grant of a request; null if there is none. */
 export function findGrant(request: FastifyRequest, tokens: Tokens): TokenGrant | null {
@@ -66,21 +65,10 @@ function findOrganization(request: FastifyRequest, tokens: Tokens): number | nul
   return owner?.id ?? tokens.find(readBearerToken(request))?.organizationId ?? null
 }
 
-function chooseTier(path: string, { tiers }: SandboxSettings): Tier | null {
-  if (path.startsWith('/tokens/')) return tiers.tokens === undefined ? 'basic' : tiers.tokens
-  if (path === credentialSearchPath) return tiers.credentialSearch ?? 'search'
-  if (path.endsWith('/feed/credentials')) return tiers.credentialFeed ?? 'basic'
-  if (path === globalSearchPath || path === legacySearchPath) return 'search'
-  if (path === astpSearchPath || path === cookieSearchPath) return 'basic'
-  if (path.endsWith('/_search')) return tiers.groupSearch ?? 'search'
-  return path === '/firework/v4/events/' ? (tiers.detail ?? 'basic') : 'basic'
-}
-
-async function sendTooMany(reply: FastifyReply, settings: SandboxSettings): Promise<void> {
-  if (settings.retryAfterSeconds !== null) {
-    void reply.header('retry-after', String(settings.retryAfterSeconds))
-  }
-  await sendError(reply, { status: 429, message: 'too many requests' })
+/** Event searches have no published tier; the official guide paces them as the search tier. */
+function chooseTier(row: Operation | undefined): Tier {
+  if (row?.tier) return row.tier
+  return row?.name.startsWith('events.search') ? 'search' : 'basic'
 }
 
 /** A token issued for an API key. */
@@ -109,7 +97,7 @@ export interface TokenControl {
   issued(): number
 }
 
-export interface Tokens extends TokenControl, Persistent {
+export interface Tokens extends TokenControl {
   /** Returns null if the key is unknown or refused. */
   findOwner(key: string): SandboxOrganization | null
   /**
@@ -177,32 +165,8 @@ export function createTokens({
     refuseKey: (key) => void refusedKeys.add(key),
     admitKey: (key) => void refusedKeys.delete(key),
     issued: () => issued,
-    snapshot: () => ({
-      issued,
-      refusedKeys: [...refusedKeys],
-      grants: [...grants.values()]
-        .filter((grant) => now() < grant.expiresAtMs && !revoked.has(grant))
-        .map(({ token, key, tenantId, expiresAtMs }) => ({ token, key, tenantId, expiresAtMs })),
-    }),
-    restore(snapshot) {
-      const state = tokensSnapshot.parse(snapshot)
-      issued = state.issued
-      for (const key of state.refusedKeys) refusedKeys.add(key)
-      for (const grant of state.grants) {
-        const identity = identities.get(grant.key)
-        if (identity) grants.set(grant.token, { ...identity, ...grant })
-      }
-    },
   }
 }
-
-const tokensSnapshot = z.object({
-  issued: z.int(),
-  refusedKeys: z.array(z.string()),
-  grants: z.array(
-    z.object({ token: z.string(), key: z.string(), tenantId: z.int(), expiresAtMs: z.number() }),
-  ),
-})
 
 /** Returns the identities by key, numbered over all organizations. */
 function numberIdentities(organizations: readonly SandboxOrganization[]): Map<string, KeyIdentity> {
@@ -225,65 +189,26 @@ function numberIdentities(organizations: readonly SandboxOrganization[]): Map<st
  * Permissions of a key's user (docs/api-notes.md, Tokens). Where that page does not say which
  * request needs which permission, it is inferred from the names.
  */
-
-export function hasPermission(grant: TokenGrant | null, permission: Permission): boolean {
-  return grant?.permissions.includes(permission) === true
+function neededPermission(row: Operation | undefined, { field }: { field?: unknown }): string {
+  if (row?.tier === 'search') return 'firework.global_search'
+  if (row?.name === 'tenants.create') return 'organization_admin'
+  if (row?.name === 'events.expand') {
+    return field === 'cookies' ? 'astp_cookies_access' : 'astp_credentials_access'
+  }
+  return row?.permission ?? ''
 }
 
-interface PermissionRule {
-  method?: string
-  path: RegExp
-  /** Set if only this value of the query's `field` needs the permission. */
-  field?: string
-  permission: Permission
-}
-
-const permissionRules: readonly PermissionRule[] = [
-  { path: /^\/firework\/v4\/events\/global\/_search$/, permission: 'firework.global_search' },
-  { path: /^\/firework\/v4\/credentials\/global\/_search$/, permission: 'firework.global_search' },
-  { path: /^\/firework\/v2\/search\/?$/, permission: 'firework.global_search' },
-  { path: /^\/astp\/v2\/credentials\/_search$/, permission: 'astp_credentials_access' },
-  { path: /^\/astp\/v2\/cookies\/_search$/, permission: 'astp_cookies_access' },
-  { path: /^\/astp\/urls\/by_credential_hash$/, permission: 'astp_credentials_access' },
-  { path: /^\/firework\/v4\/alerts\/$/, permission: 'alert_channels' },
-  {
-    path: /^\/firework\/v4\/events\/_expand\/?$/,
-    field: 'credentials',
-    permission: 'astp_credentials_access',
-  },
-  {
-    path: /^\/firework\/v4\/events\/_expand\/?$/,
-    field: 'cookies',
-    permission: 'astp_cookies_access',
-  },
-  {
-    method: 'POST',
-    path: /^\/firework\/v2\/organizations\/[^/]+\/tenants\/?$/,
-    permission: 'organization_admin',
-  },
-]
-
-/**
- * Answers 403 if `grant` lacks the permission that the request needs: `{error}`, or `{message,
- * code}` in v2.
- */
+/** Answers 403 if `grant` lacks the permission that the request needs. */
 async function refuseUnpermitted(
   request: FastifyRequest,
   reply: FastifyReply,
   grant: TokenGrant,
 ): Promise<void> {
-  const path = request.url.split('?')[0] ?? ''
-  const { field } = request.query as { field?: unknown }
-  const unmet = permissionRules.find(
-    (need) =>
-      need.path.test(path) &&
-      (need.method ?? request.method) === request.method &&
-      (need.field ?? field) === field &&
-      !hasPermission(grant, need.permission),
-  )
-  if (!unmet) return
-  const shape = path.startsWith('/firework/v2/') ? 'message' : 'error'
-  await sendError(reply, { status: 403, shape, message: `needs ${unmet.permission}` })
+  const needed = neededPermission(rowOf(request), request.query as { field?: unknown })
+  const isPermission = permissions.some((permission) => permission === needed)
+  if (!isPermission || grant.permissions.some((own) => own === needed)) return
+  const shape = errorShapeOf(request.url)
+  await sendError(reply, { status: 403, shape, message: `needs ${needed}` })
 }
 
 /**
@@ -299,10 +224,10 @@ interface RateWindows {
 
 const defaultLimits: Record<Tier, number> = { search: 1, basic: 4 }
 
-export function createRateWindows(
-  organizations: readonly SandboxOrganization[],
-  toleranceMs: number,
-): RateWindows {
+/** How much shorter than its second a window may be before a request counts as over the limit. */
+const toleranceMs = 100
+
+export function createRateWindows(organizations: readonly SandboxOrganization[]): RateWindows {
   const limits = new Map(organizations.map(({ id, limits: own }) => [id, own ?? defaultLimits]))
   const granted = new Map<string, number[]>()
   let violations = 0

@@ -1,283 +1,198 @@
-/** Event searches over HTTP: in all or part of what a tenant watches for, and globally. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { formatZonelessTime } from '../history/draft.ts'
+/** Events: searched in all or part of what a tenant watches for and globally, read one by one, and triaged. */
+import { eventOperations, type GroupSearchBody } from '../../upstream/resources/events.ts'
+import { eventSeverities, type TriageAction } from '../../upstream/resources/enumerations.ts'
+import { readStolen } from '../history/texts.ts'
 import { createOrderedEvents, type History, type SandboxEvent } from '../history/history.ts'
-import { hashText, type MaterializedFilter, type SandboxSettings } from '../options.ts'
-import { sendError, validationEntry } from '../server.ts'
+import type { SandboxSettings } from '../options.ts'
+import { toDocument } from './document.ts'
 import {
-  createPageHabits,
-  type CursorWatch,
-  type PageHabits,
-  takePage,
-  resolveCursor,
-  wirePage,
-} from './cursor.ts'
-import {
-  effectiveSeverity,
-  isOwn,
-  filterMatcher,
-  parseGlobalSearchBody,
-  parseSearchBody,
-  refuseIdentifier,
-  type SearchBody,
-  restrictView,
-} from './filters.ts'
-import type { TokenGrant } from './guard.ts'
+  toFullEvent,
+  toGlobalItem,
+  toLegacyItem,
+  toSearchItem,
+  withoutNotes,
+} from './event-items.ts'
+import { filterTest, labelled, typeCategories } from './filters.ts'
 import { LuceneError } from './lucene.ts'
-import { eventMatcher } from './matching.ts'
-import { chargeSearch, type SearchQuota } from './search-quota.ts'
-
-export interface Search {
-  answerGroup(request: FastifyRequest, reply: FastifyReply, caller: Caller): FastifyReply
-  answerIdentifier(request: FastifyRequest, reply: FastifyReply, caller: Caller): FastifyReply
-  answerTenant(reply: FastifyReply, caller: Caller): FastifyReply
-  answerGlobal(reply: FastifyReply, caller: Caller): FastifyReply
-}
-
-export interface Caller {
-  grant: TokenGrant | null
-  body: unknown
-}
+import { queryTest } from './matching.ts'
+import { inOrder, type Page, type Pages, toWirePage } from './pages.ts'
+import { type Caller, invalid, on, Refusal, requireOwn, type Route } from './routes.ts'
+import type { SearchQuota } from './search-quota.ts'
 
 export interface SearchParts {
   settings: SandboxSettings
   history: History
   quota: SearchQuota
-  cursors: CursorWatch
-  /** Returns the tenant of an identifier; undefined if the identifier does not exist. */
-  tenantOf: (identifierId: number) => number | undefined
+  pages: Pages
+  /** Returns an identifier with its tenant; undefined if there is none. */
+  identifier: (id: number) => { tenantId: number } | undefined
 }
 
-/** The events that a search covers, and how it shows the matches. */
-interface Scope {
-  /** What its cursors are bound to, besides the request's body. */
-  name: unknown
-  events: readonly SandboxEvent[]
-  view: (event: SandboxEvent) => SandboxEvent
-  isHidden: (event: SandboxEvent) => boolean
-  show: (event: SandboxEvent) => unknown
-  charge: (uids: readonly string[]) => void
-}
-
-export function createSearch(parts: SearchParts): Search {
-  const { settings, history } = parts
-  const habits = createPageHabits(settings, settings.seed + 2)
+export function eventRoutes(parts: SearchParts): Route[] {
+  const { history, settings, quota } = parts
   const everything = createOrderedEvents(history)
-  const answerPage = (reply: FastifyReply, body: SearchBody, scope: Scope): FastifyReply =>
-    sendPage(reply, { body, scope, habits, ...parts })
-  const answerFeed = (reply: FastifyReply, body: unknown, where: ScopeEvents): FastifyReply => {
-    const parsed = parseSearchBody(body)
-    if ('detail' in parsed) return reply.code(422).send(parsed)
-    return answerPage(reply, parsed.body, feedScope(where, parsed.body, settings))
+  const isOwn = (event: SandboxEvent, caller: Caller): boolean => isShownTo(event, caller, settings)
+
+  function answerFeed(
+    scan: string,
+    events: readonly SandboxEvent[],
+    body: GroupSearchBody,
+  ): ReturnType<typeof toWirePage> {
+    const showsIgnored = settings.showsIgnored || body.filters?.is_ignored === true
+    const isHidden = ({ ignoredAtMs }: SandboxEvent): boolean =>
+      ignoredAtMs !== null && !showsIgnored
+    return toWirePage(readPage(parts, { scan, events, body, isHidden }), toSearchItem)
   }
 
-  return {
-    answerGroup(request, reply, { grant, body }) {
-      const { id } = request.params as { id: string }
-      const refusal = refuseGroup(reply, id, { settings, grant })
-      if (refusal) return refusal
-      return answerFeed(reply, body, { name: Number(id), events: history.ofGroup(Number(id)) })
-    },
-    answerIdentifier(request, reply, { grant, body }) {
-      const { id } = request.params as { id: string }
-      const asker = { id, grant, tenantOf: parts.tenantOf, shape: 'error' } as const
-      const refusal = refuseIdentifier(reply, asker)
-      if (refusal) return refusal
-      const events = everything().filter(({ identifiers }) =>
-        identifiers.some((identifier) => String(identifier.id) === id),
+  return [
+    on(eventOperations.searchGroup, ({ identifier_group_id, ...body }, caller) => {
+      const id = Number(identifier_group_id)
+      const group = settings.groups.find((known) => known.id === id)
+      requireOwn(group, 'identifier group', caller)
+      return answerFeed(`group ${id}`, history.ofGroup(id), body)
+    }),
+    on(eventOperations.searchIdentifier, ({ identifier_id, ...body }, caller) => {
+      const id = Number(identifier_id)
+      requireOwn(parts.identifier(id), 'identifier', caller)
+      const isAbout = ({ identifiers }: SandboxEvent): boolean =>
+        identifiers.some((one) => one.id === id)
+      return answerFeed(`identifier ${id}`, everything().filter(isAbout), body)
+    }),
+    on(eventOperations.searchTenant, (body, caller) =>
+      answerFeed(
+        'tenant',
+        everything().filter((event) => isOwn(event, caller)),
+        body,
+      ),
+    ),
+    on(eventOperations.searchGlobal, (body, caller) => {
+      const view = (event: SandboxEvent): SandboxEvent =>
+        isOwn(event, caller) ? event : withoutNotes(event)
+      const page = readPage(parts, { scan: 'global', events: everything(), body, view })
+      quota.charge(
+        caller,
+        ['events', body.query],
+        page.entries.map(({ uid }) => uid),
       )
-      return answerFeed(reply, body, { name: `identifier ${id}`, events })
-    },
-    answerTenant(reply, { grant, body }) {
-      const events = everything().filter((event) => isOwn(event, { settings, grant }))
-      return answerFeed(reply, body, { name: 'tenant', events })
-    },
-    answerGlobal(reply, { grant, body }) {
-      const parsed = parseGlobalSearchBody(body)
-      if ('detail' in parsed) return reply.code(422).send(parsed)
-      const caller = { settings, grant }
-      const { query } = parsed.body
-      return answerPage(reply, parsed.body, {
-        name: 'global',
-        events: everything(),
-        view: (event) => restrictView(event, caller),
-        isHidden: () => false,
-        show: (event) => toGlobalItem(restrictView(event, caller), isOwn(event, caller)),
-        charge: (shown) => chargeSearch(reply, { kind: 'events', query, shown }, parts),
-      })
-    },
-  }
+      return toWirePage(page, (event) => toGlobalItem(view(event)))
+    }),
+    ...readRoutes(parts),
+    ...triageRoutes(parts),
+  ]
 }
 
-type ScopeEvents = Pick<Scope, 'name' | 'events'>
-
-/** Searches the events that the tenant watches for; ignored ones are hidden unless requested. */
-function feedScope(where: ScopeEvents, { filters }: SearchBody, settings: SandboxSettings): Scope {
-  const showsIgnored = settings.showsIgnored || filters.is_ignored === true
-  return {
-    ...where,
-    view: (event) => event,
-    isHidden: ({ ignoredAtMs }) => ignoredAtMs !== null && !showsIgnored,
-    show: toSearchItem,
-    charge: () => {},
-  }
+/** Whether one of the caller's identifier groups shows the event. */
+export function isShownTo(
+  { groupIds }: SandboxEvent,
+  { tenantId }: Pick<Caller, 'tenantId'>,
+  { groups }: Pick<SandboxSettings, 'groups'>,
+): boolean {
+  return groups.some((group) => group.tenantId === tenantId && groupIds.includes(group.id))
 }
 
-const unknownFilter = validationEntry(
-  ['body', 'filters', 'materialized_at'],
-  'extra inputs are not permitted',
-)
-
-interface PageParts {
-  body: SearchBody
-  scope: Scope
-  habits: PageHabits
-  cursors: CursorWatch
-  settings: SandboxSettings
+interface EventPage {
+  /** What its cursors are bound to, besides the request's body. */
+  scan: string
+  events: readonly SandboxEvent[]
+  body: GroupSearchBody
+  view?: (event: SandboxEvent) => SandboxEvent
+  isHidden?: (event: SandboxEvent) => boolean
 }
 
-function sendPage(reply: FastifyReply, parts: PageParts): FastifyReply {
-  const { body, scope, habits, cursors } = parts
-  const { materializedFilter } = parts.settings
-  if (materializedFilter === 'refused' && body.filters.materialized_at) {
-    return reply.code(422).send({ detail: [unknownFilter] })
-  }
-  const { from = null, ...scanQuery } = body
-  const place = resolveCursor(from, [scope.name, scanQuery], cursors)
-  if (place === 'refused') {
-    return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
-  }
-  const matchesSearch = searchMatcher(body, materializedFilter)
-  if (typeof matchesSearch === 'string')
-    return sendError(reply, { status: 400, message: matchesSearch })
-  const { order, size } = body
-  const matches = (event: SandboxEvent): boolean => matchesSearch(scope.view(event))
-  const { isHidden } = scope
-  const page = takePage(scope.events, { order, size, from: place, matches, isHidden }, habits)
-  const wire = wirePage(page.items.map(scope.show), page.next, from)
-  if (wire.next) cursors.issue(wire.next, [scope.name, scanQuery])
-  scope.charge(page.items.map(({ uid }) => uid))
-  return reply.send(wire)
+function readPage(
+  { settings, pages }: SearchParts,
+  { scan, events, body, view = (event) => event, isHidden = () => false }: EventPage,
+): Page<SandboxEvent> {
+  const { from, size = 10, order = 'desc', filters = {}, query } = body
+  const passes = filterTest(filters, settings.materializedFilter)
+  const holds = query ? refusingLucene(() => queryTest(query)) : () => true
+  const matches = (event: SandboxEvent): boolean =>
+    passes(view(event)) && (!query || holds(toDocument(event)))
+  const asked = [scan, { ...body, from: null }]
+  return pages.read({ scan: asked, entries: events, order, size, from, matches, isHidden })
 }
 
-function refuseGroup(
-  reply: FastifyReply,
-  id: string,
-  { settings, grant }: { settings: SandboxSettings; grant: TokenGrant | null },
-): FastifyReply | null {
-  if (!/^\d+$/.test(id)) {
-    const detail = [validationEntry(['path', 'identifier_group_id'], 'not an integer', id)]
-    return reply.code(422).send({ detail })
-  }
-  const groupId = Number(id)
-  const group = settings.groups.find((known) => known.id === groupId)
-  if (!group) return sendError(reply, { status: 404, message: 'no such identifier group' })
-  if (group.tenantId === grant?.tenantId) return null
-  return sendError(reply, { status: 403, message: 'a group of another tenant' })
-}
-
-/** Returns the search's test, or the problem with the query as text. */
-function searchMatcher(
-  { filters, query }: SearchBody,
-  materializedFilter: MaterializedFilter,
-): string | ((event: SandboxEvent) => boolean) {
+/** Throws a Refusal where a query is not Lucene, with its place in the request if that is given. */
+export function refusingLucene<T>(parse: () => T, place?: readonly string[]): T {
   try {
-    const passes = filterMatcher(filters, materializedFilter)
-    const holds = query ? eventMatcher(query) : () => true
-    return (event) => passes(event) && holds(event)
+    return parse()
   } catch (error) {
-    if (error instanceof LuceneError) return error.message
-    throw error
+    if (!(error instanceof LuceneError)) throw error
+    throw place ? invalid(place, error.message) : new Refusal(400, error.message)
   }
 }
 
-/** The forms in which the API has been seen to write one instant; all keep the millisecond. */
-const timeForms: readonly ((ms: number) => string)[] = [
-  (ms) => `${formatMicroseconds(ms)}Z`,
-  (ms) => `${formatMicroseconds(ms)}Z`,
-  (ms) => `${formatMicroseconds(ms)}+00:00`,
-  (ms) => formatMicroseconds(ms),
-  (ms) => `${formatMicroseconds(ms + 19_800_000)}+05:30`,
-  (ms) => new Date(ms).toISOString(),
-]
+const colors = ['#5e6a7d', '#3b82f6', '#f59e0b', '#f97316', '#dc2626'] as const
 
-/** Returns an event as search pages show it; one event always has the same time form. */
-export function toSearchItem(event: SandboxEvent): unknown {
-  if ('raw' in event) return event.raw
-  const formatTime = (ms: number): string =>
-    timeForms[hashText(event.uid) % timeForms.length]?.(ms) ?? ''
-  return {
-    metadata: {
-      estimated_created_at: formatTime(event.createdAtMs),
-      matched_at: formatTimeOrNull(event.matchedAtMs, formatTime),
-      type: event.type,
-      uid: event.uid,
-      severity: event.severity,
-      flare_url: eventLink(event.uid),
-    },
-    tenant_metadata: {
-      severity:
-        event.override === null ? null : { original: event.severity, override: event.override },
-      tags: event.tags,
-      notes: event.notes,
-      ignored_at: formatTimeOrNull(event.ignoredAtMs, formatTime),
-      remediated_at: formatTimeOrNull(event.remediatedAtMs, formatTime),
-    },
-    highlights: event.highlights,
-    identifiers: event.identifiers,
-    revision: hashText(event.uid) % 7,
-  }
+function readRoutes({ settings, history, pages }: SearchParts): Route[] {
+  return [
+    on(eventOperations.types, () => ({ categories: typeCategories() })),
+    on(eventOperations.severities, () => ({
+      severities: eventSeverities.map((value, rank) => ({
+        ...labelled(value),
+        color: colors[rank],
+      })),
+    })),
+    on(eventOperations.get, ({ uid }, caller) => {
+      const event = requireEvent(uid, caller, { history, settings })
+      if (event.data !== null) return toFullEvent(event, caller.may)
+      throw new Refusal(400, 'no model for this type', { code: 'UNSUPPORTED' })
+    }),
+    on(eventOperations.activity, ({ uid }, caller) => {
+      const item = toLegacyItem(requireEvent(uid, caller, { history, settings }), caller.may)
+      const more = { duplicates: [], history_logs: null, similar_items: [] }
+      return { activity: { ...(item as object), ...more } }
+    }),
+    on(eventOperations.expand, ({ uid, field, size = 20, from }, caller) => {
+      const stolen = readStolen(requireEvent(uid, caller, { history, settings }))
+      if (!stolen) {
+        const message = 'an event of this type has nothing to expand'
+        throw new Refusal(400, message, { code: 'UNSUPPORTED' })
+      }
+      const entries = inOrder<{ value: unknown }>(stolen[field].map((value) => ({ value })))
+      const page = pages.read({ scan: ['expand', uid, field, size], entries, size, from })
+      return toWirePage(page, ({ value }) => value)
+    }),
+  ]
+}
+
+/** Returns one of the caller's own events. Throws a Refusal if it is none. */
+function requireEvent(
+  uid: string,
+  caller: Caller,
+  { history, settings }: Pick<SearchParts, 'history' | 'settings'>,
+): SandboxEvent {
+  const event = history.get(uid)
+  if (!event) throw new Refusal(404, 'no such event')
+  if (isShownTo(event, caller, settings)) return event
+  throw new Refusal(403, 'an event of another tenant')
 }
 
 /**
- * Returns an event as a global search shows it: without identifiers, and with the tenant's notes
- * only for its own events.
+ * What the service answers for a target that it refuses is not published; here the whole request is
+ * refused and changes nothing.
  */
-function toGlobalItem(event: SandboxEvent, isOwn: boolean): unknown {
-  const item = toSearchItem(event)
-  if ('raw' in event || typeof item !== 'object') return item
-  const tenantMetadata = {
-    severity: null,
-    tags: [],
-    notes: null,
-    ignored_at: null,
-    remediated_at: null,
-  }
-  return { ...item, identifiers: undefined, ...(!isOwn && { tenant_metadata: tenantMetadata }) }
+function triageRoutes({ history, settings }: SearchParts): Route[] {
+  return [
+    on(eventOperations.act, ({ targets, action }, caller) => {
+      for (const { uid } of targets) requireEvent(uid, caller, { history, settings })
+      for (const { uid } of targets) history.change(uid, triaged(action.type, settings.now()))
+      return null
+    }),
+    on(eventOperations.note, ({ uid, ...noted }, caller) => {
+      const event = requireEvent(uid, caller, { history, settings })
+      const { tags = event.tags, notes = event.notes, severity = event.override } = noted
+      history.change(uid, { tags, notes, override: severity })
+      return { uid, tags, notes, severity }
+    }),
+  ]
 }
 
-/** Host of the pretend service's web application. */
-export const appHost = 'app.example.com'
-
-/** Returns the address of the event in the web application. */
-export function eventLink(uid: string): string {
-  return `https://${appHost}/#/uid?uid=${encodeURIComponent(uid)}`
-}
-
-function formatTimeOrNull(ms: number | null, timeOf: (ms: number) => string): string | null {
-  return ms === null ? null : timeOf(ms)
-}
-
-/** Six fractional digits and no zone. The last three are arbitrary. */
-function formatMicroseconds(ms: number): string {
-  const digits = String(ms % 997).padStart(3, '0')
-  return `${new Date(ms).toISOString().slice(0, -1)}${digits}`
-}
-
-/** Returns the bare full event: times without a zone, data in the shape of the type's model. */
-export function toFullEvent(event: SandboxEvent, showsPassword = true): Record<string, unknown> {
-  return {
-    event_type: event.type,
-    metadata: {
-      estimated_created_at: formatZonelessTime(event.createdAtMs),
-      flare_url: eventLink(event.uid),
-      matched_at: event.matchedAtMs === null ? null : formatZonelessTime(event.matchedAtMs),
-      severity: effectiveSeverity(event),
-      uid: event.uid,
-    },
-    data: {
-      ...event.data,
-      ...(!showsPassword && event.data && 'password' in event.data && { password: null }),
-    },
-  }
+/** What an action of triage changes of an event or a credential. */
+export function triaged(
+  action: TriageAction,
+  nowMs: number,
+): { ignoredAtMs?: number | null; remediatedAtMs?: number | null } {
+  const atMs = action.startsWith('un') ? null : nowMs
+  return action.endsWith('ignore') ? { ignoredAtMs: atMs } : { remediatedAtMs: atMs }
 }

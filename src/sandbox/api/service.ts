@@ -1,43 +1,29 @@
-/** The pretend service: all routes of the mock API. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { WireTokenGrant, WireTokenTest } from '../../upstream/resources/page.ts'
-import type { CredentialHistory } from '../credentials/history.ts'
-import { addCredentials, createCredentialRequests } from '../credentials/requests.ts'
+/** The pretend service: every operation of the API, behind rate limits, tokens and permissions. */
+import type { FastifyInstance } from 'fastify'
+import type { Credentials } from '../credentials/credentials.ts'
+import { credentialRoutes } from '../credentials/routes.ts'
 import type { History } from '../history/history.ts'
+import { assetRoutes } from '../monitoring/assets.ts'
 import type { Monitoring } from '../monitoring/monitoring.ts'
-import { addMonitoring } from '../monitoring/requests.ts'
+import { policyRoutes } from '../monitoring/policies.ts'
 import type { SandboxSettings } from '../options.ts'
-import { createReports, type ReportSupply } from '../reports/reports.ts'
-import { addReports } from '../reports/requests.ts'
-import { type RequestLog, sendError, validationEntry } from '../server.ts'
-import type { PersistentParts } from '../state/data-folder.ts'
-import { findOwnEvent } from './filters.ts'
-import {
-  createRateWindows,
-  createTokens,
-  findGrant,
-  guard,
-  readApiKey,
-  hasPermission,
-  type TokenControl,
-  type TokenGrant,
-  type Tokens,
-} from './guard.ts'
+import { createReports, reportRoutes, type Reports } from '../reports/reports.ts'
+import type { RequestLog } from '../server.ts'
+import { createRateWindows, createTokens, guard, type TokenControl } from './guard.ts'
+import { legacyRoutes } from './legacy-search.ts'
+import { createPages } from './pages.ts'
+import { addRoutes } from './routes.ts'
 import { createSearchQuota, type SearchQuota } from './search-quota.ts'
-import { toFullEvent } from './search.ts'
-import { addSearches, createSearches } from './searches.ts'
-import { addTenants, createTenants, type Tenants } from './tenants.ts'
-import { addTriage } from './triage.ts'
+import { eventRoutes } from './search.ts'
+import { createTenants, tenantRoutes } from './tenants.ts'
 
-export interface PretendService extends ReportSupply {
+export interface PretendService extends Pick<Reports, 'addReportRequest'> {
   tokens: TokenControl
   /** From now on refuses (400) every cursor issued so far. */
   expireCursors: () => void
   violations: () => Violations
   /** Global searches left this month, and those made beyond the quota. */
   quota: Pick<SearchQuota, 'remaining' | 'overdrawn'>
-  /** The state that survives a restart. */
-  persistent: PersistentParts
 }
 
 /** Counts of what no client should ever do. */
@@ -51,132 +37,42 @@ interface Violations {
 interface ServiceParts {
   settings: SandboxSettings
   history: History
-  credentialHistory: CredentialHistory
+  credentials: Credentials
   monitoring: Monitoring
   log: RequestLog
-  /** Called before any answer is sent, since its request may have changed state. */
-  save: () => void
 }
 
-export function addService(root: FastifyInstance, parts: ServiceParts): PretendService {
-  const { settings, history, credentialHistory, log } = parts
-  const { tenants, tokens } = createAccess(settings)
-  const reports = createReports({ settings, events: history.all })
-  const rates = createRateWindows(settings.organizations, settings.limitToleranceMs)
-  const quota = createSearchQuota(settings.searchQuota?.searches ?? null)
-  const tenantOf = (id: number): number | undefined => parts.monitoring.assets.get(id)?.tenantId
-  const searches = createSearches({ settings, history, quota, tenantOf })
-  const credentials = createCredentialRequests({
-    settings,
-    history: credentialHistory,
-    events: history,
-    quota,
-    tenantOf,
-  })
-
+export function addService(root: FastifyInstance, given: ServiceParts): PretendService {
+  const { settings, history, monitoring, log } = given
+  const { organizations, tokenLifetimeMs: lifetimeMs, now } = settings
+  const tenants = createTenants(settings)
+  const listTenants = (key: string): number[] => tenants.ofKey(key).map(({ id }) => id)
+  const tokens = createTokens({ organizations, lifetimeMs, now, listTenants })
+  const rates = createRateWindows(organizations)
+  const quota = createSearchQuota(settings)
+  const pages = createPages(settings)
+  const reports = createReports(settings, history.all)
+  const identifier = (id: number): { tenantId: number } | undefined => monitoring.assets.get(id)
+  const parts = { ...given, quota, pages, identifier }
+  const routes = [
+    ...tenantRoutes({ settings, tenants, tokens }),
+    ...eventRoutes(parts),
+    ...legacyRoutes(parts),
+    ...credentialRoutes(parts),
+    ...assetRoutes(parts),
+    ...policyRoutes(parts),
+    ...reportRoutes(reports, pages),
+  ]
   void root.register((app, _options, done) => {
     guard(app, { settings, tokens, rates, log })
-    saveBeforeAnswer(app, parts.save)
-    addTokenRequests(app, { tokens, log })
-    addTenants(app, { settings, tenants, tokens, log })
-    addReports(app, { reports, tokens, log })
-    addSearches(app, { searches, tokens, log })
-    addCredentials(app, { credentials, tokens, log })
-    app.get('/firework/v4/events/', (request, reply) =>
-      answerDetail(request, reply, { settings, history, grant: findGrant(request, tokens) }),
-    )
-    addMonitoring(app, { ...parts, tokens })
-    app.get('/firework/v4/healthz/', () => JSON.stringify('ok'))
-    addTriage(app, { ...parts, tenantOf, tokens })
+    addRoutes(app, routes, { tokens, log, settings })
     done()
   })
   return {
     tokens,
-    expireCursors() {
-      searches.cursors.expireAll()
-      credentials.expireCursors()
-    },
-    violations: () => ({
-      rate: rates.violations(),
-      changedScans: searches.cursors.changedScans() + credentials.changedScans(),
-    }),
     quota,
     addReportRequest: reports.addReportRequest,
-    persistent: {
-      created: { tenants, tokens, reports, monitoring: parts.monitoring },
-      progress: { searches: searches.cursors, credentials: credentials.cursors, quota },
-    },
+    expireCursors: pages.expireAll,
+    violations: () => ({ rate: rates.violations(), changedScans: pages.changedScans() }),
   }
-}
-
-function createAccess(settings: SandboxSettings): { tenants: Tenants; tokens: Tokens } {
-  const { organizations, tokenLifetimeMs: lifetimeMs, now } = settings
-  const tenants = createTenants(settings)
-  const listTenants = (key: string): number[] => tenants.ofKey(key).map(({ id }) => id)
-  return { tenants, tokens: createTokens({ organizations, lifetimeMs, now, listTenants }) }
-}
-
-function answerDetail(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  parts: { settings: SandboxSettings; history: History; grant: TokenGrant | null },
-): FastifyReply {
-  const { uid } = request.query as { uid?: string }
-  if (uid === undefined) {
-    return reply.code(422).send({ detail: [validationEntry(['query', 'uid'], 'field required')] })
-  }
-  const { event, refusal } = findOwnEvent(reply, uid, parts)
-  if (refusal) return refusal
-  if (event.data === null && parts.settings.detailWithoutModel === 'unsupported') {
-    return sendError(reply, { status: 400, code: 'UNSUPPORTED', message: 'no model for this type' })
-  }
-  return reply.send(toFullEvent(event, hasPermission(parts.grant, 'leaksdb.show-passwords')))
-}
-
-function addTokenRequests(
-  app: FastifyInstance,
-  { tokens, log }: { tokens: Tokens; log: RequestLog },
-): void {
-  app.post('/tokens/generate', (request, reply) => {
-    const body = log.entryFor(request).body as { tenant_id?: number } | undefined
-    return answerGrant(
-      reply,
-      tokens.issue(readApiKey(request.headers.authorization ?? ''), body?.tenant_id),
-    )
-  })
-  app.get('/tokens/test', (request) => toTokenTest(findGrant(request, tokens)))
-}
-
-function answerGrant(
-  reply: FastifyReply,
-  grant: TokenGrant | 'forbidden' | 'unknown',
-): FastifyReply {
-  if (grant === 'unknown') return sendError(reply, { status: 401, message: 'bad API key' })
-  if (grant === 'forbidden') return sendError(reply, { status: 403, message: 'not your tenant' })
-  // The expiry of a refresh cookie, not of the token, as in the real answer: a trap for clients.
-  const refreshTokenExp = Math.floor(grant.expiresAtMs / 1000) + 2_592_000
-  const body: WireTokenGrant = { token: grant.token, refresh_token_exp: refreshTokenExp }
-  return reply.send(body)
-}
-
-function toTokenTest(grant: TokenGrant | null): WireTokenTest {
-  return {
-    tenant_id: grant?.tenantId ?? null,
-    api_key_id: grant?.apiKeyId ?? null,
-    organization_id: grant?.organizationId ?? null,
-    user_id: grant?.userId ?? null,
-    user_email: grant?.userEmail ?? null,
-    scopes: ['authenticated', 'apikey', 'firework', ...(grant?.permissions ?? [])],
-  }
-}
-
-/**
- * Saves what a request changed before its answer is sent. Reads count too: reading a report may
- * write it.
- */
-function saveBeforeAnswer(app: FastifyInstance, save: () => void): void {
-  app.addHook('onSend', async (_request, _reply, payload) => {
-    save()
-    return payload
-  })
 }

@@ -1,14 +1,17 @@
 /**
  * The tenants of the organizations: those that the keys name, and those created later. A new tenant
- * has an empty identifier group, and every administrator of its organization may use it.
+ * has an empty identifier group, and every administrator of its organization may use it. Tokens are
+ * for one tenant.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { tenantCreation, type WireTenant } from '../../upstream/resources/tenants.ts'
+import {
+  serviceOperations,
+  tenantOperations,
+  type WireTenant,
+} from '../../upstream/resources/tenants.ts'
 import type { Permission, SandboxGroup, SandboxOrganization, SandboxSettings } from '../options.ts'
-import { type RequestLog, sendError, validationEntry } from '../server.ts'
-import type { Persistent } from '../state/data-folder.ts'
-import { findGrant, type TokenGrant, type Tokens } from './guard.ts'
+import { type Tokens, readApiKey } from './guard.ts'
+import { on, Refusal, type Route, widened } from './routes.ts'
 
 interface SandboxTenant {
   id: number
@@ -16,18 +19,12 @@ interface SandboxTenant {
   description: string
   industry: string
   organizationId: number
-  feedId: number
-  employees: number | null
 }
 
-export interface Tenants extends Persistent {
-  all(): readonly SandboxTenant[]
+export interface Tenants {
   /** The key's tenants in its own order, followed by those created later. */
   ofKey(key: string): readonly SandboxTenant[]
-  create(
-    organizationId: number,
-    given: { name: string; description?: string | undefined; industry?: string | undefined },
-  ): SandboxTenant
+  create(given: Omit<SandboxTenant, 'id'>): SandboxTenant
 }
 
 interface Parts {
@@ -37,147 +34,95 @@ interface Parts {
 }
 
 export function createTenants({ organizations, groups }: Parts): Tenants {
-  const initial = initialTenants(organizations)
-  const initialById = new Map(initial.map((tenant) => [tenant.id, tenant]))
-  const owners = new Map(
-    organizations.flatMap((owner) => owner.keys.map((own) => [own.key, { owner, own }])),
+  const owned = organizations.flatMap((owner) => owner.keys.map((own) => ({ owner, own })))
+  const initial = owned.flatMap(({ owner, own }) =>
+    own.tenants.map((id) => newTenant(id, owner.id)),
   )
-  const created: z.infer<typeof tenantSnapshot>[] = []
-  const all = (): SandboxTenant[] => [...initial, ...created.map(({ tenant }) => tenant)]
-
-  function addTenant(entry: z.infer<typeof tenantSnapshot>): void {
-    created.push(entry)
-    groups.push({ ...entry.group, tenantId: entry.tenant.id, identifiers: [] })
-  }
+  const byId = new Map(initial.map((tenant) => [tenant.id, tenant]))
+  const created: SandboxTenant[] = []
 
   return {
-    all,
     ofKey(key) {
-      const { owner, own } = owners.get(key) ?? {}
+      const { owner, own } = owned.find((one) => one.own.key === key) ?? {}
       const isAdministrator = own?.permissions?.includes('organization_admin') ?? own !== undefined
-      const later = created.map(({ tenant }) => tenant)
-      const open = isAdministrator ? later.filter((one) => one.organizationId === owner?.id) : []
-      const ids = new Set([...(own?.tenants ?? []), ...open.map(({ id }) => id)])
-      return [...ids].flatMap(
-        (id) => initialById.get(id) ?? later.find((tenant) => tenant.id === id) ?? [],
-      )
+      const open = created.filter((one) => isAdministrator && one.organizationId === owner?.id)
+      return [...(own?.tenants ?? []).flatMap((id) => byId.get(id) ?? []), ...open]
     },
-    create(organizationId, { name, description = '', industry = 'global' }) {
-      const id = nextFreeId([...all().map((tenant) => tenant.id), ...groups.map(tenantIdOf)])
-      const tenant = { ...newTenant(id, organizationId), name, description, industry }
-      addTenant({ tenant, group: { id: nextFreeId(groups.map((group) => group.id)), name } })
+    create(given) {
+      const known = [...byId.keys(), ...groups.map(({ tenantId }) => tenantId)]
+      const tenant = { ...given, id: Math.max(0, ...known) + 1 }
+      byId.set(tenant.id, tenant)
+      created.push(tenant)
+      const groupId = Math.max(0, ...groups.map(({ id }) => id)) + 1
+      groups.push({ id: groupId, name: tenant.name, tenantId: tenant.id, identifiers: [] })
       return tenant
     },
-    snapshot: () => created,
-    restore: (snapshot) => z.array(tenantSnapshot).parse(snapshot).forEach(addTenant),
   }
-}
-
-const tenantSnapshot = z.object({
-  tenant: z.object({
-    id: z.int(),
-    name: z.string(),
-    description: z.string(),
-    industry: z.string(),
-    organizationId: z.int(),
-    feedId: z.int(),
-    employees: z.int().nullable(),
-  }),
-  group: z.object({ id: z.int(), name: z.string() }),
-})
-
-function initialTenants(organizations: readonly SandboxOrganization[]): SandboxTenant[] {
-  return organizations.flatMap(({ id, keys }) =>
-    [...new Set(keys.flatMap(({ tenants }) => tenants))].map((tenant) => newTenant(tenant, id)),
-  )
 }
 
 function newTenant(id: number, organizationId: number): SandboxTenant {
-  return {
-    id,
-    name: `Tenant ${id}`,
-    description: '',
-    industry: 'global',
-    organizationId,
-    feedId: 700_000 + id,
-    employees: id % 2 === 0 ? null : 250,
-  }
-}
-
-function tenantIdOf({ tenantId }: SandboxGroup): number {
-  return tenantId
-}
-
-function nextFreeId(ids: readonly number[]): number {
-  return Math.max(0, ...ids) + 1
-}
-
-interface RequestParts {
-  settings: Pick<SandboxSettings, 'organizations'>
-  tenants: Tenants
-  tokens: Tokens
-  log: RequestLog
-}
-
-export function addTenants(app: FastifyInstance, parts: RequestParts): void {
-  const { tenants, tokens, log } = parts
-  app.get('/firework/v2/me/tenants', (request, reply) => {
-    const grant = findGrant(request, tokens)
-    const own = grant ? tenants.ofKey(grant.key) : []
-    return reply.send({ tenants: own.map((one) => toTenantItem(one, grant?.permissions ?? [])) })
-  })
-  app.post('/firework/v2/organizations/:id/tenants', (request, reply) => {
-    const grant = findGrant(request, tokens)
-    const refused = refuseOrganization(request, reply, { grant, ...parts })
-    if (refused || !grant) return refused
-    const parsed = creation.safeParse(log.entryFor(request).body ?? {})
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues
-      const message = `${issue?.path.join('.') || 'body'}: ${issue?.message}`
-      return sendError(reply, { status: 400, shape: 'message', message })
-    }
-    const tenant = tenants.create(grant.organizationId, parsed.data)
-    return reply.send(toTenantItem(tenant, grant.permissions))
-  })
+  return { id, name: `Tenant ${id}`, description: '', industry: 'global', organizationId }
 }
 
 /** The API requires no field (docs/api-notes.md, Tenants). */
-const creation = tenantCreation.strip().extend({ name: z.string().default('New tenant') })
+const tenantCreation = widened(tenantOperations.create, {
+  body: { name: z.string().default('New tenant') },
+})
 
-/**
- * Sends a refusal unless the organization exists and is the caller's. `guard` has already checked
- * the permission.
- */
-function refuseOrganization(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { grant, settings }: Pick<RequestParts, 'settings'> & { grant: TokenGrant | null },
-): FastifyReply | null {
-  const { id } = request.params as { id: string }
-  if (!/^\d+$/.test(id)) {
-    const detail = [validationEntry(['path', 'organization_id'], 'not an integer', id)]
-    return reply.code(422).send({ detail })
-  }
-  if (!settings.organizations.some((known) => String(known.id) === id)) {
-    return sendError(reply, { status: 404, shape: 'message', message: 'no such organization' })
-  }
-  if (String(grant?.organizationId) === id) return null
-  return sendError(reply, { status: 403, shape: 'message', message: 'another organization' })
+export function tenantRoutes(parts: {
+  settings: Pick<SandboxSettings, 'organizations'>
+  tenants: Tenants
+  tokens: Tokens
+}): Route[] {
+  const { settings, tenants, tokens } = parts
+  return [
+    on(serviceOperations.generateToken, ({ tenant_id: tenantId }, { authorization }) => {
+      const grant = tokens.issue(readApiKey(authorization), tenantId)
+      if (grant === 'unknown') throw new Refusal(401, 'bad API key')
+      if (grant === 'forbidden') throw new Refusal(403, 'not your tenant')
+      // The expiry of a refresh cookie, not of the token, as in the real answer: a trap for clients.
+      const refreshTokenExp = Math.floor(grant.expiresAtMs / 1000) + 2_592_000
+      return { token: grant.token, refresh_token_exp: refreshTokenExp }
+    }),
+    on(serviceOperations.testToken, (_, { grant, tenantId }) => ({
+      tenant_id: tenantId,
+      api_key_id: grant?.apiKeyId,
+      organization_id: grant?.organizationId,
+      user_id: grant?.userId,
+      user_email: grant?.userEmail,
+      scopes: ['authenticated', 'apikey', 'firework', ...(grant?.permissions ?? [])],
+    })),
+    on(serviceOperations.health, () => 'ok'),
+    on(tenantOperations.list, (_, { grant }) => ({
+      tenants: tenants
+        .ofKey(grant?.key ?? '')
+        .map((tenant) => toTenantItem(tenant, grant?.permissions ?? [])),
+    })),
+    on(tenantCreation, ({ organization_id: id, ...given }, { grant }) => {
+      const organizationId = Number(id)
+      if (!settings.organizations.some((known) => known.id === organizationId)) {
+        throw new Refusal(404, 'no such organization')
+      }
+      if (grant?.organizationId !== organizationId) throw new Refusal(403, 'another organization')
+      const { name, description = '', industry = 'global' } = given
+      const tenant = tenants.create({ name, description, industry, organizationId })
+      return toTenantItem(tenant, grant.permissions)
+    }),
+  ]
 }
 
 function toTenantItem(tenant: SandboxTenant, permissions: readonly Permission[]): WireTenant {
+  const { id, organizationId, ...words } = tenant
   return {
-    id: tenant.id,
-    name: tenant.name,
+    ...words,
+    id,
     type: 'standard',
-    description: tenant.description,
-    organization_id: tenant.organizationId,
-    urn: `urn:sandbox:tenant:${tenant.id}`,
-    number_of_employees: tenant.employees,
-    industry: tenant.industry,
+    organization_id: organizationId,
+    urn: `urn:sandbox:tenant:${id}`,
+    number_of_employees: id % 2 === 0 ? null : 250,
     is_disabled: false,
     is_archived: false,
-    feed_id: tenant.feedId,
+    feed_id: 700_000 + id,
     permissions: [...permissions],
     prevent_global_search: !permissions.includes('firework.global_search'),
   }

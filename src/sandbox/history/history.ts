@@ -12,8 +12,6 @@ export interface History {
   add(events: readonly SandboxEvent[]): void
   /** Changes what later reads show. Throws if there is no such event. */
   change: (uid: string, change: EventChange) => void
-  /** Moves an event to other groups, or to none. Throws if there is no such event. */
-  place(uid: string, places: EventPlaces): void
   get(uid: string): SandboxEvent | undefined
   /** In order of position. */
   ofGroup(groupId: number): readonly SandboxEvent[]
@@ -48,23 +46,12 @@ export function createHistory(): History {
       .forEach(enterGroups)
   }
 
-  function requireEvent(uid: string): SandboxEvent {
-    const event = byUid.get(uid)
-    if (!event) throw new Error(`the sandbox has no event ${uid}`)
-    return event
-  }
-
   return {
     add,
-    change: (uid, change) => void Object.assign(requireEvent(uid), change),
-    place(uid, places) {
-      const event = requireEvent(uid)
-      for (const groupId of event.groupIds) {
-        const group = byGroup.get(groupId) ?? []
-        group.splice(firstAtOrAfter(group, toPosition(event)), 1)
-      }
-      Object.assign(event, places)
-      enterGroups(event)
+    change(uid, change) {
+      const event = byUid.get(uid)
+      if (!event) throw new Error(`the sandbox has no event ${uid}`)
+      Object.assign(event, change)
     },
     get: (uid) => byUid.get(uid),
     ofGroup: (groupId) => byGroup.get(groupId) ?? [],

@@ -1,8 +1,7 @@
 /** Adds events to the sandbox: at the start, on request, and by arrivals. */
 import { systemClock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/logger.ts'
 import { createLoop, type Loop } from '../../lib/loop.ts'
-import { createRandom, type Random, type SandboxGroup, type SandboxSettings } from '../options.ts'
+import { createRandom, type SandboxGroup, type SandboxSettings } from '../options.ts'
 import type { Generator } from './generator.ts'
 import type { EventChange, History, SandboxEvent, Watchlist } from './history.ts'
 
@@ -23,8 +22,9 @@ export function createEventSupply(
   settings: SandboxSettings,
   { history, watch, generator }: { history: History; watch: Watchlist; generator: Generator },
 ): { supply: EventSupply; arrivals: Loop | undefined } {
-  const { now, backlog, eventsPerSecond, lateShare, lateMinMs, lateMaxMs, logger } = settings
-  let rawItems = history.all().filter(({ uid }) => uid.startsWith('raw/')).length
+  const { now, backlog, eventsPerSecond } = settings
+  const { random } = generator
+  let rawItems = 0
 
   /** Leaves out groups without an identifier: they give no subject to write about. */
   function groups(): SandboxGroup[] {
@@ -47,27 +47,15 @@ export function createEventSupply(
   function makeAged(ageMs: number): SandboxEvent {
     const nowMs = now()
     const given = { createdAtMs: nowMs - ageMs }
-    const event = generator.make(generator.pickGroup(groups()), nowMs, given)
+    const event = generator.make(random.pick(groups()), nowMs, given)
     return { ...event, ...watch.findPlaces(event) }
   }
 
-  const agesMs = Array.from({ length: backlog }, () => generator.randomAgeMs(86_400_000))
+  const agesMs = Array.from({ length: backlog }, () => random.int(0, 86_400_000))
   history.add(agesMs.map(makeAged))
   const arrive = (ageMs: number): void => history.add([makeAged(ageMs)])
-  const random = createRandom(settings.seed + 3)
   return {
-    arrivals:
-      eventsPerSecond > 0
-        ? createArrivals({
-            perSecond: eventsPerSecond,
-            lateShare,
-            lateMinMs,
-            lateMaxMs,
-            random,
-            logger,
-            arrive,
-          })
-        : undefined,
+    arrivals: eventsPerSecond > 0 ? createArrivals(eventsPerSecond, settings, arrive) : undefined,
     supply: {
       addEvents,
       addEvent: (given) => addEvents(1, given)[0] as SandboxEvent,
@@ -78,24 +66,19 @@ export function createEventSupply(
   }
 }
 
-/** Arrivals: a Poisson process, with a share of late events. */
-interface ArrivalOptions {
-  /** Mean rate; above 0. */
-  perSecond: number
-  lateShare: number
-  /** Minimum and maximum time between the creation and the arrival of a late event. */
-  lateMinMs: number
-  lateMaxMs: number
-  random: Random
-  logger: Logger
-  /** `ageMs`: how long ago the event was created. */
-  arrive: (ageMs: number) => void
-}
-
 const everyMs = 25
+const minLateMs = 60_000
 
-export function createArrivals(options: ArrivalOptions): Loop {
-  const { perSecond, lateShare, lateMinMs, lateMaxMs, random, logger, arrive } = options
+/**
+ * Arrivals: a Poisson process of `perSecond` on average, with a share of late ones. `arrive` gets the
+ * age at arrival.
+ */
+export function createArrivals(
+  perSecond: number,
+  { seed, lateShare, lateMaxMs, logger }: SandboxSettings,
+  arrive: (ageMs: number) => void,
+): Loop {
+  const random = createRandom(seed + 3)
   const gapMs = (): number => random.exponential(1000 / perSecond)
   let nextAt = systemClock.monotonic() + gapMs()
 
@@ -103,7 +86,8 @@ export function createArrivals(options: ArrivalOptions): Loop {
     const now = systemClock.monotonic()
     while (nextAt <= now) {
       const isLate = random.chance(lateShare)
-      arrive(isLate ? random.int(lateMinMs, lateMaxMs) : Math.floor(now - nextAt))
+      const lateMs = random.int(Math.min(minLateMs, lateMaxMs), lateMaxMs)
+      arrive(isLate ? lateMs : Math.floor(now - nextAt))
       nextAt += gapMs()
     }
   }

@@ -10,7 +10,7 @@ export function addPagerDutyReceiver(
   app: FastifyInstance,
   { settings, log, inbox }: ReceiverParts,
 ): void {
-  const rateLimit = createRateLimit(settings.pagerDutyLimit)
+  const rateLimit = createRateLimit({ perSecond: 2, burst: 120 })
 
   app.post('/v2/enqueue', (request, reply) => {
     const message = readRequest(request, log)

@@ -7,11 +7,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { createRateLimit, objectsIn, readRequest, type ReceiverParts } from './received.ts'
 
-export function addTeamsReceiver(
-  app: FastifyInstance,
-  { settings, log, inbox }: ReceiverParts,
-): void {
-  const rateLimit = createRateLimit(settings.teamsLimit)
+export function addTeamsReceiver(app: FastifyInstance, { log, inbox }: ReceiverParts): void {
+  const rateLimit = createRateLimit({ perSecond: 4, burst: 4 })
 
   app.post('/teams/*', (request, reply) => {
     const message = readRequest(request, log)

@@ -1,6 +1,5 @@
 /** A report as the small docx or pdf file that the service's download gives. */
 import { crc32 } from 'node:zlib'
-import type { SandboxReport } from './reports.ts'
 
 export const reportFileTypes = {
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
@@ -8,10 +7,9 @@ export const reportFileTypes = {
 } as const
 
 export function makeReportFile(
-  report: SandboxReport,
+  lines: readonly string[],
   format: keyof typeof reportFileTypes,
 ): Buffer {
-  const lines = [report.title, report.subtitle ?? '', report.summary, ...report.content.split('\n')]
   return format === 'docx' ? makeDocx(lines) : makePdf(lines)
 }
 
@@ -69,23 +67,22 @@ function makeZip(files: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat([...locals, directory, Buffer.from('PK\u0005\u0006'), end])
 }
 
-const linesPerPage = 50
+const linesShown = 50
 
-/** Its font has Latin letters alone; any other character is a question mark. */
+/** One page. Its font has Latin letters alone; any other character is a question mark. */
 function makePdf(lines: readonly string[]): Buffer {
-  const rows = lines.flatMap((line) => line.match(/.{1,90}/gu) ?? [''])
-  const pages = Array.from({ length: Math.ceil(rows.length / linesPerPage) }, (_, page) =>
-    rows.slice(page * linesPerPage, (page + 1) * linesPerPage),
-  )
-  const pageIds = pages.map((_page, index) => 4 + 2 * index)
+  const rows = lines.flatMap((line) => line.match(/.{1,90}/gu) ?? ['']).slice(0, linesShown)
+  const shown = rows.map((row) => {
+    const latin = row.replaceAll(/[^\u0020-\u007E\u00A0-\u00FF]/gu, '?')
+    return `(${latin.replaceAll(/[\\()]/g, String.raw`\$&`)}) Tj T*`
+  })
+  const stream = `BT /F1 10 Tf 14 TL 50 790 Td\n${shown.join('\n')}\nET`
   const objects = [
     '<< /Type /Catalog /Pages 2 0 R >>',
-    `<< /Type /Pages /Kids [${pageIds.map((id) => `${id} 0 R`).join(' ')}] /Count ${pages.length} >>`,
+    '<< /Type /Pages /Kids [4 0 R] /Count 1 >>',
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>',
-    ...pages.flatMap((page, index) => [
-      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents ${5 + 2 * index} 0 R >>`,
-      toPdfStream(page),
-    ]),
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents 5 0 R >>',
+    `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
   ]
   let text = '%PDF-1.4\n'
   const offsets = objects.map((object, index) => {
@@ -93,17 +90,7 @@ function makePdf(lines: readonly string[]): Buffer {
     text += `${index + 1} 0 obj\n${object}\nendobj\n`
     return `${String(offset).padStart(10, '0')} 00000 n \n`
   })
-  const count = objects.length + 1
-  const table = `xref\n0 ${count}\n0000000000 65535 f \n${offsets.join('')}`
-  const trailer = `trailer\n<< /Size ${count} /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`
+  const table = `xref\n0 6\n0000000000 65535 f \n${offsets.join('')}`
+  const trailer = `trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`
   return Buffer.from(text + table + trailer, 'latin1')
-}
-
-function toPdfStream(rows: readonly string[]): string {
-  const shown = rows.map((row) => {
-    const latin = row.replaceAll(/[^\u0020-\u007E\u00A0-\u00FF]/gu, '?')
-    return `(${latin.replaceAll(/[\\()]/g, String.raw`\$&`)}) Tj T*`
-  })
-  const stream = `BT /F1 10 Tf 14 TL 50 790 Td\n${shown.join('\n')}\nET`
-  return `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`
 }

@@ -114,7 +114,7 @@ export const wireCookie = z.looseObject({
 export type WireCookie = z.infer<typeof wireCookie>
 
 /** At most 100 targets in one request. */
-export const credentialAction = z.strictObject({
+const credentialAction = z.strictObject({
   targets: z
     .array(z.strictObject({ credential_hash: word }))
     .min(1)

@@ -168,7 +168,7 @@ export const wireEvents = z.union([
 export const triageAction = z.strictObject({ type: z.enum(triageActions) })
 
 /** At most 10 targets in one request. */
-export const eventAction = z.strictObject({
+const eventAction = z.strictObject({
   targets: z
     .array(z.strictObject({ uid: word }))
     .min(1)
@@ -177,7 +177,7 @@ export const eventAction = z.strictObject({
 })
 
 /** What the tenant notes about an event; what is left out stays. */
-export const tenantNote = z.strictObject({
+const tenantNote = z.strictObject({
   tags: z.array(word).optional(),
   notes: z.string().optional(),
   severity: z.enum(eventSeverities).optional(),

@@ -38,7 +38,6 @@ const text = z.string()
 const nullableText = z.string().nullish()
 
 export const wireTokenGrant = z.looseObject({ token: z.string().min(1) })
-export type WireTokenGrant = z.infer<typeof wireTokenGrant>
 
 export const wireTokenTest = z.looseObject({
   tenant_id: z.number().nullish(),
@@ -48,4 +47,3 @@ export const wireTokenTest = z.looseObject({
   user_email: nullableText,
   scopes: z.array(text).nullish(),
 })
-export type WireTokenTest = z.infer<typeof wireTokenTest>

@@ -25,7 +25,6 @@ export const wirePolicyAssignment = z.looseObject({
   assigned_at: text.nullish(),
   clean_past_events: z.boolean().nullish(),
 })
-export type WirePolicyAssignment = z.infer<typeof wirePolicyAssignment>
 
 /** Only in the public documentation (docs/api-notes.md, Matching policies). */
 const matchModes = [

@@ -1,6 +1,6 @@
 /** What happens at the service: it fails, lies, refuses, its clock is wrong, its items are monstrous. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { toSearchItem } from '../../../src/sandbox/api/search.ts'
+import { toSearchItem } from '../../../src/sandbox/api/event-items.ts'
 import type { FaultInput } from '../../../src/sandbox/server.ts'
 import type { Disturbance } from '../rig/disturbance.ts'
 import type { Stage } from '../rig/stage.ts'

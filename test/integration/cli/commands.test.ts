@@ -150,6 +150,8 @@ test.each([
   [['check', '--output', 'xml'], 'known: text, json'],
   [['sandbox', '--port', '99999'], 'Write a whole number from 0 to 65535'],
   [['sandbox', '--rate', 'often'], 'Write 0, or a rate'],
+  [['sandbox', '--late-by', '0s'], 'write 1s or more'],
+  [['sandbox', '--search-limit', '0'], 'Write a number from 0.001 to 10000'],
 ])('bad arguments %j end with 2', async (args, said) => {
   const { code, err } = await tocsin(...args)
   expect(err).toContain(said)

@@ -327,7 +327,7 @@ describe('events get', () => {
   })
 
   test('says so where there is no full event', async () => {
-    const { run, sandbox } = await aScene({ detailWithoutModel: 'unsupported' })
+    const { run, sandbox } = await aScene()
     sandbox.addEvent({ uid: 'seller/market/1', type: 'seller', data: null })
     const older = await run('events', 'get', 'seller/market/1', '--output=json')
     expect(JSON.parse(older.out)).toMatchObject({ event_type: 'seller', data: {} })

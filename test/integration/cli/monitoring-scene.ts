@@ -47,8 +47,8 @@ export async function aMonitoringScene(
     policiesOf(name) {
       const { assets, policies, assignments } = sandbox.monitoring
       const { id } = assets.all().find((asset) => asset.name === name)!
-      const uuids = assignments.ofIdentifier(id).map(({ policyUuid }) => policyUuid)
-      return uuids.map((uuid) => policies.get(uuid)!.name).toSorted()
+      const own = assignments().filter(({ identifierId }) => identifierId === id)
+      return own.map(({ policyUuid }) => policies.get(policyUuid)!.name).toSorted()
     },
   }
 }

@@ -231,7 +231,7 @@ test('two assets of one type and name are refused', async () => {
   const scene = await aMonitoringScene(tests, two)
   await scene.apply()
   const { id: _id, ...made } = named(scene, 'Acme Bank')!
-  scene.sandbox.monitoring.assets.create(made, made)
+  scene.sandbox.monitoring.assets.create(made.tenantId, made)
   const { code, err } = await scene.apply()
   expect(code).toBe(2)
   expect(err).toContain('assets.brand: the service has 2 of this type and name')

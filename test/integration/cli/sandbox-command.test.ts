@@ -19,12 +19,14 @@ test('the sandbox takes a webhook secret that stays over its restarts', async ()
 test('--write-config writes a configuration, with a Redis of its own, and prints none', async () => {
   const file = join(aFile('folder', ''), '../sandbox.yaml')
   const args = ['sandbox', '--port=0', '--smtp-port=0', '--backlog=0', '--rate=0']
-  const { child, says, ended } = startTocsin(...args, '--write-config', file)
+  const credentials = ['--credential-rate=1/m', '--write-config', file]
+  const { child, says, ended } = startTocsin(...args, ...credentials)
   await says('Ctrl-C')
   expect((await tocsin('check', file)).code).toBe(0)
   expect(statSync(file).mode & 0o777).toBe(0o600)
-  const written = parse(readFileSync(file, 'utf8')) as { redis: unknown; sinks: object }
+  const written = parse(readFileSync(file, 'utf8')) as { redis: unknown; feeds: object }
   expect(written.redis).toEqual({ embedded: './data' })
+  expect(written.feeds).toHaveProperty('credentials-77.identifier', 77)
   child.kill('SIGTERM')
   const { out } = await ended
   expect(out).toContain(`tocsin run --config ${file}`)

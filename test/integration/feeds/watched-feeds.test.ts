@@ -87,7 +87,9 @@ describe.each([
     rig.sandbox.addEvents(30, { groupIds: [1042], identifiers: [{ id: 77, name: 'acme.com' }] })
     const worst = { ...feed, filters: { severity: ['critical' as const] } }
     await rig.toEnd(worst)
-    const wanted = rig.sandbox.events().filter(({ severity }) => severity === 'critical')
+    const wanted = rig.sandbox
+      .events()
+      .filter(({ severity, override }) => (override ?? severity) === 'critical')
     expect(await known()).toEqual(uidsOf(wanted))
   })
 

@@ -113,7 +113,7 @@ describe('Teams', () => {
 
   test('more than four at once are throttled', async () => {
     await sandbox.close()
-    sandbox = await startSandbox({ teamsLimit: { perSecond: 0.01, burst: 4 } })
+    sandbox = await startSandbox()
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => post(sandbox.teamsUrl, message)))
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(4)
     const [throttled] = answers.filter(({ status }) => status === 429)
@@ -162,14 +162,6 @@ describe('PagerDuty', () => {
       })
     }
     expect(sandbox.received.pagerduty).toEqual([])
-  })
-
-  test('too many at a time are put off, without a word on how long', async () => {
-    await sandbox.close()
-    sandbox = await startSandbox({ pagerDutyLimit: { perSecond: 0.01, burst: 1 } })
-    expect((await send()).status).toBe(202)
-    const { status, headers } = await send()
-    expect([status, headers.get('retry-after')]).toEqual([429, null])
   })
 })
 

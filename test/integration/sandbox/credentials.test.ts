@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { SandboxCredential } from '../../../src/sandbox/credentials/history.ts'
+import type { SandboxCredential } from '../../../src/sandbox/credentials/credentials.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { wireCredential } from '../../../src/upstream/resources/credentials.ts'
@@ -124,7 +124,7 @@ describe('the feed of an identifier', () => {
     sandbox.addCredentials(3)
     const { next } = pageIn(await feed(sandbox, '?size=1'))
     expect(next).toContain('%')
-    const refusal = { status: 400, json: { error: { code: 'INVALID_CURSOR' } } }
+    const refusal = { status: 400, json: { code: 'INVALID_CURSOR' } }
     expect(await feed(sandbox, `?size=1&from=${next!}`)).toMatchObject(refusal)
     expect(await feed(sandbox, '?size=1&from=nonsense')).toMatchObject(refusal)
     const quoted = `?size=1&from=${encodeURIComponent(next!)}`
@@ -139,12 +139,12 @@ describe('the feed of an identifier', () => {
   test('is there for its tenant alone, and for a well-formed request', async () => {
     const sandbox = await start()
     expect((await feed(sandbox, '', 5)).status).toBe(404)
-    expect((await feed(sandbox, '', 'x')).status).toBe(422)
+    expect((await feed(sandbox, '', 'x')).status).toBe(400)
     expect((await feed(sandbox, '', 77, 43)).status).toBe(403)
     for (const query of ['?size=0', '?size=x']) {
       expect(await feed(sandbox, query)).toMatchObject({
-        status: 422,
-        json: { detail: [{ loc: expect.arrayContaining(['query']) }] },
+        status: 400,
+        json: { message: expect.stringContaining('size: ') },
       })
     }
   })
@@ -306,15 +306,6 @@ describe('what happens by itself, or on demand', () => {
       expect(Math.max(...all)).toBeLessThanOrEqual(lateMaxMs)
       expect(all.filter((ms) => ms < 60_000).length).toBeGreaterThan(5)
     }
-  })
-
-  test('a process of its own can be told to add credentials, and says how many stand', async () => {
-    const sandbox = await start()
-    expect((await post(`${sandbox.url}/_sandbox/credentials`, { count: 3 })).json).toEqual({
-      added: 3,
-    })
-    expect((await ask(`${sandbox.url}/_sandbox/state`)).json).toMatchObject({ credentials: 3 })
-    expect((await post(`${sandbox.url}/_sandbox/credentials`, { count: 0 })).status).toBe(400)
   })
 
   test('a raised event shows its override, a remediated and an ignored one their times', async () => {

@@ -228,8 +228,8 @@ describe('parameters', () => {
   })
 
   test.each([
-    ['query=(a', 'query: a parenthesis at character 1 without its end'],
-    ['time=2026-01-01', 'time: not of the form from@to, both of them timestamps'],
+    ['query=(a', 'query: a parenthesis without its end'],
+    ['time=2026-01-01', 'time: '],
     ['time=a@b', 'time: not of the form from@to, both of them timestamps'],
     ['size=0', 'size: '],
     ['types=nonsense', 'types.0: '],
@@ -237,7 +237,7 @@ describe('parameters', () => {
     ['event_action=nonsense', 'event_action: '],
     ['sort_by=nonsense', 'sort_by: '],
     ['order=up', 'order: '],
-    ['time_zone=Mars/Olympus', 'time_zone: not a time zone'],
+    ['time_zone=Mars/Olympus', 'time_zone: unknown'],
     ['has_notes=perhaps', 'has_notes: '],
     ['tags_query_operator=xor', 'tags_query_operator: '],
     ['colour=red', 'Unrecognized key'],

@@ -18,7 +18,7 @@ export interface MonitoringClient {
 
 export const policiesPath = '/firework/v4/matching_policies'
 
-export const anAsset = {
+const anAsset = {
   name: 'ACME',
   type: 'domain',
   search_types: ['illicit_networks', 'open_web', 'leaks', 'domains'],

@@ -107,7 +107,7 @@ describe('creating a tenant', () => {
       status: 404,
       json: { code: 'NOT_FOUND' },
     })
-    expect((await create(sandbox, body, { organization: 'x' })).status).toBe(422)
+    expect((await create(sandbox, body, { organization: 'x' })).status).toBe(400)
     expect(await ownTenants(sandbox, 'all')).toHaveLength(1)
   })
 })

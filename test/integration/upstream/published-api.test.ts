@@ -282,7 +282,7 @@ describe('the sandbox', () => {
   }
 
   async function aRehearsal(): Promise<Rehearsal> {
-    const sandbox = await startSandbox({ enforceLimits: false, alertsAs: 'array' })
+    const sandbox = await startSandbox({ enforceLimits: false })
     onTestFinished(() => sandbox.close())
     const place = { groupIds: [1042], identifiers: [{ id: 77, name: 'example.com' }] }
     sandbox.addEvent({ ...place, uid, type: 'stealer_log', override: null })

@@ -4,7 +4,7 @@ import { chooseListed } from '../../../src/cli/narrowing.ts'
 
 const things = Array.from({ length: 300 }, (_one, n) => ({
   name: `t${n}`,
-  bad: n === 7 ? 3 : n === 3 ? 1 : 0,
+  bad: { 3: 1, 7: 3 }[n] ?? 0,
 }))
 const choice = { badness: ({ bad }: { bad: number }) => bad, thing: 'feed', name: undefined }
 

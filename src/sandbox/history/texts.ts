@@ -1,37 +1,7 @@
+/** Words of generated events: posts, actors, and the contents of stealer logs. */
 import { createRandom, hashText, type Random } from '../options.ts'
+import { formatZonelessTime } from '../times.ts'
 import type { SandboxEvent, Stolen, StolenCookie, StolenCredential } from './history.ts'
-
-/** The part of a generated event that depends on its type. */
-export interface Draft {
-  type: string
-  uid: string
-  /** Severities that such an event may have, likelier ones repeated. */
-  severities: readonly string[]
-  /** `data` of the full event; null: the type has no model. */
-  data: Record<string, unknown> | null
-  highlights: Record<string, string[]>
-}
-
-export interface DraftContext {
-  random: Random
-  /** Increases with every event and makes uids unique. */
-  number: number
-  /** Name of the identifier that matched. */
-  subject: string
-  createdAtMs: number
-}
-
-export type Family = (context: DraftContext) => Draft
-
-/** Writes a time as full events do: without a zone (docs/api-notes.md, Times). */
-export function formatZonelessTime(ms: number): string {
-  return new Date(ms).toISOString().slice(0, -1)
-}
-
-/** Writes a time as credentials and legacy events do: six digits and an offset (docs/api-notes.md, Times). */
-export function formatOffsetTime(ms: number): string {
-  return `${formatZonelessTime(ms)}000+00:00`
-}
 
 export function markTerm(text: string): string {
   return `<mark>${text}</mark>`
@@ -162,21 +132,4 @@ function makeStolenCookie(random: Random, host: string, createdAtMs: number): St
 function makeCookieValue(random: Random): string {
   const words = Array.from({ length: 4 }, () => Math.floor(random.next() * 2 ** 32))
   return words.map((word) => word.toString(16).padStart(8, '0')).join('')
-}
-
-const repositoryOwners = ['Anna Keller', 'José Prado', 'Mei Tanaka', 'Søren Holm'] as const
-
-/** Returns what one in two pastes ends with: a person, a repository and an Azure tenant. */
-export function pasteFooter(uid: string, host: string): string {
-  const random = createRandom(hashText(uid))
-  if (random.chance(0.5)) return ''
-  const owner = random.pick(repositoryOwners)
-  const repository = `${host.split('.')[0]}/infra-${random.int(1, 99)}`
-  const tenant = [8, 4, 4, 4, 12].map((digits) => random.hex(digits)).join('-')
-  return [
-    '',
-    `# owner: ${owner}`,
-    `git clone https://github.com/${repository}.git`,
-    `AZURE_TENANT_ID=${tenant}`,
-  ].join('\n')
 }

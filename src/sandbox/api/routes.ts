@@ -1,0 +1,267 @@
+/**
+ * The routes of the pretend service, made from the rows that describe the API: a row says how its
+ * request is checked, and a handler what answers it.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import {
+  type Fields,
+  type Operation,
+  parameterNames,
+  parameterShape,
+} from '../../upstream/resources/operation.ts'
+import type { Permission, PolicyPaths } from '../options.ts'
+import { errorShapeOf, type RequestLog, sendError, validationEntry } from '../server.ts'
+import { parseInstant } from '../times.ts'
+import { findGrant, type TokenGrant, type Tokens } from './guard.ts'
+
+/** Who asks; `reply` is for headers. */
+export interface Caller {
+  /** null: an operation that takes no token. */
+  grant: TokenGrant | null
+  tenantId: number
+  may: (permission: Permission) => boolean
+  authorization: string
+  reply: FastifyReply
+}
+
+export interface Route {
+  row: Operation
+  answer: (request: never, caller: Caller) => unknown
+}
+
+/**
+ * Answers the operation of a row. `answer` gets the fields of path, query and body side by side, and
+ * returns JSON or the bytes of a file; it throws a Refusal to refuse the request.
+ */
+export function on<Request>(
+  row: Operation<Request>,
+  answer: (request: Request, caller: Caller) => unknown,
+): Route {
+  return { row, answer }
+}
+
+/** The row with parameters or a body as the service takes them, where Tocsin sends less. */
+export function widened<Request>(
+  row: Operation<Request>,
+  by: { query?: z.ZodRawShape; body?: z.ZodRawShape },
+): Operation<Request> {
+  const { query, body } = row
+  return {
+    ...row,
+    ...(by.query && { query: (query as z.ZodObject).safeExtend(by.query) }),
+    ...(by.body && { body: (body as z.ZodObject).safeExtend(by.body) }),
+  }
+}
+
+/** Why a request is refused: thrown where it is found out, answered in one place. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly status: number
+  readonly code: string | undefined
+  /** The entries of a 422. */
+  readonly detail: readonly Record<string, unknown>[]
+
+  constructor(status: number, message: string, more: { code?: string; detail?: object[] } = {}) {
+    super(message)
+    this.status = status
+    this.code = more.code
+    this.detail = (more.detail ?? []) as Record<string, unknown>[]
+  }
+}
+
+/** A mistake in the request, answered as the version of the API answers mistakes. */
+export function invalid(
+  place: readonly PropertyKey[],
+  message: string,
+  input: unknown = null,
+): Refusal {
+  const loc = place.map((key) => (typeof key === 'number' ? key : String(key)))
+  const text = `${loc.slice(1).join('.') || String(loc[0])}: ${message}`
+  return new Refusal(422, text, { detail: [validationEntry(loc, message, input)] })
+}
+
+/** Returns `thing` if it is the tenant's. Throws a Refusal: 404, or 403 if it is another tenant's. */
+export function requireOwn<Thing extends { tenantId: number }>(
+  thing: Thing | undefined,
+  what: string,
+  { tenantId }: Pick<Caller, 'tenantId'>,
+): Thing {
+  if (!thing) throw new Refusal(404, `no such ${what}`)
+  if (thing.tenantId === tenantId) return thing
+  throw new Refusal(403, `the ${what} is another tenant's`)
+}
+
+interface RouteParts {
+  tokens: Tokens
+  log: RequestLog
+  settings: { policyPaths: PolicyPaths; undescribed: boolean }
+}
+
+export function addRoutes(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  { tokens, log, settings }: RouteParts,
+): void {
+  for (const { row, answer } of routes) {
+    const isThere = settings.undescribed || !lateOperations.has(row.name)
+    const handler = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+      answerRequest(reply, request.url, () => {
+        const grant = findGrant(request, tokens)
+        const fields = readRequest(row, request, log.entryFor(request).body)
+        return answer(fields as never, {
+          grant,
+          tenantId: grant?.tenantId ?? 0,
+          may: (permission) => grant?.permissions.includes(permission) === true,
+          authorization: request.headers.authorization ?? '',
+          reply,
+        })
+      })
+    for (const [path, isKnown] of spellings(row.path, settings.policyPaths)) {
+      app.route({
+        method: row.method,
+        url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+        config: { row },
+        exposeHeadRoute: false,
+        handler: isKnown && isThere ? handler : (_, reply) => sendUnknown(reply, row, isKnown),
+      })
+    }
+  }
+}
+
+/** What servers have had only since 2026-06, or only the public documents have. */
+const lateOperations: ReadonlySet<string> = new Set([
+  ...['create', 'get', 'replace', 'delete'].map((verb) => `identifiers.${verb}`),
+  ...['list', 'update', 'assignments', 'unassign'].map((verb) => `policies.${verb}`),
+])
+
+/** Both spellings of the path of policies, with whether the server has them. */
+function spellings(path: string, policyPaths: PolicyPaths): [string, boolean][] {
+  const hyphened = path.replace('/matching_policies', '/matching-policies')
+  if (hyphened === path) return [[path, true]]
+  return [
+    [path, policyPaths !== 'hyphen'],
+    [hyphened, policyPaths !== 'underscore'],
+  ]
+}
+
+/** Answers as the framework of the real API does for unknown methods and paths. */
+function sendUnknown(
+  reply: FastifyReply,
+  { name, method }: Operation,
+  isPath: boolean,
+): FastifyReply {
+  const isMethod = isPath && (method === 'POST' || name.startsWith('policies.'))
+  return isMethod
+    ? reply.code(405).send({ detail: 'Method Not Allowed' })
+    : reply.code(404).send({ detail: 'Not Found' })
+}
+
+function answerRequest(reply: FastifyReply, url: string, act: () => unknown): FastifyReply {
+  try {
+    const answer = act()
+    if (Buffer.isBuffer(answer)) return reply.send(answer)
+    return reply.type('application/json').send(JSON.stringify(answer))
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { status, code, message, detail } = error
+    const shape = errorShapeOf(url)
+    if (status === 422 && shape === 'error') return reply.code(422).send({ detail })
+    const isGateway = status >= 500
+    return sendError(reply, {
+      status: status === 422 ? 400 : status,
+      code,
+      message,
+      shape: isGateway ? undefined : shape,
+    })
+  }
+}
+
+/** The fields of a request as its row describes them. Throws a Refusal with every mistake. */
+function readRequest(row: Operation, request: FastifyRequest, body: unknown): Fields {
+  const params = request.params as Record<string, string>
+  const path = parameterNames(row).map((name) => {
+    const shape = parameterShape(name)
+    return [name, parse(shape, readText(params[name] ?? '', shape), ['path', name])] as const
+  })
+  const queryShape = row.query?.shape ?? {}
+  const query = Object.entries(request.query as Record<string, string | string[]>).map(
+    ([name, given]) => [name, readParameter(given, queryShape[name])] as const,
+  )
+  return {
+    ...(row.query && parse(row.query, Object.fromEntries(query), ['query'])),
+    ...(row.body && (parse(row.body, withoutNulls(body ?? {}), ['body']) as Fields)),
+    ...Object.fromEntries(path),
+  }
+}
+
+function parse<Shape extends z.ZodType>(
+  shape: Shape,
+  input: unknown,
+  place: readonly string[],
+): z.output<Shape> {
+  const parsed = shape.safeParse(input, { reportInput: true })
+  const unknown = (parsed.error?.issues ?? []).filter((one) => one.code === 'unrecognized_keys')
+  if (place[0] === 'body' && unknown.length > 0) {
+    return parse(shape, withoutKeys(input, unknown), place)
+  }
+  const wrongTimes = parsed.success ? findWrongTimes(parsed.data) : []
+  const issues = parsed.error?.issues ?? wrongTimes
+  if (parsed.success && issues.length === 0) return parsed.data
+  const refusals = issues.map((one) => invalid([...place, ...one.path], one.message, one.input))
+  throw new Refusal(422, refusals.map(({ message }) => message).join('; '), {
+    detail: refusals.flatMap(({ detail }) => detail),
+  })
+}
+
+/** Null stands for a field that is left out. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const given = Object.entries(value).filter(([, inner]) => inner !== null)
+  return Object.fromEntries(given.map(([key, inner]) => [key, withoutNulls(inner)]))
+}
+
+/** Without the fields that a body has and its row does not: the API ignores them. */
+function withoutKeys(body: unknown, issues: readonly z.core.$ZodIssueUnrecognizedKeys[]): unknown {
+  const rest = structuredClone(body)
+  for (const { path, keys } of issues) {
+    let value = rest as Record<PropertyKey, unknown>
+    for (const key of path) value = value[key] as Record<PropertyKey, unknown>
+    for (const key of keys) delete value[key]
+  }
+  return rest
+}
+
+type Issue = Pick<z.core.$ZodIssue, 'path' | 'message' | 'input'>
+
+const timeNames = /^(gte?|lte?|(imported|expires)_after|time_range_(from|to))$/
+
+/** Rows say only that a time is a text. */
+function findWrongTimes(value: unknown, path: PropertyKey[] = []): Issue[] {
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([key, inner]) => findWrongTimes(inner, [...path, key]))
+  }
+  const isTime = typeof value === 'string' && timeNames.test(String(path.at(-1)))
+  if (!isTime || !Number.isNaN(parseInstant(value))) return []
+  return [{ path, message: 'not a date-time', input: value }]
+}
+
+/** A list is a repeated parameter, or values between commas. */
+function readParameter(given: string | string[], shape: unknown): unknown {
+  const inner = innermost(shape as z.ZodType | undefined)
+  if (inner?.def.type !== 'array') return Array.isArray(given) ? given : readText(given, inner)
+  const texts = [given].flat().flatMap((text) => text.split(','))
+  return texts.map((text) => readText(text, innermost((inner as z.ZodArray<z.ZodType>).element)))
+}
+
+function innermost(shape: z.ZodType | undefined): z.ZodType | undefined {
+  const { innerType } = (shape?.def ?? {}) as { innerType?: z.ZodType }
+  return innerType ? innermost(innerType) : shape
+}
+
+function readText(text: string, shape: z.ZodType | undefined): unknown {
+  if (shape?.def.type === 'number' && /^-?\d{1,15}$/.test(text)) return Number(text)
+  if (shape?.def.type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
+  return text
+}
