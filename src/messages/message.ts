@@ -234,11 +234,12 @@ const untellingFields = /pass|pwd|secret|token|hash|cookie|value|_at$|_id$|^id$/
 /** What matched, as one line for the headline of an event that has no title of its own. */
 function matchedExtract({ highlights }: ThreatEvent, { isOwnWords }: Description): string | null {
   if (isOwnWords === true) return null
-  const [text] = sortByTelling(highlights)
-    .filter(([field]) => !untellingFields.test(field.split('.').at(-1) ?? ''))
-    .flatMap(([, texts]) => texts)
-    .filter((extract) => cleanLine(extract, Infinity) !== '')
-  return text ?? null
+  return (
+    sortByTelling(highlights)
+      .filter(([field]) => !untellingFields.test(field.split('.').at(-1) ?? ''))
+      .flatMap(([, texts]) => texts)
+      .find((extract) => cleanLine(extract, Infinity) !== '') ?? null
+  )
 }
 
 function sortByTelling(highlights: ThreatEvent['highlights']): [string, string[]][] {

@@ -13,6 +13,8 @@ export type Outcome = 'delivered' | 'suppressed' | 'diverted' | 'dead'
 
 /** What is counted. Severities are the API's words, or `unknown`. */
 type Counted =
+  /** Events that nothing had shown before, and those that a feed had not. */
+  | { kind: 'event'; severity: string }
   | { kind: 'new'; feed: string; severity: string }
   | {
       kind: 'ended'
@@ -31,7 +33,7 @@ type Counted =
 export type DatedCount = Counted & { account: string; atMs: number; count: number }
 
 /** Inclusive: from the day or hour of `fromMs` to that of `toMs`. */
-interface CountSpan {
+export interface CountSpan {
   by: keyof typeof spanMs
   fromMs: number
   toMs: number
@@ -51,7 +53,11 @@ export async function readCounts(
   return answers.flatMap(([error, fields], at) => {
     if (error) throw error
     const atMs = (places[at] ?? 0) * spanMs[by]
-    return Object.entries(fields as Record<string, string>).map(([field, count]) => ({
+    // what Tocsin itself tells is counted apart, under `own`
+    const shown = Object.entries(fields as Record<string, string>).filter(
+      ([field]) => !field.startsWith('own|'),
+    )
+    return shown.map(([field, count]) => ({
       ...parseField(field),
       account: ledger.account,
       atMs,
@@ -62,6 +68,7 @@ export async function readCounts(
 
 function parseField(field: string): Counted {
   const [kind, name = '', severity = '', third = '', reason = ''] = field.split('|')
+  if (kind === 'event') return { kind, severity: name }
   if (kind === 'new') return { kind, feed: name, severity }
   if (kind === 'message') return { kind, destination: name }
   if (kind === 'told') {

@@ -371,14 +371,18 @@ function visibleMs({ requestedAtMs, isBackfilling }: Page, { matchedAtMs }: Thre
   return Math.floor(isKnown ? matchedAtMs : requestedAtMs)
 }
 
-/** Identifiers and tags that a record keeps, each. */
-const keptNames = 10
+/** Identifiers and tags that a record keeps, each, and characters of one. */
+const keptNames = { count: 20, length: 80 }
+
+function toKeptNames(names: readonly string[]): string[] {
+  return names.slice(0, keptNames.count).map((one) => one.slice(0, keptNames.length).toWellFormed())
+}
 
 function toStoredAbout({ requestedAtMs }: Page, { event, title }: RoutedEvent): StoredAbout {
-  const identifiers = event.identifiers.map(({ name }) => name).slice(0, keptNames)
-  const tags = event.tags.slice(0, keptNames)
+  const identifiers = toKeptNames(event.identifiers.map(({ name }) => name))
+  const tags = toKeptNames(event.tags)
   return {
-    title,
+    title: title?.toWellFormed(),
     created: event.createdAtMs ?? undefined,
     matched: event.matchedAtMs ?? undefined,
     fetched: Math.floor(requestedAtMs),

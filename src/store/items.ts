@@ -54,7 +54,7 @@ export interface ItemFilter {
   identifier?: string | undefined
   tag?: string | undefined
   route?: string | undefined
-  /** The rule by which it is held, suppressed or was redirected. */
+  /** The rule by which it is held or suppressed. */
   rule?: string | undefined
   fromMs?: number | undefined
   toMs?: number | undefined
@@ -78,13 +78,18 @@ export function fits(item: LedgerItem, filter: ItemFilter): boolean {
     (types === undefined || types.includes(item.type ?? '')) &&
     (reason === undefined || item.reason === reason) &&
     (route === undefined || item.item?.routes.includes(route) === true) &&
-    (rule === undefined || item.item?.rule === rule) &&
+    (rule === undefined || keptBackBy(item) === rule) &&
     (text?.(`${item.title ?? ''} ${item.uid ?? ''}`) ?? true) &&
     (identifier === undefined || item.identifiers.some((name) => isSame(name, identifier))) &&
     (tag === undefined || item.tags.some((name) => isSame(name, tag))) &&
     item.sinceMs >= fromMs &&
     item.sinceMs <= toMs
   )
+}
+
+/** What was resent, moved or discarded names who did it as its rule. */
+function keptBackBy({ state, item }: LedgerItem): string | undefined {
+  return state === 'held' || state === 'suppressed' ? item?.rule : undefined
 }
 
 function isSame(one: string, other: string): boolean {

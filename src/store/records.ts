@@ -128,7 +128,7 @@ export interface LedgerRecord {
   createdAtMs: number | undefined
   matchedAtMs: number | undefined
   fetchedAtMs: number
-  /** Names of the first ten of what matched; of the tags likewise. */
+  /** Names of the first twenty of what matched, up to 80 characters of each; of the tags likewise. */
   identifiers: readonly string[]
   tags: readonly string[]
   severity: string

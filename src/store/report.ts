@@ -1,4 +1,5 @@
-/** Sums of the counts by day, for whoever asks what was told to whom in a period. */
+/** Sums of the dated counts, for whoever asks what was told to whom in a period. */
+import { severityRank } from '../event.ts'
 import { type DatedCount, sinkOfDestination } from './dated-counts.ts'
 
 export const groupings = [
@@ -21,9 +22,8 @@ export interface Delay {
   worstS: number
 }
 
-/** One row of a report. Counts of items, but `seen` of events and `messages` of messages. */
-export interface ReportRow {
-  name: string
+/** Counts of items, but `seen` of events and `messages` of messages. */
+export interface ReportSum {
   seen: number
   told: number
   messages: number
@@ -35,31 +35,61 @@ export interface ReportRow {
   toMachines: Delay | undefined
 }
 
+export interface ReportRow extends ReportSum {
+  name: string
+}
+
+export interface Report {
+  add(counts: readonly DatedCount[]): void
+  total(): ReportSum
+  /**
+   * By name; severities by rank, reasons by how much they kept back. What a grouping cannot tell, such
+   * as the feed of an item, is left out of its rows.
+   */
+  rows(): ReportRow[]
+}
+
 interface ReportOptions {
   by: Grouping
   /** Whether people read what the sink gets. */
   isForPeople: (sink: string) => boolean
 }
 
-/**
- * One row a name, by name; severities and reasons the most first. What a grouping cannot tell, such
- * as the feed of an item, is left out of its rows.
- */
-export function groupCounts(counts: readonly DatedCount[], options: ReportOptions): ReportRow[] {
-  const named = counts.map((count) => ({ count, name: nameIn(options.by, count) }))
-  const groups = Map.groupBy(named, ({ name }) => name)
-  groups.delete(undefined)
-  const rows = [...groups].map(([name = '', some]) => ({
-    name,
-    ...sumCounts(
-      some.map(({ count }) => count),
-      options,
-    ),
-  }))
-  const size = (row: ReportRow): number => row.suppressed + row.diverted + row.dead
-  return options.by === 'reason'
-    ? rows.toSorted((a, b) => size(b) - size(a))
-    : rows.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+/** A report that grows: the counts of hundreds of accounts are never in memory at once. */
+export function createReport({ by, isForPeople }: ReportOptions): Report {
+  const total = createTally(isForPeople)
+  const groups = new Map<string, Tally>()
+  return {
+    add(counts) {
+      for (const count of counts) {
+        // the feeds of one account may show the same event: only by feed each counts it
+        if (count.kind !== 'new') total.add(count)
+        const name = nameIn(by, count)
+        if (name === undefined) continue
+        const group = groups.get(name) ?? createTally(isForPeople)
+        groups.set(name, group)
+        group.add(count)
+      }
+    },
+    total: () => total.sum(),
+    rows() {
+      const rows = [...groups].map(([name, group]) => ({ name, ...group.sum() }))
+      return rows.toSorted(comparers[by] ?? byName)
+    },
+  }
+}
+
+function byName(one: ReportRow, other: ReportRow): number {
+  return one.name < other.name ? -1 : 1
+}
+
+function keptBack({ suppressed, diverted, dead }: ReportRow): number {
+  return suppressed + diverted + dead
+}
+
+const comparers: Partial<Record<Grouping, (one: ReportRow, other: ReportRow) => number>> = {
+  severity: (one, other) => severityRank(other.name) - severityRank(one.name) || byName(one, other),
+  reason: (one, other) => keptBack(other) - keptBack(one) || byName(one, other),
 }
 
 /** `YYYY-MM-DD`. */
@@ -68,35 +98,44 @@ export function formatDay(ms: number): string {
 }
 
 function nameIn(by: Grouping, count: DatedCount): string | undefined {
+  if (by === 'feed') return count.kind === 'new' ? count.feed : undefined
+  if (count.kind === 'new') return undefined
   if (by === 'day') return formatDay(count.atMs)
   if (by === 'account') return count.account
-  if (by === 'feed') return count.kind === 'new' ? count.feed : undefined
   if (by === 'severity') return 'severity' in count ? count.severity : undefined
-  if (count.kind === 'new') return undefined
+  if (count.kind === 'event') return undefined
   if (by === 'destination') return count.destination
   if (by === 'sink') return sinkOfDestination(count.destination)
   return count.kind === 'ended' && count.outcome !== 'delivered' ? count.reason : undefined
 }
 
-/** The sum of all counts. */
-export function sumCounts(
-  counts: readonly DatedCount[],
-  { isForPeople }: Pick<ReportOptions, 'isForPeople'>,
-): Omit<ReportRow, 'name'> {
+interface Tally {
+  add(count: DatedCount): void
+  sum(): ReportSum
+}
+
+function createTally(isForPeople: ReportOptions['isForPeople']): Tally {
   const sum = { seen: 0, told: 0, messages: 0, suppressed: 0, diverted: 0, dead: 0 }
   const delays = { people: new Map<number, number>(), machines: new Map<number, number>() }
-  for (const count of counts) {
-    if (count.kind === 'new') sum.seen += count.count
-    else if (count.kind === 'message') sum.messages += count.count
-    else if (count.kind === 'ended') {
-      sum[count.outcome === 'delivered' ? 'told' : count.outcome] += count.count
-    } else {
-      const isPeople = isForPeople(sinkOfDestination(count.destination))
-      const buckets = delays[isPeople ? 'people' : 'machines']
-      buckets.set(count.withinS, (buckets.get(count.withinS) ?? 0) + count.count)
-    }
+  return {
+    add(one) {
+      const { kind, count } = one
+      if (kind === 'new' || kind === 'event') sum.seen += count
+      else if (kind === 'message') sum.messages += count
+      else if (kind === 'ended') {
+        sum[one.outcome === 'delivered' ? 'told' : one.outcome] += count
+      } else {
+        const isPeople = isForPeople(sinkOfDestination(one.destination))
+        const buckets = delays[isPeople ? 'people' : 'machines']
+        buckets.set(one.withinS, (buckets.get(one.withinS) ?? 0) + count)
+      }
+    },
+    sum: () => ({
+      ...sum,
+      toPeople: readDelay(delays.people),
+      toMachines: readDelay(delays.machines),
+    }),
   }
-  return { ...sum, toPeople: readDelay(delays.people), toMachines: readDelay(delays.machines) }
 }
 
 function readDelay(buckets: ReadonlyMap<number, number>): Delay | undefined {

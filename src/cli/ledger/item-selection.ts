@@ -72,8 +72,12 @@ export function addSelectionOptions(command: Command): Command {
     .option('--suppressed-by <rule>', 'held or suppressed by this silence or mute', parseText)
     .option('--route <name>', 'that this route took', parseText)
     .option('--text <words>', 'with these words in the title or uid', parseSearch)
-    .option('--identifier <name>', 'of events that matched this identifier', parseText)
-    .option('--tag <name>', 'of events with this tag', parseText)
+    .option(
+      '--identifier <name>',
+      'of events that matched this identifier, among their first 20',
+      parseText,
+    )
+    .option('--tag <name>', 'of events with this tag, among their first 20', parseText)
   return addPeriodOptions(command, 'in its state since')
 }
 

@@ -3,15 +3,17 @@ import { Command, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { readCounts } from '../../store/dated-counts.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { type CountSpan, readCounts } from '../../store/dated-counts.ts'
 import {
+  createReport,
   type Delay,
   formatDay,
-  groupCounts,
   type Grouping,
   groupings,
+  type Report,
   type ReportRow,
-  sumCounts,
+  type ReportSum,
 } from '../../store/report.ts'
 import { createPrinter } from '../api/listing.ts'
 import { type Context, loadConfigFile } from '../context.ts'
@@ -74,19 +76,14 @@ interface Period {
 async function report(context: Context, options: ReportOptions): Promise<void> {
   const { terminal } = context
   const { config } = loadConfigFile(context, options.config)
-  const { counts, period } = await withStore(config, async (store) => {
-    const nowMs = await redisNow(store)
-    const { fromMs = nowMs, toMs = nowMs } = resolvePeriod({ since: '6d', ...options }, nowMs)
-    const span = { by: 'day', fromMs, toMs } as const
-    const read = ledgersFor(store, options).map((ledger) => readCounts(ledger, span))
-    return { counts: (await Promise.all(read)).flat(), period: { fromMs, toMs, nowMs } }
+  const result = createReport({ by: options.by, isForPeople: isForPeopleIn(config) })
+  const period = await withStore(config, async (store) => {
+    const asked = readPeriod(options, await redisNow(store), config.ledger.historyRetentionMs)
+    await addCounts(result, ledgersFor(store, options), { by: 'day', ...asked })
+    return asked
   })
-  const isForPeople = isForPeopleIn(config)
-  const total = sumCounts(counts, { isForPeople })
-  const rows = groupCounts(counts, { by: options.by, isForPeople }).map((row) => ({
-    ...row,
-    name: labelOf(config, options.by, row.name),
-  }))
+  const total = result.total()
+  const rows = result.rows().map((row) => ({ ...row, name: labelOf(config, options.by, row.name) }))
   const found = { period, total, rows }
   if (options.output === 'json') return terminal.print(jsonText(foundJson(options.by, found), 2))
   if (options.output === 'text') return terminal.print(foundLines(options.by, found).join('\n'))
@@ -98,6 +95,29 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
   const printer = createPrinter(context, 'csv', csv, { wide: true })
   printer.add(rows)
   printer.end(null)
+}
+
+/** Whole days: seven, or since the time asked for, as far as they are kept. */
+function readPeriod(options: ReportOptions, nowMs: number, keptMs: number): Period {
+  const { fromMs, toMs = nowMs } = resolvePeriod(options, nowMs)
+  return { fromMs: Math.max(fromMs ?? toMs - 6 * dayMs, nowMs - keptMs), toMs, nowMs }
+}
+
+const dayMs = 86_400_000
+
+/** Ledgers read at a time: the counts of one are some hundreds for each day. */
+const ledgersAtOnce = 20
+
+export async function addCounts(
+  report: Report,
+  ledgers: readonly AccountLedger[],
+  span: CountSpan,
+): Promise<void> {
+  for (let at = 0; at < ledgers.length; at += ledgersAtOnce) {
+    const some = ledgers.slice(at, at + ledgersAtOnce)
+    const read = some.map(async (ledger) => report.add(await readCounts(ledger, span)))
+    await Promise.all(read)
+  }
 }
 
 /** Whether people read a sink; one that left the configuration counts as read. */
@@ -114,7 +134,7 @@ function labelOf(config: Config, by: Grouping, name: string): string {
 
 interface Found {
   period: Period
-  total: Omit<ReportRow, 'name'>
+  total: ReportSum
   rows: readonly ReportRow[]
 }
 

@@ -6,8 +6,7 @@ import { createKeys } from '../../redis/keys.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import { hasReplicas } from '../../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting } from '../../store/accounts.ts'
-import { readCounts } from '../../store/dated-counts.ts'
-import { type ReportRow, sumCounts } from '../../store/report.ts'
+import { createReport, type ReportSum } from '../../store/report.ts'
 import type { Redis } from '../../redis/connection.ts'
 import {
   addCommonOptions,
@@ -25,7 +24,7 @@ import { probes } from '../set-up/probes.ts'
 import { unreachableFinding } from '../set-up/redis-probes.ts'
 import { formatList } from '../../lib/errors.ts'
 import { findNamed, pluralize } from '../terminal.ts'
-import { boundsOf, isForPeopleIn, sumJson, sumText } from './report.ts'
+import { addCounts, boundsOf, isForPeopleIn, sumJson, sumText } from './report.ts'
 
 interface StatusOptions extends CommonOptions, WideOption {
   account?: string
@@ -39,7 +38,8 @@ export function statusCommand(context: Context): Command {
 
 const help = `
 Exits 0 where all is well, also with warnings; 1 where something has a problem;
-2 where nothing is polled or sent, or the ledger does not add up.`
+2 where nothing is polled or sent, or the ledger does not add up. A mistake in
+the command exits 2 as well.`
 
 type Level = 'well' | 'degraded' | 'broken'
 
@@ -47,8 +47,9 @@ const exitCodes: Record<Level, number> = { well: 0, degraded: 1, broken: 2 }
 
 /** The last 24 hours; undefined: Redis is not reached. */
 interface LastDay {
-  sum: Omit<ReportRow, 'name'>
-  criticals: Omit<ReportRow, 'name'>
+  sum: ReportSum
+  /** Undefined: there was none. */
+  criticals: ReportSum | undefined
   /** Items that the counters of all time cannot account for. */
   lost: number
 }
@@ -111,18 +112,17 @@ async function readLastDay(
   const all = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
   const ledgers = all.filter((one) => account === undefined || one.account === account)
   const toMs = await redisNow({ redis })
-  const span = { by: 'hour', fromMs: toMs - 23 * 3_600_000, toMs } as const
-  const counts = (await Promise.all(ledgers.map((one) => readCounts(one, span)))).flat()
+  const isForPeople = isForPeopleIn(config)
+  const report = createReport({ by: 'severity', isForPeople })
+  await addCounts(report, ledgers, { by: 'hour', fromMs: toMs - 24 * 3_600_000, toMs })
   const accountings = await Promise.all(ledgers.map((one) => readAccounting(one)))
   const parts = accountings.flatMap(({ feeds, sinks }) => [
     ...Object.values(feeds),
     ...Object.values(sinks),
   ])
-  const isForPeople = isForPeopleIn(config)
-  const criticals = counts.filter((one) => 'severity' in one && one.severity === 'critical')
   return {
-    sum: sumCounts(counts, { isForPeople }),
-    criticals: sumCounts(criticals, { isForPeople }),
+    sum: report.total(),
+    criticals: report.rows().find(({ name }) => name === 'critical'),
     lost: parts.reduce((lost, { unaccounted }) => lost + Math.abs(unaccounted), 0),
   }
 }
@@ -144,11 +144,14 @@ function judge(config: Config, bad: readonly Finding[], account: string | undefi
   if (problems.length === 0) return 'well'
   if (problems.some(({ check }) => [...breaking, ...doubting].includes(check))) return 'broken'
   const stopped = (check: string): Set<string> =>
-    new Set(problems.filter((one) => one.check === check).map(({ subject }) => subject))
-  const [accounts, feeds] = [stopped('account'), stopped('feed')]
+    new Set(
+      problems.filter((one) => one.check === check && one.stops).map(({ subject }) => subject),
+    )
+  const [accounts, feeds, sinks] = [stopped('account'), stopped('feed'), stopped('delivery')]
   const own = config.feeds.filter((feed) => account === undefined || feed.account === account)
   const isRead = own.some((feed) => !accounts.has(feed.account) && !feeds.has(feed.name))
-  return isRead || own.length === 0 ? 'degraded' : 'broken'
+  const isSent = config.sinks.some(({ name }) => !sinks.has(name))
+  return isRead && isSent ? 'degraded' : 'broken'
 }
 
 const nouns: Readonly<Record<string, string>> = {
@@ -156,7 +159,6 @@ const nouns: Readonly<Record<string, string>> = {
   feed: 'feed',
   delivery: 'sink',
   audit: 'audit',
-  accounting: 'ledger',
 }
 
 /** `problems with 1 account, 2 sinks, and 3 warnings`. */
@@ -188,7 +190,7 @@ function sentence(config: Config, bad: readonly Finding[], account: string | und
 }
 
 function dayLine({ sum, criticals, lost }: LastDay): string {
-  const slowest = criticals.toPeople && boundsOf(criticals.toPeople).at(-1)
+  const slowest = criticals?.toPeople && boundsOf(criticals.toPeople).at(-1)
   const told = slowest === undefined ? '' : `; slowest critical to people ${slowest}`
   return `last 24 h: ${sumText(sum)}, ${lost} lost${told}`
 }

@@ -38,6 +38,9 @@ interface LedgerParts {
 
 const toDo = (kind: TroubleKind, name: string): string => troubleTexts({ kind, name }).toDo(name)
 
+/** Nothing is read or sent meanwhile. */
+const stopping = (finding: Finding): Finding => ({ ...finding, stops: true })
+
 /**
  * Opens the ledgers that are there, and creates none; asks nobody else. `account`: looks at this one
  * alone.
@@ -98,7 +101,7 @@ function judgeAccounts({ accounts, nowMs }: LedgerParts): Finding[] {
     })
     if (trouble) {
       const detail = `its key: ${formatTrouble(trouble, nowMs)}`
-      found.push(subject.bad('problem', detail, toDo('account-refused', entry.name)))
+      found.push(stopping(subject.bad('problem', detail, toDo('account-refused', entry.name))))
     }
     if (isConfigured) return found
     const { pendingTotal = 0, deadLetters = 0 } = holdings ?? {}
@@ -174,12 +177,12 @@ function judgeReading(
   }
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}`
-    return [subject.bad('problem', detail, `tocsin feeds resume ${feed.name}`)]
+    return [stopping(subject.bad('problem', detail, `tocsin feeds resume ${feed.name}`))]
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   if (refused) {
     const detail = [`stopped: ${refused.reason}`, ...(why === undefined ? [] : [why])].join('; ')
-    return [subject.bad('problem', detail, toDo('feed-refused', feed.name))]
+    return [stopping(subject.bad('problem', detail, toDo('feed-refused', feed.name)))]
   }
   const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
   if (!isLate && why === undefined) return []
@@ -203,7 +206,7 @@ async function judgeQuota(
   const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
   if (quota === undefined || quota.remaining > reserve) return []
   const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`
-  return [subject.bad('problem', detail, toDo('quota-reserve', feed.name))]
+  return [stopping(subject.bad('problem', detail, toDo('quota-reserve', feed.name)))]
 }
 
 async function judgeSinks(parts: LedgerParts): Promise<Finding[]> {
@@ -315,12 +318,12 @@ function judgeSending(
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`
-    return [subject.bad('problem', detail, toDo('sink-paused', name))]
+    return [stopping(subject.bad('problem', detail, toDo('sink-paused', name)))]
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   if (disabled) {
     const gone = `gone since ${formatUtcTime(disabled.sinceMs)}: ${disabled.reason}; ${stood}`
-    return [subject.bad('problem', gone, toDo('sink-disabled', name))]
+    return [stopping(subject.bad('problem', gone, toDo('sink-disabled', name)))]
   }
   const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
   const about = [why, never, stood].filter((part) => part !== undefined).join('; ')
@@ -328,7 +331,8 @@ function judgeSending(
     return [subject.bad('warning', `circuit half_open, ${nextTests}; ${about}`, testIt(name))]
   }
   const remedy = toDo('circuit-open', name)
-  if (state !== 'closed') return [subject.bad('problem', `circuit ${state}; ${about}`, remedy)]
+  if (state !== 'closed')
+    return [stopping(subject.bad('problem', `circuit ${state}; ${about}`, remedy))]
   const isFailing = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
   if (isRunning && isOver(firstDueMs, nowMs)) {
     return [subject.bad('problem', `work is overdue; ${about}`, remedy)]
@@ -386,6 +390,7 @@ async function judgeAccounting({ store, ledgers }: LedgerParts): Promise<Finding
       if (unaccounted !== 0) add(ledger.account, `${name}: ${unaccounted} unaccounted for`)
     }
   }
+  if (ledgers.length < store.ledgers.length) return found // the check names no account
   const { discrepancies = {}, endedAtMs = 0 } = (await readLedgerCheckNote(redis, keys)) ?? {}
   for (const [sink, count] of Object.entries(discrepancies)) {
     if (count === 0) continue

@@ -14,6 +14,8 @@ export interface Finding {
   detail: string
   /** What to do; null: nothing. */
   remedy: string | null
+  /** Nothing is read or sent by the subject meanwhile. */
+  stops?: true
 }
 
 /** `Needs`: what must be open before it is asked. */

@@ -27,18 +27,28 @@ export async function listSinks(
     reports: await reportSinks(store, config, ledgersFor(store, options)),
     nowMs: await redisNow(store),
   }))
-  const { shown, left } = chooseListed(reports, options, { badness, thing: 'sink', name })
+  const { shown, left } = chooseListed(reports, options, {
+    badness: (report) => badness(report, nowMs),
+    thing: 'sink',
+    name,
+  })
   print(context, options, {
     json: shown.map(sinkJson),
     lines: () => [...shown.flatMap((report) => sinkLines(context, report, nowMs)), ...left],
   })
 }
 
-/** 3: it takes nothing; 2: something failed or waits for somebody; 1: its next message is a test. */
-function badness({ type, circuit, recipients, deadLetters }: SinkReport): number {
+/** Work may be overdue for so long before the alert rings. */
+const patienceMs = 15 * 60_000
+
+/** 3: it takes nothing; 2: something failed, is overdue or waits for somebody; 1: its next message is a test. */
+function badness(report: SinkReport, nowMs: number): number {
+  const { type, circuit, recipients, deadLetters, firstDueMs = nowMs } = report
   const { state, disabled, paused, trouble } = circuit
   if (disabled ?? state === 'open') return 3
-  if (paused ?? trouble ?? (type === undefined || recipients.length + deadLetters > 0)) return 2
+  const isOverdue = nowMs - firstDueMs > patienceMs
+  if (paused ?? trouble ?? (type === undefined || isOverdue)) return 2
+  if (recipients.length + deadLetters > 0) return 2
   return state === 'closed' ? 0 : 1
 }
 

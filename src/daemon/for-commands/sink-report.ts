@@ -35,8 +35,8 @@ export interface SinkReport {
 }
 
 /**
- * Sinks that left the configuration come last, and only while they still have items; `counted`: of
- * these ledgers.
+ * Sinks that left the configuration come last, and only while they still have items; `counted`: what
+ * these ledgers have, and of some of all only sinks that ever had an item of them.
  */
 export async function reportSinks(
   store: OpenLedgers,
@@ -71,8 +71,9 @@ export async function reportSinks(
       digest: sink && (await readDigestState(store, sink, { nowMs, counted: own })),
     }
   })
-  return (await Promise.all(reports)).filter(
-    ({ type, ...report }) => type !== undefined || hasSomethingLeft(report),
+  const isAll = counted.length === store.ledgers.length
+  return (await Promise.all(reports)).filter(({ name, type, ...report }) =>
+    type === undefined ? hasSomethingLeft(report) : isAll || ledgersOf(name).length > 0,
   )
 }
 

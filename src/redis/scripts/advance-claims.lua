@@ -55,7 +55,7 @@ local function settle_item(result, rid, n)
     return { status = 'settled' }
   end
   note(item, result)
-  if result.outcome == 'delivered' then
+  if result.outcome == 'delivered' and not item.own then
     tally('message', item.d)
   end
   if final[result.outcome] then
@@ -105,6 +105,9 @@ local function settle_batch(result, bid)
   end
   if result.outcome ~= 'delivered' and batch.tok ~= result.token then
     return { status = 'stale' }
+  end
+  if batch.o then
+    return { status = 'settled', batch = batch } -- the reply was lost
   end
   if result.outcome == 'unsent' then
     batch.st = undo(batch)

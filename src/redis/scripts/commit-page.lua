@@ -107,6 +107,7 @@ local function new_item(event, record, candidate)
   local item = { d = candidate.d, k = candidate.k, q = candidate.q, rk = event.rk, sv = event.sv, g = #record.f, c = now, n = 0 }
   item.rr = candidate.was_claimed and 1 or nil
   item.rf = event.raised_from
+  item.own = ask.feed == '_tocsin' or nil -- counted apart: nothing that the API showed
   record.i[#record.i + 1] = item
   bump('s|' .. item.k .. '|created', 1)
   if not listed_sinks[item.k] then
@@ -318,7 +319,9 @@ local function take_in(place, event, payload)
       return
     end
     counts.new = counts.new + 1
-    tally('new', ask.feed, severity_word(event.sv))
+    if ask.feed ~= '_tocsin' then
+      tally('new', ask.feed, severity_word(event.sv))
+    end
     if is_late(event) then
       counts.late = counts.late + 1
       redis.call('HINCRBY', feed, 'late:' .. lateness(event), 1)
@@ -327,6 +330,9 @@ local function take_in(place, event, payload)
     fresh[#fresh + 1] = place
   end
   local is_new = not record
+  if is_new and ask.feed ~= '_tocsin' then
+    tally('event', severity_word(event.sv))
+  end
   records = records + (is_new and 1 or 0)
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
   if raised then
@@ -336,7 +342,9 @@ local function take_in(place, event, payload)
     record.sv = event.sv
   end
   record.cl = event.cl or record.cl
-  record.about = event.about
+  if is_new or raised then
+    record.about = event.about
+  end
   local visible = raised and ask.requested or event.v
   record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w, ur = event.ur, v = visible }
   add_items(event, record)

@@ -16,23 +16,26 @@ for i = 1, #counters, 2 do
   local sink, counter = string.match(counters[i], '^s|([^|]+)|([^|]+)$')
   if counters[i] == 'first_day' then
     first = tonumber(counters[i + 1])
-  elseif final[counter] then
+  elseif sink and final[counter] then
     add(sink, tonumber(counters[i + 1]))
+  else
+    sink = string.match(counters[i], '^past|(.+)$')
+    if sink then
+      add(sink, -tonumber(counters[i + 1]))
+    end
   end
 end
 for day = first or 0, first and math.floor(now / day_ms) or -1 do
   local counts = redis.call('HGETALL', key('day', day))
   for i = 1, #counts, 2 do
-    local sink = string.match(counts[i], '^ended|([^|:]+)')
+    local sink = string.match(counts[i], '^ended|([^|:]+)') or string.match(counts[i], '^own|([^|:]+)')
     if sink then
       add(sink, -tonumber(counts[i + 1]))
     end
   end
 end
--- Days expire: then the counters have more.
-local is_whole = first and redis.call('EXISTS', key('day', first)) == 1
 for sink, rest in pairs(ended) do
-  if rest == 0 or (rest > 0 and not is_whole) then
+  if rest == 0 then
     ended[sink] = nil
   end
 end

@@ -87,6 +87,28 @@ if more == 0 then
     drop_expired_letters(key('dead', sink))
   end
 end
+-- Folds the counts of days beyond the history into one sum for each sink, so that days and sum add up
+-- with the counters for ever.
+local function drop_days()
+  local first = tonumber(redis.call('HGET', key('counters'), 'first_day'))
+  local kept = math.floor(ended_before / day_ms)
+  for day = first or kept, kept - 1 do
+    local counts = redis.call('HGETALL', key('day', day))
+    for i = 1, #counts, 2 do
+      local sink = string.match(counts[i], '^ended|([^|:]+)') or string.match(counts[i], '^own|([^|:]+)')
+      if sink then
+        bump('past|' .. sink, tonumber(counts[i + 1]))
+      end
+    end
+    redis.call('DEL', key('day', day))
+  end
+  if first and first < kept then
+    redis.call('HSET', key('counters'), 'first_day', kept)
+  end
+end
+
+drop_days()
+
 -- Of the events first seen after this time no record was dropped: an audit compares only those.
 if latest > tonumber(redis.call('GET', key('trimmed')) or '0') then
   redis.call('SET', key('trimmed'), string.format('%.0f', latest))

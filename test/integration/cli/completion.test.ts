@@ -37,7 +37,7 @@ test.each<[line: string, expected: string[]]>([
   ['init --slack', ['--slack-url-file']],
   ['completion ', ['bash', 'fish', 'words', 'zsh']],
   ['render some/uid --config FILE --sink s', ['siem', 'soc']],
-  ['credentials search --wi', ['--wide', '--without-quota']],
+  ['credentials search --wi', ['--wide']],
   ['check --output ', ['json', 'text']],
   ['check --output = ', ['json', 'text']],
   ['check --output=j', ['json']],

@@ -175,7 +175,7 @@ test('what stands still in the ledger is a problem, though all is reached', asyn
   const { code, findings } = await doctor(text)
   expect(code).toBe(1)
   expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
-    `problem daemon {doctor${prefixes}}`,
+    'problem daemon tocsin run',
     'problem delivery siem',
   ])
 })

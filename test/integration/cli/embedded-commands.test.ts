@@ -48,6 +48,8 @@ const asked: [line: string, words: RegExp, code?: number][] = [
   ['audit', /brand/],
   ['accounts list', /main: configured/],
   ['accounts discard gone', /gone/, 2],
+  ['status', /3 events seen/, 2],
+  ['report', /3 events seen/],
   ['items list', /nothing needs somebody/],
   ['items list --state delivered', /delivered .*siem/],
   [`items show b${'0'.repeat(40)}`, /No event that the ledger still knows/, 1],

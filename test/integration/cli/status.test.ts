@@ -84,7 +84,7 @@ test.each<[string, (scene: SocScene) => Promise<unknown>, number, RegExp]>([
     'counters that do not add up',
     ({ ledger }) => ledger.redis.hincrby(ledger.key('counters'), 'f|brand|fetched', 3),
     2,
-    /^broken: problems with 1 ledger$/,
+    /^broken: problems with accounting$/,
   ],
   [
     'a daemon that is gone',

@@ -236,5 +236,5 @@ test(
       { numRuns: runs({ short: 80, long: 1_500 }) },
     )
   },
-  runs({ short: 120_000, long: 900_000 }),
+  runs({ short: 300_000, long: 900_000 }),
 )

@@ -1,5 +1,6 @@
 /** Counts by day: what they hold of each way in which an item ends, and that records say the same. */
 import { expect, test } from 'vitest'
+import { ownFeed } from '../../../src/event.ts'
 import {
   discardItem,
   moveItem,
@@ -64,6 +65,8 @@ test('every way in which an item ends is counted once, by destination, severity 
   const ended = { kind: 'ended', destination: 'soc', severity: 'high', count: 1 }
   expect(await countsOf(ledger)).toEqual(
     expect.arrayContaining([
+      { kind: 'event', severity: 'high', count: 6 },
+      { kind: 'event', severity: 'unknown', count: 1 },
       { kind: 'new', feed: 'brand', severity: 'high', count: 6 },
       { kind: 'new', feed: 'brand', severity: 'unknown', count: 1 },
       { ...ended, outcome: 'delivered', reason: '' },
@@ -77,7 +80,7 @@ test('every way in which an item ends is counted once, by destination, severity 
       { kind: 'told', destination: 'soc', severity: 'high', withinS: 10, count: 1 },
     ]),
   )
-  expect(await countsOf(ledger)).toHaveLength(11)
+  expect(await countsOf(ledger)).toHaveLength(13)
   expect(await endedByWalk(ledger)).toEqual(await endedByDay(ledger))
 })
 
@@ -90,7 +93,7 @@ test('what is sent again counts as delivered again, and not as told later', asyn
   await deliver(ledger, ref)
   const counts = await readDays(ledger)
   const kinds = counts.map(({ kind, count }) => `${kind} ${count}`)
-  expect(kinds.toSorted()).toEqual(['ended 2', 'message 2', 'new 1', 'told 1'])
+  expect(kinds.toSorted()).toEqual(['ended 2', 'event 1', 'message 2', 'new 1', 'told 1'])
 })
 
 test('an event is visible since it matched, and what stood there before since it was read', async () => {
@@ -111,20 +114,85 @@ test('an event is visible since it matched, and what stood there before since it
   expect(await Promise.all(since)).toEqual([0, 3_000_000, 0, 0])
 })
 
-test('days are kept as long as the history, and what they lack is found', async () => {
+test('a dead letter that is sent again is told for the first time', async () => {
   const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
+  const nowMs = await redisMs(ledger.redis)
+  const event = routed({ uid: 'a/b/1', severity: 'high', matchedAtMs: nowMs - 100_000 })
+  await takeIn(ledger, [event], { requestedAtMs: nowMs })
+  const ref = refOf(ledger, 'a/b/1')
+  await beginAttempt(ledger, ref, 't', 30_000)
+  const attempt = { ref, token: 't', replica: 'r1' }
+  await settleAttempt(ledger, attempt, { outcome: 'dead', reason: 'gone', answer: '410' })
+  await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })
+  await deliver(ledger, ref)
+  expect(await countsOf(ledger)).toContainEqual({
+    kind: 'told',
+    destination: 'soc',
+    severity: 'high',
+    withinS: 120,
+    count: 1,
+  })
+})
+
+test('an event of two feeds is one event, and what Tocsin itself tells is none', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' })])
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' })], { feed: 'leaks' })
+  await takeIn(ledger, [routed({ uid: 'canary/tocsin/1' }, ['lake'])], { feed: ownFeed })
+  await deliver(ledger, refOf(ledger, 'canary/tocsin/1', 'lake'))
+  expect(await countsOf(ledger)).toEqual(
+    expect.arrayContaining([
+      { kind: 'event', severity: 'low', count: 1 },
+      { kind: 'new', feed: 'brand', severity: 'low', count: 1 },
+      { kind: 'new', feed: 'leaks', severity: 'low', count: 1 },
+    ]),
+  )
+  expect(await countsOf(ledger)).toHaveLength(3)
+  expect((await readAccountingSnapshot(ledger)).undated).toEqual({})
+})
+
+test('days and the counters add up, also when the history drops days', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['lake'])])
   await deliver(ledger, refOf(ledger, 'a/b/1'))
   const today = Math.floor((await redisMs(ledger.redis)) / dayMs)
   const name = ledger.key('day', String(today))
-  expect(await ledger.redis.pttl(name)).toBeGreaterThan(ledger.retention.history)
   const [field] = (await ledger.redis.hkeys(name)).filter((one) => one.startsWith('ended|'))
   await ledger.redis.hincrby(name, field!, -1)
   expect((await readAccountingSnapshot(ledger)).undated).toEqual({ soc: 1 })
   await ledger.redis.hincrby(name, field!, 3)
   expect((await readAccountingSnapshot(ledger)).undated).toEqual({ soc: -2 })
-  await ledger.redis.del(name)
+  await ledger.redis.hincrby(name, field!, -2)
+
+  const historyDays = Math.ceil(ledger.retention.history / dayMs)
+  const old = today - historyDays - 3
+  await ledger.redis.rename(name, ledger.key('day', String(old)))
+  await ledger.redis.hset(ledger.key('counters'), 'first_day', old)
+  await deliver(ledger, refOf(ledger, 'a/b/2', 'lake'))
+  await ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, 0)
+  expect(await ledger.redis.exists(ledger.key('day', String(old)))).toBe(0)
   expect((await readAccountingSnapshot(ledger)).undated).toEqual({})
+  expect(await countsOf(ledger)).toHaveLength(3)
+})
+
+test('a summary whose outcome is settled twice is one message', async () => {
+  const ledger = await tests.ledger()
+  const group = { id: 'g', kind: 'group', wait: 0, about: '{}' }
+  const batch = {
+    k: 'soc',
+    d: 'soc',
+    m: [],
+    n: 1,
+    st: 'sending',
+    c: 1,
+    rk: 4,
+    tok: 't',
+    kind: group.kind,
+  }
+  await ledger.redis.set(ledger.key('batch', 'b1'), JSON.stringify(batch))
+  const settled = { ref: 'b:b1:soc', token: 't', replica: 'r1' }
+  for (const _twice of [1, 2]) await settleAttempt(ledger, settled, { outcome: 'delivered' })
+  expect(await countsOf(ledger)).toEqual([{ kind: 'message', destination: 'soc', count: 1 }])
 })
 
 /** Items that ended, by destination, severity and state: as the counts have it. */

@@ -1,12 +1,14 @@
 /** Reports: how counts are grouped, and how quantiles are read from buckets. */
 import { expect, test } from 'vitest'
 import type { DatedCount } from '../../../src/store/dated-counts.ts'
-import { groupCounts, type Grouping, sumCounts } from '../../../src/store/report.ts'
+import { createReport, type Grouping, type Report } from '../../../src/store/report.ts'
 
 const isForPeople = (sink: string): boolean => sink === 'soc'
 const at = (day: number, account = 'main') => ({ atMs: day * 86_400_000, account })
 
 const counts: DatedCount[] = [
+  { ...at(1), kind: 'event', severity: 'high', count: 2 },
+  { ...at(2, 'second'), kind: 'event', severity: 'high', count: 1 },
   { ...at(1), kind: 'new', feed: 'brand', severity: 'high', count: 3 },
   { ...at(2), kind: 'new', feed: 'leaks', severity: 'low', count: 2 },
   { ...at(2, 'second'), kind: 'new', feed: 'brand', severity: 'high', count: 1 },
@@ -34,8 +36,14 @@ function told(destination: string, withinS: number, count: number): DatedCount {
   return { ...at(2), kind: 'told', destination, severity: 'high', withinS, count }
 }
 
+function reportBy(by: Grouping): Report {
+  const report = createReport({ by, isForPeople })
+  for (const count of counts) report.add([count])
+  return report
+}
+
 function sums(by: Grouping): Record<string, number[]> {
-  const rows = groupCounts(counts, { by, isForPeople })
+  const rows = reportBy(by).rows()
   return Object.fromEntries(
     rows.map(({ name, seen, told: toldItems, messages, suppressed, diverted, dead }) => [
       name,
@@ -45,10 +53,10 @@ function sums(by: Grouping): Record<string, number[]> {
 }
 
 test.each<[Grouping, Record<string, number[]>]>([
-  ['day', { '1970-01-02': [3, 0, 0, 0, 0, 0], '1970-01-03': [3, 4, 2, 1, 5, 2] }],
-  ['account', { main: [5, 4, 2, 1, 5, 2], second: [1, 0, 0, 0, 0, 0] }],
+  ['day', { '1970-01-02': [2, 0, 0, 0, 0, 0], '1970-01-03': [1, 4, 2, 1, 5, 2] }],
+  ['account', { main: [2, 4, 2, 1, 5, 2], second: [1, 0, 0, 0, 0, 0] }],
   ['feed', { brand: [4, 0, 0, 0, 0, 0], leaks: [2, 0, 0, 0, 0, 0] }],
-  ['severity', { high: [4, 4, 0, 1, 5, 2], low: [2, 0, 0, 0, 0, 0] }],
+  ['severity', { high: [3, 4, 0, 1, 5, 2] }],
   ['sink', { lake: [0, 0, 0, 0, 5, 2], soc: [0, 4, 2, 1, 0, 0] }],
   [
     'destination',
@@ -63,14 +71,26 @@ test.each<[Grouping, Record<string, number[]>]>([
 })
 
 test('reasons come by how much they kept back, all else by name', () => {
-  const names = groupCounts(counts, { by: 'reason', isForPeople }).map(({ name }) => name)
+  const names = reportBy('reason')
+    .rows()
+    .map(({ name }) => name)
   expect(names).toEqual(['fallback', 'invalid', 'silence'])
 })
 
 test('delays are upper bounds, people and machines apart', () => {
-  expect(sumCounts(counts, { isForPeople })).toMatchObject({
+  expect(reportBy('day').total()).toMatchObject({
+    seen: 3,
     toPeople: { events: 100, p50S: 5, p95S: 60, worstS: Infinity },
     toMachines: { events: 7, p50S: 2, p95S: 2, worstS: 2 },
   })
-  expect(sumCounts([], { isForPeople }).toPeople).toBeUndefined()
+  expect(createReport({ by: 'day', isForPeople }).total().toPeople).toBeUndefined()
+})
+
+test('severities come by their rank', () => {
+  const report = createReport({ by: 'severity', isForPeople })
+  for (const severity of ['info', 'unknown', 'high', 'critical', 'low']) {
+    report.add([{ ...at(1), kind: 'event', severity, count: 1 }])
+  }
+  const names = report.rows().map(({ name }) => name)
+  expect(names).toEqual(['critical', 'unknown', 'high', 'low', 'info'])
 })

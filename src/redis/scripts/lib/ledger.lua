@@ -35,13 +35,9 @@ end
 
 local hour_ms, day_ms = 3600000, 86400000
 
-local function write_counts(name, kept_for)
-  local is_first = redis.call('EXISTS', name) == 0
+local function write_counts(name)
   for field, by in pairs(sums.dated) do
     redis.call('HINCRBY', name, field, by)
-  end
-  if is_first then
-    redis.call('PEXPIRE', name, kept_for())
   end
 end
 
@@ -53,14 +49,14 @@ local function finish()
   if not next(sums.dated) then
     return
   end
-  local day = math.floor(now / day_ms)
-  redis.call('HSETNX', key('counters'), 'first_day', day)
-  write_counts(key('day', day), function()
-    return (redis.call('HGET', key('kept-for'), 'history') or 90 * day_ms) + 2 * day_ms
-  end)
-  write_counts(key('hour', math.floor(now / hour_ms)), function()
-    return 2 * day_ms
-  end)
+  local day, hour = math.floor(now / day_ms), key('hour', math.floor(now / hour_ms))
+  local first = redis.call('HGET', key('counters'), 'first_day')
+  if not first or tonumber(first) > day then
+    redis.call('HSET', key('counters'), 'first_day', day)
+  end
+  write_counts(key('day', day)) -- trim-records drops it
+  write_counts(hour)
+  redis.call('PEXPIRE', hour, 2 * day_ms)
 end
 
 local function load_record(rid)
@@ -107,7 +103,7 @@ local function move(item, state, reason)
   end
   if final[state] then
     bump('s|' .. item.k .. '|' .. state, 1)
-    tally('ended', item.d, severity_word(item.sv), state, reason or '')
+    tally(item.own and 'own' or 'ended', item.d, severity_word(item.sv), state, reason or '')
     item.e = now
   else
     bump('s|' .. item.k .. '|pending|' .. state, 1)
@@ -320,13 +316,13 @@ end
 -- Upper bounds in seconds of the time from visible to told; more than the last is 'more'.
 local delays = { 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400 }
 
--- Counts how long an event was visible before its destination got it; one that was sent again was
--- told before.
+-- Counts how long an event was visible before its destination got it for the first time.
 local function tally_delay(record, item)
   local sight = record.f[item.g]
-  if item.rp or not sight.v then
+  if item.told or item.own then
     return
   end
+  item.told = true
   for _, bound in ipairs(delays) do
     if now - sight.v <= bound * 1000 then
       return tally('told', item.d, severity_word(item.sv), bound)
