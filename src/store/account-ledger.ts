@@ -253,7 +253,7 @@ export function itemId(
 }
 
 /** A configuration that no replica confirmed for so long gives way to any other. */
-const desertedAfterMs = 60_000
+export const desertedAfterMs = 60_000
 
 export interface GenerationNames {
   /** Of what the configuration does with events: who differs competes for cursors. */
@@ -359,10 +359,15 @@ export async function readLoss(redis: Redis, keys: Keys): Promise<LedgerLoss | u
   return noted === null ? undefined : (JSON.parse(noted) as LedgerLoss)
 }
 
+/** How long ago the last sign of a replica was, ms; each gives one every two seconds. */
+export async function readSilenceMs(redis: Redis, keys: Keys): Promise<number> {
+  const confirmedMs = Number(await redis.hget(keys.shared('generation'), 'confirmed'))
+  return (await redisNow({ redis })) - confirmedMs
+}
+
 /** Whether some replica has run within the last minute. */
 export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
-  const confirmedMs = Number(await redis.hget(keys.shared('generation'), 'confirmed'))
-  return (await redisNow({ redis })) - confirmedMs < desertedAfterMs
+  return (await readSilenceMs(redis, keys)) < desertedAfterMs
 }
 
 /**

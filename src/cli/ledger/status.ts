@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { hasReplicas } from '../../store/account-ledger.ts'
+import { readSilenceMs } from '../../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting } from '../../store/accounts.ts'
 import { createReport, type ReportSum } from '../../store/report.ts'
 import type { Redis } from '../../redis/connection.ts'
@@ -91,7 +91,7 @@ async function look(config: Config, account: string | undefined, stop: AbortSign
       const found = await runProbes([...probes.redisServer, ...probes.redis], needs, stop)
       const keys = createKeys(config.redis.prefix)
       const isJudged = found.some(({ check }) => check === 'daemon')
-      const daemon = isJudged ? [] : judgeDaemon(await hasReplicas(redis, keys))
+      const daemon = isJudged ? [] : judgeDaemon(await readSilenceMs(redis, keys))
       return {
         findings: [...found, ...daemon],
         lastDay: await readLastDay(redis, config, account),

@@ -7,7 +7,12 @@ import { formatTrouble } from '../../lib/trouble.ts'
 import { createKeys } from '../../redis/keys.ts'
 import type { Redis } from '../../redis/connection.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { type AccountLedger, findLead, hasReplicas } from '../../store/account-ledger.ts'
+import {
+  type AccountLedger,
+  desertedAfterMs,
+  findLead,
+  readSilenceMs,
+} from '../../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting, sumPending } from '../../store/accounts.ts'
 import { datedAheadMs, type FeedState } from '../../store/feed-state.ts'
 import { readSinkNames } from '../../store/pending-items.ts'
@@ -52,7 +57,8 @@ export async function checkLedger(
   const keys = createKeys(config.redis.prefix)
   const ledgers = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
   if (ledgers.length === 0) return [subject.good('nothing was taken in yet')]
-  const isRunning = await hasReplicas(redis, keys)
+  const silentMs = await readSilenceMs(redis, keys)
+  const isRunning = silentMs < desertedAfterMs
   await findLead({ redis, keys }, ledgers)
   const store = { redis, keys, ledgers }
   const isWanted = (name: string): boolean => account === undefined || name === account
@@ -67,7 +73,7 @@ export async function checkLedger(
     ledgers: ledgers.filter((ledger) => isWanted(ledger.account)),
   }
   const found = [
-    ...judgeDaemon(isRunning),
+    ...judgeDaemon(silentMs),
     ...judgeAccounts(parts),
     ...(await judgeFeeds(parts)),
     ...(await judgeSinks(parts)),
@@ -86,10 +92,18 @@ function describeWell({ accounts, feeds, sinks }: Config): string {
   return `${all.join(', ')}: nothing is late, refused, paused or given up`
 }
 
-export function judgeDaemon(isRunning: boolean): Finding[] {
-  if (isRunning) return []
-  const detail = 'none has run for a minute: nothing is polled or sent'
-  return [about('daemon', 'tocsin run').bad('problem', detail, 'start it')]
+/** A daemon gives a sign every two seconds, unless its machine is very busy. */
+const quietMs = 15_000
+
+export function judgeDaemon(silentMs: number): Finding[] {
+  const subject = about('daemon', 'tocsin run')
+  if (silentMs >= desertedAfterMs) {
+    const detail = 'none has run for a minute: nothing is polled or sent'
+    return [subject.bad('problem', detail, 'start it')]
+  }
+  if (silentMs < quietMs) return []
+  const detail = `its last sign was ${formatDuration(silentMs)} ago`
+  return [subject.bad('warning', detail, 'start it, unless it is being restarted just now')]
 }
 
 function judgeAccounts({ accounts, nowMs }: LedgerParts): Finding[] {

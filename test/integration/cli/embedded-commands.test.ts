@@ -48,7 +48,7 @@ const asked: [line: string, words: RegExp, code?: number][] = [
   ['audit', /brand/],
   ['accounts list', /main: configured/],
   ['accounts discard gone', /gone/, 2],
-  ['status', /3 events seen/, 2],
+  ['status', /3 events seen/],
   ['report', /3 events seen/],
   ['items list', /nothing needs somebody/],
   ['items list --state delivered', /delivered .*siem/],

@@ -100,6 +100,16 @@ test.each<[string, (scene: SocScene) => Promise<unknown>, number, RegExp]>([
   expect(code).toBe(exitCode)
 })
 
+test('warns of a daemon whose last sign was a while ago', async () => {
+  const scene = await aScene()
+  const quiet = String(Date.now() - 25_000)
+  await tests.redis.hset(scene.keys.shared('generation'), 'confirmed', quiet)
+  const { code, lines } = await statusOf(scene)
+  expect(lines[0]).toMatch(/^well: .*, and 1 warning$/)
+  expect(lines[2]).toMatch(/^warning {2}daemon tocsin run: its last sign was 2\d s ago/)
+  expect(code).toBe(0)
+})
+
 test('without a daemon, and without Redis, nothing works', async () => {
   const scene = await aSocScene(tests)
   expect(await statusOf(scene)).toMatchObject({
