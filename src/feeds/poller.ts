@@ -32,11 +32,9 @@ import {
 } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { checkMatchFilter, isPageCredible, readMatchClock, upstreamNowMs } from './match-time.ts'
-import { fetchPage, noteShortEnd, buildPage } from './page.ts'
+import { fetchPage, buildPage } from './page.ts'
 import {
   createPollLog,
-  createShortPages,
-  noLastPage,
   type Obstacle,
   type PollerOptions,
   type PollLog,
@@ -58,15 +56,13 @@ export interface Poller {
 
 export function createPoller(options: PollerOptions): Poller {
   const { clock, logger } = options
-  const shortPages = createShortPages()
   const log = createPollLog(logger, clock)
   return {
     async pollOnce(feed, asked) {
       const { kind, signal, dueSinceMs = clock.now() } = asked
       try {
-        const lastPage = kind === 'feed' ? shortPages.last(feed) : noLastPage()
-        const run = { ...asked, feed, dueSinceMs, shortPages, lastPage, log }
-        return await pollAndLog(options, { ...run, refusals: { count: 0 } })
+        const run = { ...asked, feed, dueSinceMs, log, refusals: { count: 0 } }
+        return await pollAndLog(options, run)
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
         if (error instanceof UpstreamError) return noteFailure(options, { feed, asked }, error)
@@ -180,7 +176,7 @@ async function pollPage(
   if (pageOfRun === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
   const fetched = await fetchPage(options, run, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock is the same for every replica
-  const { page, hasMore, shortEnd } = buildPage(options, run, { state, fetched, aheadMs, place })
+  const { page, hasMore } = buildPage(options, run, { state, fetched, aheadMs, place })
   const fetchedEvents = { asked: fetched.scan, events: page.events }
   if (!(await isPageCredible(options, run, state, fetchedEvents))) return { status: 'more' }
   const accepted = await acceptPage(ledger, page, options.batchWaitMs)
@@ -195,7 +191,6 @@ async function pollPage(
   if (kind === 'feed') logRemark(options, feed, { before: state.scan, after: page.scan })
   await options.queue(feed.account, accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
-  if (shortEnd) noteShortEnd(run, shortEnd)
   await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
   // short rescans end often: the run continues with the longer ones
   const isEnded = accepted.isEnded && page.scan.held === undefined

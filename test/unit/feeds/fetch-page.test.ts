@@ -4,12 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { findFeedType } from '../../../src/feed-types/feed-types.ts'
 import { type FetchedPage, fetchPage } from '../../../src/feeds/page.ts'
-import {
-  createShortPages,
-  noLastPage,
-  type PollerOptions,
-  type PollRun,
-} from '../../../src/feeds/poll-run.ts'
+import { type PollerOptions, type PollRun } from '../../../src/feeds/poll-run.ts'
 import type { RescanPlace } from '../../../src/feeds/rescan.ts'
 import { beginRescan, tailScan } from '../../../src/feeds/scan.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -83,8 +78,6 @@ async function fetchWith(
     kind: place ? 'sweep' : 'feed',
     signal: aborting.signal,
     dueSinceMs: nowMs,
-    shortPages: createShortPages(),
-    lastPage: noLastPage(),
     refusals: { count: given.refused ?? 0 },
   }
   const scan = place && { [place]: { ...aFeedState({ nowMs }).sweep, scan: walk } }

@@ -8,12 +8,7 @@ import {
   readMatchClock,
   noteMatchRefusal,
 } from '../../../src/feeds/match-time.ts'
-import {
-  createShortPages,
-  noLastPage,
-  type PollerOptions,
-  type PollRun,
-} from '../../../src/feeds/poll-run.ts'
+import { type PollerOptions, type PollRun } from '../../../src/feeds/poll-run.ts'
 import { beginRescan } from '../../../src/feeds/scan.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
@@ -94,8 +89,6 @@ function scene({ answers = [], has, skewMs, isAborted, of = aFeed() }: Given = {
     kind: 'sweep',
     signal: aborting.signal,
     dueSinceMs: nowMs,
-    shortPages: createShortPages(),
-    lastPage: noLastPage(),
     refusals: { count: 0 },
   }
   const doubted = () => scraped(metrics, 'match_time_doubted_total{feed="brand"}')
