@@ -35,8 +35,8 @@ export interface PollerOptions {
   pairDigest?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
   /** Encrypts a leaked secret for sinks that reveal secrets; absent when none does. */
   sealSecret?: ((account: string, uid: string, secret: string) => string | undefined) | undefined
-  /** Known abilities of an account's server beyond its API description; absent: none. */
-  capabilities?: ((account: string) => Pick<Capabilities, 'read' | 'note' | 'demote'>) | undefined
+  /** What an account's server has refused; absent: nothing is read by match time. */
+  capabilities?: ((account: string) => Capabilities) | undefined
   /** Shares the rescan budget between the feeds of a tier; absent: each feed counts as alone. */
   rescanBudget?: RescanBudget | undefined
   clock: Clock

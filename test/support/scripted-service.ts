@@ -151,12 +151,11 @@ export function createScriptedService(
   const client: Pick<UpstreamClient, 'call' | 'capabilities' | 'clockSkewMs'> = {
     call,
     clockSkewMs: () => undefined,
-    // a server that has what the feeds ask for, and no search without a quota
+    // a server without a search that costs no quota; it refuses no feed
     capabilities: {
-      read: () => Promise.resolve(undefined),
-      find: () => Promise.resolve(false),
-      note: () => Promise.resolve(),
-      demote: () => Promise.resolve(),
+      isRefused: () => Promise.resolve(true),
+      refuse: () => Promise.resolve(),
+      allow: () => Promise.resolve(),
     },
   }
   return {

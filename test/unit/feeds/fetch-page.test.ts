@@ -262,7 +262,7 @@ test.each([
       calls.push(called)
       return Promise.resolve({ page: { items: [], next: null }, requestedAtMs: nowMs })
     })
-    const capabilities = { find: () => Promise.resolve(false) } // it has no search without a quota
+    const capabilities = { isRefused: () => Promise.resolve(true) } // the search without a quota
     const client = { capabilities, call }
     const walk = { ...tailScan(of, aFeedState({ nowMs })), cursor: 'c1' }
     const { signal } = new AbortController()
