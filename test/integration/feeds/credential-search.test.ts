@@ -187,6 +187,7 @@ test('a server that ignores the time filter is read whole, as seldom as it has p
 test('where the reserve is reached nothing is asked, and after a day one search asks again', async () => {
   await begin({ searchQuota: { prefix: 'X-Any-', searches: 3 } })
   const careful = { ...feed, quotaReserve: 2 }
+  await rig.replica.client.capabilities.refuse('astp_credentials')
   add(5)
   await rig.toEnd(careful)
   await until('the quota was noted', async () => (await rig.quota())?.remaining === 2)
