@@ -122,12 +122,7 @@ function broadInhibitions({ inhibitRules }: Config): Finding[] {
 
 /** Warns of feeds whose demands exceed their budget, and of settings probably not meant. */
 function feedWarnings(config: Config): Finding[] {
-  return [
-    ...budgetWarnings(config),
-    ...objectiveWarnings(config),
-    ...pairWarnings(config),
-    ...legacyWarnings(config),
-  ]
+  return [...budgetWarnings(config), ...objectiveWarnings(config), ...pairWarnings(config)]
 }
 
 const tiers: Tier[] = ['search', 'basic']
@@ -192,20 +187,6 @@ function objectiveWarnings(config: Config): Finding[] {
       },
     ]
   })
-}
-
-function legacyWarnings({ feeds }: Config): Finding[] {
-  return feeds.flatMap(({ name, type }) =>
-    type === 'legacy_search'
-      ? [
-          {
-            path: ['feeds', name, 'type'],
-            problem: 'the service has deprecated the legacy search and may switch it off',
-            remedy: 'write type: event_search, unless its query cannot be written there',
-          },
-        ]
-      : [],
-  )
 }
 
 /** Without the identity, everybody with the same password or domain counts as the same leak. */

@@ -22,7 +22,6 @@ import {
   eventSearchFeedConfig,
   eventsFeedConfig,
   identifierEventsFeedConfig,
-  legacySearchFeedConfig,
   tenantEventsFeedConfig,
 } from './events-config.ts'
 import {
@@ -107,7 +106,6 @@ export type {
   FeedCommon,
   FeedConfig,
   IdentifierEventsFeedConfig,
-  LegacySearchFeedConfig,
   PairDedupe,
   ReportsFeedConfig,
   TenantCredentialsFeedConfig,
@@ -136,6 +134,5 @@ export const feedConfig = byType([
   credentialSearchFeedConfig,
   cookiesFeedConfig,
   eventSearchFeedConfig,
-  legacySearchFeedConfig,
   reportsFeedConfig,
 ])

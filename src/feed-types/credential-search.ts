@@ -74,8 +74,8 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
 }
 
 /**
- * Uses the search without quota where the account has it. The choice is made for a scan's first
- * page, and its cursor goes to the same search; if the capability is lost, the scan starts again.
+ * Uses the search without quota unless it was refused within a day. A cursor goes to the search that
+ * gave it, so a scan whose search is refused starts again.
  */
 async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Promise<FeedPage> {
   const { client, slot, signal } = request
@@ -91,36 +91,25 @@ async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Pr
   try {
     return { ...(await client.call(credentialOperations.searchAstp, body, asked)), scan }
   } catch (error) {
-    if (error instanceof UpstreamError && isOperationMissing(error)) {
-      // the answer may be a gateway's: the capability is checked again in an hour
-      const why = `the service answers ${error.status}`
-      await client.capabilities.demote(freeSearchCapability, why, 'hour')
-    }
-    throw error // the next poll run may use the other search
+    if (!(error instanceof UpstreamError) || !isSearchRefused(error)) throw error
+    const why = `the service answers ${error.status ?? error.message}`
+    await client.capabilities.refuse(freeSearchCapability, { why })
+    if (feed.quotaReserve > 0) throw error // the next poll run looks at the reserve first
+    return fetchSearchPage(feed, request)
   }
+}
+
+function isSearchRefused(error: UpstreamError): boolean {
+  return isOperationMissing(error) || (error.reason === 'contract' && error.fault !== 'too_large')
 }
 
 function restartScan({ passed: _circle, ...scan }: Scan): Scan {
   return { ...scan, cursor: null }
 }
 
-/**
- * Checked with a page of one item, and again when the capability expires. If the check fails,
- * nothing is learned and the search that every account has is used meanwhile.
- */
-async function isFree({ client, scan, slot, signal }: FeedRequest): Promise<boolean> {
+async function isFree({ client, scan }: FeedRequest): Promise<boolean> {
   if (scan.cursor !== null && lastSearch(scan) !== freeSearchCapability) return false
-  const body = { ...(scan.body as unknown as WireCredentialSearchBody), size: 1 }
-  try {
-    return await client.capabilities.find(freeSearchCapability, () =>
-      client.call(credentialOperations.searchAstp, body, { slot, signal }),
-    )
-  } catch (error) {
-    const isFailure =
-      error instanceof UpstreamError && ['unavailable', 'timeout'].includes(error.reason)
-    if (isFailure && !signal.aborted) return false
-    throw error
-  }
+  return !(await client.capabilities.isRefused(freeSearchCapability))
 }
 
 function lastSearch({ notes }: Scan): unknown {

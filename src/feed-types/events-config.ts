@@ -17,7 +17,6 @@ import {
   word,
   wrongKind,
 } from '../lib/config-fields.ts'
-import { legacyEventActions, legacyTypes } from '../upstream/resources/enumerations.ts'
 import {
   commonKeys,
   fixedIntervalParts,
@@ -28,8 +27,6 @@ import {
   type FeedFilters,
   type IdentifierEventsFeedConfig,
   labelNames,
-  type LegacyFilters,
-  type LegacySearchFeedConfig,
   quotaReserveKey,
   ratePolledParts,
   type TenantEventsFeedConfig,
@@ -274,53 +271,6 @@ export const eventSearchFeedConfig = section(
   },
   { describe: 'What a global search for events finds.', rules: [labelNames] },
 ).transform((file): Written<EventSearchFeedConfig> => ({
-  type: file.type,
-  query: file.query,
-  filters: file.filters,
-  ...searchParts(file),
-}))
-
-const legacyFilters = section(
-  {
-    types: list(
-      word(legacyTypes, 'Event type, or a type that contains others.'),
-      'Event types to fetch; one that contains others stands for them too.',
-      'write event types, such as [paste, illicit_networks]',
-    ).optional(),
-    experimental_types: list(
-      text('Experimental type.'),
-      'Experimental types to fetch.',
-      'write types, such as [mesh]',
-    ).optional(),
-    risks: list(
-      wholeNumber({ describe: 'Severity, 1 (info) to 5 (critical).', min: 1, max: 5 }),
-      'Severities as numbers, exactly these.',
-      'write numbers, such as [4, 5]',
-    ).optional(),
-    tags: list(text('Tag.'), 'Tags to fetch.', 'write tags, such as [vip]').optional(),
-    tags_query_operator: word(['AND', 'OR'], 'Whether all of the tags or any.').optional(),
-    event_action: word(legacyEventActions, 'What people did with the events.').optional(),
-    use_global_policies: flag("Whether the organization's policies hold.").optional(),
-    has_modified_risk_score: flag('Only events whose severity people changed.').optional(),
-    has_notes: flag('Only events with notes.').optional(),
-  },
-  { describe: 'What the service is asked for; nothing else arrives.' },
-)
-  .transform((file) => withoutUnsaid<LegacyFilters>(file))
-  .prefault({})
-
-/** The legacy search, for queries that the v4 search cannot express. */
-export const legacySearchFeedConfig = section(
-  {
-    type: z.literal('legacy_search').meta({
-      description: 'What the legacy search finds; deprecated by the service; costs quota.',
-    }),
-    query: luceneText(10_000),
-    filters: legacyFilters,
-    ...searchKeys,
-  },
-  { describe: 'What the legacy search finds.', rules: [labelNames] },
-).transform((file): Written<LegacySearchFeedConfig> => ({
   type: file.type,
   query: file.query,
   filters: file.filters,

@@ -89,7 +89,7 @@ function scopeIds(feed: WatchedEvents): number[] {
 }
 
 /** Sorted by name, so that the order in the file does not change the request. */
-export function sortedEntries(filters: object): [string, unknown][] {
+function sortedEntries(filters: object): [string, unknown][] {
   const members: Record<string, unknown> = { ...filters }
   return Object.keys(members)
     .toSorted()
@@ -140,8 +140,8 @@ export type ParsedItem =
   /** `problem` names the field and contains none of its value. */
   | { ok: false; uid: string | null; problem: string }
 
-/** The raw values of an item's fields, whatever its shape. */
-export interface ItemFields {
+/** The raw values of an item's fields. */
+interface ItemFields {
   /** All places of the uid; the first that holds one counts. */
   uid: unknown[]
   type: unknown
@@ -169,19 +169,10 @@ interface ParseOptions {
  * ambiguous as a key (too long, control characters, half surrogate pairs) or would pass for
  * Tocsin's own.
  */
-export function parseItem(raw: unknown, options: ParseOptions = {}): ParsedItem {
-  return readItem(raw, locateFields, options)
-}
-
-/** Like `parseItem`, for an item whose fields `locate` finds. */
-export function readItem(
-  raw: unknown,
-  locate: (item: JsonObject, reader: FieldReader) => ItemFields,
-  { maxUidLength = 512 }: ParseOptions = {},
-): ParsedItem {
+export function parseItem(raw: unknown, { maxUidLength = 512 }: ParseOptions = {}): ParsedItem {
   if (!isJsonObject(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
   const reader = createFieldReader()
-  const fields = locate(raw, reader)
+  const fields = locateFields(raw, reader)
   const uid = findUid(fields.uid)
   if (uid === null) return { ok: false, uid: null, problem: 'metadata.uid: there is none' }
   const problem = findUidProblem(uid, maxUidLength)

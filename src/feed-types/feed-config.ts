@@ -17,7 +17,6 @@ import {
 } from '../lib/config-fields.ts'
 import type { Tier } from '../upstream/config.ts'
 import type { EventQuery } from '../upstream/resources/events.ts'
-import type { LegacySearchParameters } from '../upstream/resources/legacy-search.ts'
 
 export type FeedConfig =
   | EventsFeedConfig
@@ -28,7 +27,6 @@ export type FeedConfig =
   | CredentialSearchFeedConfig
   | CookiesFeedConfig
   | EventSearchFeedConfig
-  | LegacySearchFeedConfig
   | ReportsFeedConfig
 
 export interface FeedCommon {
@@ -156,29 +154,6 @@ export type EventSearchFilters = Pick<FeedFilters, 'severity' | 'type'>
 
 /** Without queries for secrets: a secret does not belong in a configuration file. */
 export type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
-
-/** A legacy search, which the API has deprecated; every page costs quota. */
-export interface LegacySearchFeedConfig extends FeedCommon {
-  type: 'legacy_search'
-  everyMs: number
-  /** Lucene query syntax. */
-  query: string
-  filters: LegacyFilters
-  quotaReserve: number
-}
-
-export type LegacyFilters = Pick<
-  LegacySearchParameters,
-  | 'types'
-  | 'experimental_types'
-  | 'risks'
-  | 'tags'
-  | 'tags_query_operator'
-  | 'event_action'
-  | 'use_global_policies'
-  | 'has_modified_risk_score'
-  | 'has_notes'
->
 
 /** Threat-flow reports. `requests` are the requests that make the API write one. */
 export interface ReportsFeedConfig extends FeedCommon {

@@ -2,7 +2,6 @@ import { isKnownSeverity, type ThreatEvent } from '../event.ts'
 import {
   type ClearPair,
   type FeedPage,
-  scanPageSize,
   type ParsedFeedItem,
   type PolledFeed,
 } from '../feed-types/feed-type.ts'
@@ -13,7 +12,7 @@ import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { blocksAllRequests, noteMatchRefusal, upstreamNowMs } from './match-time.ts'
-import type { Following, PollerOptions, PollRun, ShortPage } from './poll-run.ts'
+import type { PollerOptions, PollRun } from './poll-run.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import {
   advance,
@@ -211,19 +210,12 @@ export function buildPage(
   options: PollerOptions,
   run: PollRun,
   { state, fetched, aheadMs, place }: PageContext,
-): { page: Page; hasMore: boolean; shortEnd: ShortEnd | undefined } {
+): { page: Page; hasMore: boolean } {
   const { feed } = run
   const { unordered } = findFeedType(feed)
   const advanced = advance(fetched.scan, fetched.page)
   const isTail = place === undefined
   const isFirstScan = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
-  const next = advanced.hasMore ? (advanced.scan.cursor ?? undefined) : undefined
-  // what lies beyond now is read to the end that the service states
-  const shortEnd =
-    isTail && !fetched.scan.held
-      ? classifyShortPage(options, run, fetched, { next, isFirstScan })
-      : undefined
-  const isEnd = shortEnd?.isEnd === true
   const sorted = sortFetched(options, feed, { state, fetched, aheadMs, place }, isFirstScan)
   const nowMs = upstreamNowMs(options, feed)
   const limitMs = nowMs + clockToleranceMs
@@ -231,11 +223,9 @@ export function buildPage(
     isTail && !unordered
       ? holdTail(fetched.scan, advanced, { ...datesOf(sorted), nowMs })
       : { ...advanced, isAtNow: false, isBeyond: false }
-  const { scan: moved, isAtNow, isBeyond } = read
-  const hasMore = read.hasMore && (!isEnd || moved.held !== undefined)
+  const { scan: moved, hasMore, isAtNow, isBeyond } = read
   const isCaughtUp =
     advanced.isCaughtUp ||
-    isEnd ||
     (isAtNow && (!isFirstScan || !hasMore)) || // a first scan goes on with the pages beyond
     (!isTail && !hasMore) // a rescan whose cursor repeats: the same page is not asked for again
   const tailOrder = isTail ? unordered : undefined
@@ -261,7 +251,7 @@ export function buildPage(
     ...sorted,
     malformed: [...fetched.skipped.map(toMalformed), ...sorted.malformed],
   }
-  return { page, hasMore, shortEnd }
+  return { page, hasMore }
 }
 
 function sortFetched(
@@ -304,71 +294,6 @@ function toPageRescan(place: RescanPlace, scan: Scan): PageRescan {
     isSnapshot: kind === 'snapshot',
     fieldsAtEnd: fieldsAtEnd(scan),
   }
-}
-
-/** What a page of a tail shows about short pages; noted once the page was taken in. */
-interface ShortEnd {
-  endpoint: string
-  /** What follows the short page before it; undefined: the page follows none. */
-  following: Following | undefined
-  /** This page, if it is short itself. */
-  last: ShortPage['last']
-  /** Whether the feed counts as read to its end with this page. */
-  isEnd: boolean
-}
-
-/** undefined for feeds whose short pages mean nothing. */
-function classifyShortPage(
-  { client }: Pick<PollerOptions, 'client'>,
-  run: PollRun,
-  { page, scan, requestedAtMs }: FetchedPage,
-  { next, isFirstScan }: { next: string | undefined; isFirstScan: boolean },
-): ShortEnd | undefined {
-  const { feed, shortPages } = run
-  if (findFeedType(feed).unordered) return undefined
-  const endpoint = `${feed.account} ${feed.type}`
-  const following = classifyFollowing(run, scan, page.items)
-  const count = page.items.length
-  if (next === undefined || count === 0 || count >= scanPageSize(scan))
-    return { endpoint, following, last: undefined, isEnd: false }
-  const askedAtMs = requestedAtMs + (client(feed.account).clockSkewMs() ?? 0)
-  const last = { askedAtMs, cursor: next, scanBegunMs: scan.startedAtMs }
-  const isEnd = !isFirstScan && following !== 'older' && shortPages.isEnd(endpoint)
-  return { endpoint, following, last, isEnd }
-}
-
-/**
- * Call only after the page was committed: until then, another replica may commit another one in its
- * place.
- */
-export function noteShortEnd({ lastPage, shortPages }: PollRun, end: ShortEnd): void {
-  const { endpoint, following, last } = end
-  if (following) shortPages.noteFollowing(endpoint, following)
-  Object.assign(lastPage, { last, isOfThisRun: true })
-}
-
-/** Between two poll runs, ms. The API shows events seconds after their match. */
-const usualLatenessMs = 60_000
-
-/**
- * Classifies what follows a short page; undefined where this page does not begin where that one
- * ended. Between two poll runs only the match time counts: minutes may pass from an event's
- * creation until the API shows it.
- */
-function classifyFollowing(
-  { feed, lastPage: { last, isOfThisRun } }: PollRun,
-  { cursor, startedAtMs }: Scan,
-  items: readonly unknown[],
-): Following | undefined {
-  if (!last || last.cursor !== cursor || last.scanBegunMs !== startedAtMs) return undefined
-  if (items.length === 0) return 'nothing'
-  const sinceMs = last.askedAtMs - (isOfThisRun ? 0 : usualLatenessMs)
-  const times = items.map((item) => {
-    const parsed = findFeedType(feed).parse(item, feed)
-    const { matchedAtMs = null, createdAtMs = null } = parsed.ok ? parsed.event : {}
-    return isOfThisRun ? (matchedAtMs ?? createdAtMs ?? 0) : (matchedAtMs ?? Infinity)
-  })
-  return times.every((ms) => ms > sinceMs) ? 'newer' : 'older'
 }
 
 /** A skipped page is accounted for as one unreadable item. */

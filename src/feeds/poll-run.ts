@@ -35,8 +35,8 @@ export interface PollerOptions {
   pairDigest?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
   /** Encrypts a leaked secret for sinks that reveal secrets; absent when none does. */
   sealSecret?: ((account: string, uid: string, secret: string) => string | undefined) | undefined
-  /** Known abilities of an account's server beyond its API description; absent: none. */
-  capabilities?: ((account: string) => Pick<Capabilities, 'read' | 'note' | 'demote'>) | undefined
+  /** What an account's server has refused; absent: nothing is read by match time. */
+  capabilities?: ((account: string) => Capabilities) | undefined
   /** Shares the rescan budget between the feeds of a tier; absent: each feed counts as alone. */
   rescanBudget?: RescanBudget | undefined
   clock: Clock
@@ -48,9 +48,6 @@ export interface PollerOptions {
 export interface PollRun extends PollRequest {
   feed: PolledFeed
   dueSinceMs: number
-  shortPages: ShortPages
-  /** The last page of the feed's tail. */
-  lastPage: ShortPage
   /** Cursors that the API refused in this run. */
   refusals: { count: number }
 }
@@ -207,71 +204,4 @@ function writeTally(
   const fields = { feed, account, pages, fetched, new: fresh, ...found, worst, ...about }
   const isNews = fresh + counts.quarantined + counts.raised > 0
   logger[isNews ? 'info' : 'debug'](fields, kind === 'sweep' ? 'rescanned' : 'polled')
-}
-
-/**
- * Learns by endpoint whether a short page ends a feed. The API gives a `next` with nearly every
- * page that has items, even the last one, and following it costs a request that finds nothing. Once
- * an empty page has followed a short one three times, a short page counts as the end. One short
- * page in twenty is still followed; if older items turn up behind one, learning starts over.
- */
-interface ShortPages {
-  /** The last page of a feed's tail, for a run that begins now; the run changes it. */
-  last(feed: { account: string; name: string }): ShortPage
-  /** Whether the feed counts as read to its end after a short page that has a `next`. */
-  isEnd(endpoint: string): boolean
-  /** Records what followed a short page. */
-  noteFollowing(endpoint: string, following: Following): void
-}
-
-/** Behind a short page: no items, items that arrived meanwhile, or older ones. */
-export type Following = 'nothing' | 'newer' | 'older'
-
-/** The last page of a tail that this process took in. */
-export interface ShortPage {
-  /** undefined: the page was not short. */
-  last:
-    | {
-        /** When it was requested, ms of the API's clock as far as that is known. */
-        askedAtMs: number
-        /** Its `next`. A scan that begins elsewhere shows older items, as it should. */
-        cursor: string
-        /** When its scan began. */
-        scanBegunMs: number
-      }
-    | undefined
-  /** Whether it was read in this run. */
-  isOfThisRun: boolean
-}
-
-export function noLastPage(): ShortPage {
-  return { last: undefined, isOfThisRun: true }
-}
-
-const confirmationsNeeded = 3
-const followOneIn = 20
-
-export function createShortPages(): ShortPages {
-  const confirmed = new Map<string, number>()
-  const shortPageCounts = new Map<string, number>()
-  const lastPages = new Map<string, ShortPage>()
-  return {
-    last({ account, name }) {
-      const id = `${account}/${name}`
-      const page = lastPages.get(id) ?? noLastPage()
-      lastPages.set(id, page)
-      page.isOfThisRun = false
-      return page
-    },
-    isEnd(endpoint) {
-      if ((confirmed.get(endpoint) ?? 0) < confirmationsNeeded) return false
-      const count = ((shortPageCounts.get(endpoint) ?? 0) + 1) % followOneIn
-      shortPageCounts.set(endpoint, count)
-      return count !== 0
-    },
-    noteFollowing(endpoint, following) {
-      if (following === 'newer') return
-      confirmed.set(endpoint, following === 'nothing' ? (confirmed.get(endpoint) ?? 0) + 1 : 0)
-    },
-  }
 }

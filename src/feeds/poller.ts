@@ -24,19 +24,18 @@ import {
   type Scan,
 } from '../store/feed-state.ts'
 import { type AcceptResult, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
-import {
-  isOperationMissing,
-  isUnknownPath,
-  memoryMs,
-  refusalMemorySpan,
-} from '../upstream/capabilities.ts'
+import { isOperationMissing, isUnknownOperation, refusalMs } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
-import { checkMatchFilter, isPageCredible, readMatchClock, upstreamNowMs } from './match-time.ts'
-import { fetchPage, noteShortEnd, buildPage } from './page.ts'
+import {
+  checkMatchFilter,
+  endsTooLate,
+  isFilterIgnored,
+  readMatchClock,
+  upstreamNowMs,
+} from './match-time.ts'
+import { fetchPage, buildPage } from './page.ts'
 import {
   createPollLog,
-  createShortPages,
-  noLastPage,
   type Obstacle,
   type PollerOptions,
   type PollLog,
@@ -58,15 +57,13 @@ export interface Poller {
 
 export function createPoller(options: PollerOptions): Poller {
   const { clock, logger } = options
-  const shortPages = createShortPages()
   const log = createPollLog(logger, clock)
   return {
     async pollOnce(feed, asked) {
       const { kind, signal, dueSinceMs = clock.now() } = asked
       try {
-        const lastPage = kind === 'feed' ? shortPages.last(feed) : noLastPage()
-        const run = { ...asked, feed, dueSinceMs, shortPages, lastPage, log }
-        return await pollAndLog(options, { ...run, refusals: { count: 0 } })
+        const run = { ...asked, feed, dueSinceMs, log, refusals: { count: 0 } }
+        return await pollAndLog(options, run)
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
         if (error instanceof UpstreamError) return noteFailure(options, { feed, asked }, error)
@@ -180,9 +177,9 @@ async function pollPage(
   if (pageOfRun === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
   const fetched = await fetchPage(options, run, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock is the same for every replica
-  const { page, hasMore, shortEnd } = buildPage(options, run, { state, fetched, aheadMs, place })
-  const fetchedEvents = { asked: fetched.scan, events: page.events }
-  if (!(await isPageCredible(options, run, state, fetchedEvents))) return { status: 'more' }
+  const { page, hasMore } = buildPage(options, run, { state, fetched, aheadMs, place })
+  if (endsTooLate(options, feed, fetched.scan)) return { status: 'more' }
+  if (await isFilterIgnored(options, feed, fetched.scan, page.events)) return { status: 'more' }
   const accepted = await acceptPage(ledger, page, options.batchWaitMs)
   if (accepted.status === 'stale') return { status: 'more' } // another replica committed it
   if (accepted.status !== 'committed') return { status: accepted.status }
@@ -195,7 +192,6 @@ async function pollPage(
   if (kind === 'feed') logRemark(options, feed, { before: state.scan, after: page.scan })
   await options.queue(feed.account, accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
-  if (shortEnd) noteShortEnd(run, shortEnd)
   await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
   // short rescans end often: the run continues with the longer ones
   const isEnded = accepted.isEnded && page.scan.held === undefined
@@ -242,7 +238,7 @@ async function chooseRescan(
 ): Promise<ReturnType<typeof nextRescan>> {
   const { feed } = run
   const isBegun = state.lastCaughtUpMs !== undefined && !state.isBackfilling
-  const matchedNowMs = isBegun ? await readMatchClock(options, run, state) : undefined
+  const matchedNowMs = isBegun ? await readMatchClock(options, feed) : undefined
   const plan = options.rescanBudget?.plan(feed, {
     perWeek: state.rescans.perWeek,
     isMatched: matchedNowMs !== undefined,
@@ -430,38 +426,30 @@ function observeDelays(
 
 type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger'>
 
-/** The longest that a refused feed waits that never got an answer, ms; after a 403 the memory ends first. */
-const refusalRecheckMs = 86_400_000
-/** How long one waits that had answers before: the refusal may be a gateway fault. */
-const transientRefusalRecheckMs = 600_000
+/** How long a feed waits that had answers before, ms: the refusal may be a gateway fault. */
+const transientRefusalMs = 600_000
+/** After a 403, ms: a permission may be granted at any time. */
+const forbiddenMs = 3_600_000
 
 /**
  * Whether the API refused the feed's operation so recently that it is not asked again yet. Each
  * feed asks once for itself.
  */
 async function isRefused(
-  { client, clock }: RefusalParts,
+  { client }: RefusalParts,
   feed: PolledFeed,
-  { lastSuccessMs, refused }: FeedState,
+  { refused }: FeedState,
 ): Promise<boolean> {
-  if (!refused) return false
   const need = findFeedType(feed).needs?.(feed)
-  const capability = need && (await client(feed.account).capabilities.read(need.capability))
-  if (!capability || capability.has) return false
-  const ageMs = clock.now() - capability.atMs
-  const recheckMs = recheckAfterMs(lastSuccessMs)
-  return ageMs < recheckMs && ageMs > -recheckMs // a clock that was ahead noted it for no longer
-}
-
-function recheckAfterMs(lastSuccessMs: number | undefined): number {
-  return lastSuccessMs === undefined ? refusalRecheckMs : transientRefusalRecheckMs
+  if (!refused || !need) return false
+  return client(feed.account).capabilities.isRefused(need.capability)
 }
 
 /**
  * Records a refusal, and returns how long the feed is left alone, ms; undefined: it is none. Not every
  * server has every operation, and not every key may use it: when the API refuses one by 403, 404 or
- * 405, the feed stops. The refusal is kept in the feed's state for commands and metrics, and as a capability of the account,
- * so that the operation is seldom tried again, and at once with another key.
+ * 405, the feed stops. The refusal is kept in the feed's state for commands and metrics, and in the
+ * memory of the key, so that the operation is seldom tried again, and at once with another key.
  */
 async function noteIfRefused(
   { client, ledger, clock, logger }: RefusalParts,
@@ -470,15 +458,16 @@ async function noteIfRefused(
 ): Promise<number | undefined> {
   const need = findFeedType(feed).needs?.(feed)
   if (!need || !isOperationMissing(error)) return undefined
-  const span = refusalMemorySpan(error)
-  await client(feed.account).capabilities.note(need.capability, false, span)
+  const state = await peekFeed(ledger(feed.account), feed.name, clock.now())
+  const neverAnsweredMs = error.status === 403 ? forbiddenMs : refusalMs
+  const forMs = state?.lastSuccessMs === undefined ? neverAnsweredMs : transientRefusalMs
+  await client(feed.account).capabilities.refuse(need.capability, { forMs })
   const reason = describeRefusal(need, error)
   const refusal = { reason, sinceMs: clock.now() }
   const isFirst = await noteRefusal(ledger(feed.account), feed.name, refusal)
   const about = { feed: feed.name, account: feed.account, err: error }
   if (isFirst) logger.warn(about, `the feed stops: ${reason}`)
-  const state = await peekFeed(ledger(feed.account), feed.name, clock.now())
-  return Math.min(recheckAfterMs(state?.lastSuccessMs), memoryMs[span])
+  return forMs
 }
 
 /**
@@ -491,7 +480,7 @@ async function clearRefusal(
 ): Promise<void> {
   if (!refused) return
   const need = findFeedType(feed).needs?.(feed)
-  if (need) await client(feed.account).capabilities.note(need.capability, true)
+  if (need) await client(feed.account).capabilities.allow(need.capability)
   await noteRefusal(ledger(feed.account), feed.name, undefined)
   logger.info(
     { feed: feed.name, account: feed.account },
@@ -504,7 +493,7 @@ function describeRefusal({ operation, what }: Need, error: UpstreamError): strin
   if (status === 403) {
     return `403 to ${operation}: the user of the key needs access to ${what}`
   }
-  if (status === 405 || isUnknownPath(error)) {
+  if (isUnknownOperation(error)) {
     return `${status} to ${operation}: this server is too old to have it; use a feed of another type`
   }
   return `${status} to ${operation}: there is no ${what}`

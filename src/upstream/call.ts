@@ -77,29 +77,26 @@ export async function send(
   return session.call({ ...request, ...asked, tier, ...told }, isWelcome)
 }
 
-/** The spelling that a server has is found out by use: one that it does not know does nothing. */
+/** The public documents spell it with a hyphen; a server that does not know that does nothing. */
 async function sendEither(
   parts: CallParts,
   row: Operation,
   built: BuiltRequest,
   asked: CallOptions,
 ): Promise<Answer> {
-  const { path, otherPath } = built
-  if (otherPath === undefined) return sendOne(parts, row, built, asked)
+  const { otherPath } = built
   const capability = 'policies/hyphen'
-  const isOther = (await parts.capabilities.read(capability))?.has === true
-  const [first, second] = isOther ? [otherPath, path] : [path, otherPath]
+  if (otherPath === undefined || (await parts.capabilities.isRefused(capability)))
+    return sendOne(parts, row, built, asked)
   try {
-    return await sendOne(parts, row, { ...built, path: first }, asked)
+    return await sendOne(parts, row, { ...built, path: otherPath }, asked)
   } catch (error) {
     if (!mayBeSpelling(error)) throw error
-    const found = await sendOne(parts, row, { ...built, path: second }, asked).catch(
-      (failure: unknown) => {
-        throw mayBeSpelling(failure) ? error : failure
-      },
-    )
-    await parts.capabilities.note(capability, !isOther)
-    return found
+    const answer = await sendOne(parts, row, built, asked).catch((failure: unknown) => {
+      throw mayBeSpelling(failure) ? error : failure
+    })
+    await parts.capabilities.refuse(capability, { why: 'the service has the older spelling' })
+    return answer
   }
 }
 

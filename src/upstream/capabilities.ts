@@ -1,8 +1,7 @@
 /**
- * Optional operations, which older servers or keys without the permission do not have. Each is
- * found out by reads alone and remembered per key, tenant and base URL: what is there for 30 days, a
- * refusal for as long as `refusalMemorySpan` says. A new key starts with an empty memory, so a permission
- * that it brings is found at once.
+ * What the service documents, and a server or a key has refused: operations, spellings and filters.
+ * It is used unless it was refused within a day, by this key, tenant and base URL. A new key starts
+ * with an empty memory, so a permission that it brings is found at once.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -13,34 +12,17 @@ import { waitOrAbort, UpstreamError } from './error.ts'
 import type { Organizations } from './organizations.ts'
 import { createAccountKey, type AccountKey } from './tokens.ts'
 
-interface Capability {
-  has: boolean
-  /** When it was found out; wall clock ms. */
-  atMs: number
-}
-
-/** How long something is remembered. */
-type MemorySpan = 'hour' | 'day' | 'month'
-
 export interface Capabilities {
-  /** Returns undefined if it is not known yet, or was found out too long ago. */
-  read(name: string): Promise<Capability | undefined>
-  /** Remembers it, for a month unless said otherwise. */
-  note(name: string, has: boolean, span?: MemorySpan): Promise<void>
-  /** Marks as missing what was noted as available, and logs it. `why` completes "…, because". */
-  demote(name: string, why: string, span?: MemorySpan): Promise<void>
-  /**
-   * Returns whether it is available: from memory, or else by `ask`, which must only read. A 403,
-   * 404 or 405 means no and is remembered. An unintelligible answer counts as no for an hour and
-   * logs a warning. Any other UpstreamError decides nothing and is thrown.
-   */
-  find(name: string, ask: () => Promise<unknown>): Promise<boolean>
+  isRefused(name: string): Promise<boolean>
+  /** Remembers a refusal, and logs it once where `why` is given: it completes "…, because". */
+  refuse(name: string, about?: { why?: string; forMs?: number }): Promise<void>
+  /** Ends a refusal: the server has answered. */
+  allow(name: string): Promise<void>
 }
 
 interface CapabilitiesOptions {
   redis: Redis
   keys: Keys
-  clock: Clock
   logger: Logger
   /** Identifies the key that the memory belongs to; not a secret. */
   keyFingerprint: () => string
@@ -48,60 +30,25 @@ interface CapabilitiesOptions {
   account: string
 }
 
-const hourMs = 3_600_000
-export const memoryMs: Readonly<Record<MemorySpan, number>> = {
-  hour: hourMs,
-  day: 24 * hourMs,
-  month: 30 * 24 * hourMs,
-}
-
-/** A permission may be granted at any time; a server learns an operation only by an upgrade. */
-export function refusalMemorySpan({ status }: UpstreamError): MemorySpan {
-  return status === 403 ? 'hour' : 'day'
-}
+export const refusalMs = 86_400_000
 
 export function createCapabilities(options: CapabilitiesOptions): Capabilities {
-  const { redis, keys, clock, logger, keyFingerprint, account } = options
+  const { redis, keys, logger, keyFingerprint, account } = options
 
   function capabilityKey(name: string): string {
     return keys.shared('capability', keyFingerprint(), name)
   }
 
-  async function write(name: string, has: boolean, span: MemorySpan): Promise<void> {
-    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', memoryMs[span])
-  }
-
-  async function read(name: string): Promise<Capability | undefined> {
-    const [, has, atMs] = /^([01]) (\d+)$/.exec((await redis.get(capabilityKey(name))) ?? '') ?? []
-    return has === undefined ? undefined : { has: has === '1', atMs: Number(atMs) }
-  }
-
   return {
-    read,
-    note: (name, has, span = 'month') => write(name, has, span),
-    async demote(name, why, span = 'month') {
-      await write(name, false, span)
-      logger.warn({ account, capability: name }, `"${name}" is no longer used, because ${why}`)
+    isRefused: async (name) => (await redis.exists(capabilityKey(name))) === 1,
+    async refuse(name, { why, forMs = refusalMs } = {}) {
+      const known = await redis.set(capabilityKey(name), 'refused', 'PX', forMs, 'GET')
+      if (known !== null || why === undefined) return
+      const message = `"${name}" is not used for a day, because ${why}`
+      logger.warn({ account, capability: name }, message)
     },
-    async find(name, ask) {
-      const known = await read(name)
-      if (known !== undefined) return known.has
-      try {
-        await ask()
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error
-        if (isUnintelligible(error)) {
-          await write(name, false, 'hour')
-          const message = `whether the service has "${name}" is unclear: ${error.message}; it is taken as not there for an hour`
-          logger.warn({ account, capability: name }, message)
-          return false
-        }
-        if (!isOperationMissing(error)) throw error
-        await write(name, false, refusalMemorySpan(error))
-        return false
-      }
-      await write(name, true, 'month')
-      return true
+    async allow(name) {
+      await redis.del(capabilityKey(name))
     },
   }
 }
@@ -115,9 +62,9 @@ export function isOperationMissing({ status, reason, retryAfterMs }: UpstreamErr
   return status === 403 || status === 404 || status === 405
 }
 
-/** Not JSON or of another shape, a redirect, an oversized answer, or a gateway's 403 page. */
-function isUnintelligible({ reason, status, fault }: UpstreamError): boolean {
-  return reason === 'contract' || (status === 403 && fault === 'html')
+/** Whether the server does not know the operation, whatever the request names. */
+export function isUnknownOperation(error: UpstreamError): boolean {
+  return error.status === 405 || isUnknownPath(error)
 }
 
 /** Whether the error is a 404 for the path itself, not for something that the path names. */

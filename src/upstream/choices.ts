@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import { type CallOptions, type CallParts, type CallOperation, send } from './call.ts'
-import { isOperationMissing, isUnknownPath } from './capabilities.ts'
+import { isOperationMissing, isUnknownOperation, isUnknownPath } from './capabilities.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, looksLikeHtml, parseErrorBody } from './failures.ts'
 import {
@@ -94,28 +94,51 @@ export function createChoices(parts: CallParts, call: CallOperation): Choices {
   }
 }
 
-/**
- * v2 is asked only after v4 has answered 404 or 405, so nothing is done twice. Only where the request
- * names nothing is a 404 about the path, and remembered as a 405 is.
- */
-async function callNewestAsset<Result>(
+interface Alternatives<Result> {
+  /** Names the newer operation in the memory of refusals. */
+  capability: string
+  newer: () => Promise<Result>
+  older: () => Promise<Result>
+  /** Whether an error means that the server or the key is without the newer operation. */
+  isRefusal?: (error: UpstreamError) => boolean
+}
+
+/** Asks the newer operation, and for a day after a refusal the older one, so nothing is done twice. */
+async function preferNewer<Result>(
   { capabilities }: CallParts,
-  newer: () => Promise<Result | typeof notByV4>,
-  older: () => Promise<Result>,
-  isCreation = false,
-): Promise<Result> {
-  const capability = 'assets/v4'
-  if ((await capabilities.read(capability))?.has === false) return older()
-  try {
-    const done = await newer()
-    if (done !== notByV4) return done
-  } catch (error) {
-    const { status } = error instanceof UpstreamError ? error : {}
-    const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
-    if (!isUnknown && (isCreation || status !== 404)) throw error
-    if (isUnknown) await capabilities.note(capability, false, 'day')
+  { capability, newer, older, isRefusal = isUnknownOperation }: Alternatives<Result>,
+): Promise<Chosen<Result>> {
+  if (!(await capabilities.isRefused(capability))) {
+    try {
+      return { result: await newer(), isOlder: false }
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || !isRefusal(error)) throw error
+      await capabilities.refuse(capability, { why: `the service answers ${error.status}` })
+    }
   }
-  return older()
+  return { result: await older(), isOlder: true }
+}
+
+const assetsCapability = 'assets/v4'
+
+/** Acts on an existing asset. v4 may lack the one, and have the operation. */
+async function actOnAsset(
+  parts: CallParts,
+  byV4: () => Promise<void | typeof notByV4>,
+  older: () => Promise<void>,
+): Promise<void> {
+  const newer = async (): Promise<boolean> => {
+    try {
+      return (await byV4()) !== notByV4
+    } catch (error) {
+      const isMissing = error instanceof UpstreamError && error.status === 404
+      if (!isMissing || isUnknownPath(error)) throw error
+      return false
+    }
+  }
+  const left = (): Promise<boolean> => Promise.resolve(false)
+  const { result } = await preferNewer(parts, { capability: assetsCapability, newer, older: left })
+  if (!result) await older()
 }
 
 /** Types that v4 shows otherwise than they are written, or without what they watch for. */
@@ -149,12 +172,9 @@ function createAssetChoices(
       const older = () => call(assetOperations.create, body, asked)
       if (!identifierTypes.includes(body.type)) return older()
       const given = toIdentifier(body, { ...newIdentifier, group_id: body.assets_group_id })
-      return callNewestAsset<{ id: number }>(
-        parts,
-        () => call(identifierOperations.create, given, asked),
-        older,
-        true,
-      )
+      const newer = () => call(identifierOperations.create, given, asked)
+      const capability = assetsCapability
+      return (await preferNewer<{ id: number }>(parts, { capability, newer, older })).result
     },
     async changeAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
@@ -168,16 +188,16 @@ function createAssetChoices(
       if (!identifierTypes.includes(body.type)) return older()
       const changed = (now: WrittenIdentifier) =>
         toIdentifier({ ...body, data: mergeData(body, now.data) }, now)
-      return callNewestAsset(parts, () => changeIdentifier(call, id, asked, changed), older)
+      return actOnAsset(parts, () => changeIdentifier(call, id, asked, changed), older)
     },
     toggleAsset: ({ id, isDisabled: is_disabled, ...asked }) =>
-      callNewestAsset(
+      actOnAsset(
         parts,
         () => changeIdentifier(call, id, asked, (now) => ({ ...now, is_disabled })),
         async () => void (await call(assetOperations.toggle, { asset_id: id, is_disabled }, asked)),
       ),
     deleteAsset: ({ id, ...asked }) =>
-      callNewestAsset(
+      actOnAsset(
         parts,
         () => call(identifierOperations.delete, { identifier_id: id }, asked),
         () => call(assetOperations.delete, { asset_id: id }, asked),
@@ -220,35 +240,13 @@ function toIdentifier(
   }
 }
 
-async function noteCapability<Result>(
-  { capabilities }: CallParts,
+/** Of a request that names something, a refusal may be about that. */
+function listAlternatives<Result>(
   { capability = '' }: Operation,
-  request: Promise<Result>,
-): Promise<Result> {
-  const result = await request
-  await capabilities.note(capability, true)
-  return result
-}
-
-/** A refusal of a request that names something may be about that. */
-async function callNewestList<Result>(
-  parts: CallParts,
-  newer: { row: Operation; ask: () => Promise<Result> },
-  older: { row: Operation; ask: () => Promise<Result>; namesNothing: boolean },
-): Promise<Chosen<Result>> {
-  const { capabilities } = parts
-  const { capability = '' } = newer.row
-  if ((await capabilities.read(capability))?.has !== false) {
-    try {
-      return { result: await noteCapability(parts, newer.row, newer.ask()), isOlder: false }
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
-      const isUnknown = isUnknownPath(error) || error.status === 405
-      if (older.namesNothing ? !isOperationMissing(error) : !isUnknown) throw error
-      await capabilities.note(capability, false)
-    }
-  }
-  return { result: await noteCapability(parts, older.row, older.ask()), isOlder: true }
+  namesNothing: boolean,
+  asks: Pick<Alternatives<Result>, 'newer' | 'older'>,
+): Alternatives<Result> {
+  return { capability, ...asks, isRefusal: namesNothing ? isOperationMissing : isUnknownOperation }
 }
 
 function createListChoices(
@@ -257,40 +255,24 @@ function createListChoices(
 ): Pick<Choices, 'listGroups' | 'listIdentifiers'> {
   return {
     listGroups: (request, asked) =>
-      callNewestList<Pick<WireSearchPage, 'items' | 'next'>>(
+      preferNewer<Pick<WireSearchPage, 'items' | 'next'>>(
         parts,
-        {
-          row: identifierOperations.groups,
-          ask: async () => (await call(identifierOperations.groups, request, asked)).page,
-        },
-        {
-          row: assetOperations.groups,
-          ask: async () => ({ items: await call(assetOperations.groups, {}, asked) }),
-          namesNothing: !request.from,
-        },
+        listAlternatives(identifierOperations.groups, !request.from, {
+          newer: async () => (await call(identifierOperations.groups, request, asked)).page,
+          older: async () => ({ items: await call(assetOperations.groups, {}, asked) }),
+        }),
       ),
     async listIdentifiers(request, asked) {
       const { group_id: group, ...filters } = request
       const olderRequest = { ...filters, parent_group_id: group }
+      const newer = async () => (await call(identifierOperations.list, request, asked)).page
       const older = async () =>
         (await call(identifierOperations.listOlder, olderRequest, asked)).page
       const isInNewer = (request.types ?? []).every((type) => identifierTypes.includes(type))
-      if (!isInNewer) {
-        const result = await noteCapability(parts, identifierOperations.listOlder, older())
-        return { result, isOlder: true }
-      }
-      return callNewestList(
-        parts,
-        {
-          row: identifierOperations.list,
-          ask: async () => (await call(identifierOperations.list, request, asked)).page,
-        },
-        {
-          row: identifierOperations.listOlder,
-          ask: older,
-          namesNothing: group === undefined && !request.from,
-        },
-      )
+      if (!isInNewer) return { result: await older(), isOlder: true }
+      const namesNothing = group === undefined && !request.from
+      const row = identifierOperations.list
+      return preferNewer(parts, listAlternatives(row, namesNothing, { newer, older }))
     },
   }
 }
@@ -353,25 +335,20 @@ function readActivity(
 
 /**
  * Returns what the older operation gives; undefined if it is missing, closed to the key, or its
- * answer makes no sense. A 404 may be about the path or about the event: if it looks like one for
- * the path, or is a 405, and the operation never returned anything, the operation counts as missing
- * for an hour.
+ * answer makes no sense.
  */
 async function tryOlderOperation(
   { capabilities }: CallParts,
   ask: () => Promise<EventAnswer>,
 ): Promise<EventAnswer | undefined> {
-  const known = await capabilities.read('activities')
-  if (known?.has === false) return undefined
+  const { capability = '' } = eventOperations.activity as Operation
+  if (await capabilities.isRefused(capability)) return undefined
   try {
-    const answer = await ask()
-    if (answer.kind === 'detail' && !known) await capabilities.note('activities', true)
-    return answer
+    return await ask()
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
-    if (!known && (isUnknownPath(error) || error.status === 405)) {
-      await capabilities.note('activities', false, 'hour')
-    }
+    if (isUnknownOperation(error))
+      await capabilities.refuse(capability, { why: `the service answers ${error.status}` })
     if (isOperationMissing(error) || error.reason === 'contract') return undefined
     throw error
   }

@@ -10,7 +10,6 @@ import {
   type Candidate,
   type FleetPlace,
 } from '../../src/feeds/next-feed.ts'
-import { createShortPages } from '../../src/feeds/poll-run.ts'
 import type { Figures } from './report.ts'
 
 export interface DelayPlan {
@@ -127,8 +126,6 @@ interface Policy {
 
 const policies = {
   index: ({ feeds }: Scene): Policy => {
-    const shortPages = createShortPages()
-    const afterShort = new Set<number>()
     const fleet: FleetPlace = newFleetPlace(0)
     const candidates = Array.from({ length: feeds }, (_none, at): Candidate => {
       return { feed: { id: String(at) }, place: newFeedPlace() }
@@ -139,14 +136,8 @@ const policies = {
         return 'feed' in choice ? { feed: Number(choice.feed) } : { at: choice.atMs / 1000 }
       },
       read(feed, at, { shown, hasNext }) {
-        // what follows a short page came meanwhile: the simulated service is consistent
-        const following = shown === 0 ? 'nothing' : 'newer'
-        if (afterShort.delete(feed)) shortPages.noteFollowing('events', following)
-        const isShort = shown > 0 && shown < pageSize
-        const hasMore = hasNext && !(isShort && shortPages.isEnd('events'))
-        if (isShort && hasMore) afterShort.add(feed)
         const page = { askedAtMs: at * 1000, newEvents: shown, urgentEvents: 0 }
-        notePage(candidates[feed]!.place, fleet, { ...page, hasMore, isBacklog: false })
+        notePage(candidates[feed]!.place, fleet, { ...page, hasMore: hasNext, isBacklog: false })
       },
     }
   },

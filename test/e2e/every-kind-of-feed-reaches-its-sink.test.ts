@@ -46,7 +46,6 @@ test('a feed of every type reaches its sink, each item once', async () => {
     'tenant',
     'one',
     'global',
-    'legacy',
     'staff',
     'everybody',
     'leaks',
@@ -63,7 +62,6 @@ feeds:
   tenant: {type: tenant_events}
   one: {type: identifier_events, identifier: 77}
   global: {type: event_search, query: {type: keyword, keyword: acme}}
-  legacy: {type: legacy_search, query: acme}
   staff: {type: credentials, identifier: 77, severity: high, dedupe: false}
   everybody: {type: tenant_credentials, severity: high, dedupe: false}
   leaks: {type: credential_search, query: {type: domain, fqdn: example.com}, severity: high, dedupe: false}
@@ -90,7 +88,7 @@ route:
   const all = [...events, ...others].map(({ uid }) => uid).toSorted()
   const leaked = credentials.map((one) => `credential/${one.id}`).toSorted()
   await until('every search has found all', () =>
-    ['legacy', 'global', 'tenant'].every((feed) => uids(feed).length >= 20),
+    ['global', 'tenant'].every((feed) => uids(feed).length >= 20),
   )
   await until('every credential is there', () =>
     ['leaks', 'staff', 'everybody'].every((feed) => uids(feed).length >= 9),
@@ -105,7 +103,6 @@ route:
   )
   expect(uids('one')).toEqual(ofOne.map(({ uid }) => uid).toSorted())
   expect(uids('global')).toEqual(all)
-  expect(uids('legacy')).toEqual(all)
   expect(uids('staff')).toEqual(leaked)
   expect(uids('everybody')).toEqual(leaked)
   expect(uids('leaks')).toEqual(leaked)

@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseItem } from '../../src/feed-types/events.ts'
-import { parseLegacyItem } from '../../src/feed-types/legacy-search.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
 import { sortPage } from '../../src/feeds/page.ts'
 import { duration } from '../../src/lib/config-fields.ts'
@@ -23,7 +22,7 @@ import { wireSearchPage } from '../../src/upstream/resources/page.ts'
 import { wireReportRequest } from '../../src/upstream/resources/reports.ts'
 import { readAnswer } from '../../src/upstream/session.ts'
 import { aMember } from '../support/deliveries.ts'
-import { aCredentialFeed, aCredentialSearch, aFeed, aLegacySearch } from '../support/feeds.ts'
+import { aCredentialFeed, aCredentialSearch, aFeed } from '../support/feeds.ts'
 import { runs } from '../support/runs.ts'
 import { aSummary } from '../support/summaries.ts'
 import { linkable } from '../unit/messages/any-unicode.ts'
@@ -63,20 +62,18 @@ const foundLinks = [
 ]
 
 test('whatever comes as a link of an event, what can be clicked in any dialect leads to the service', () => {
-  fc.assert(fc.property(fc.constantFrom(...accounts), fc.boolean(), anyLink, leadsHome), {
+  fc.assert(fc.property(fc.constantFrom(...accounts), anyLink, leadsHome), {
     numRuns: runs({ short: 60, long: 600 }),
-    examples: foundLinks.flatMap((url) =>
-      accounts.map((account) => [account, url.length % 2 === 0, url] as const),
-    ) as [(typeof accounts)[number], boolean, string][],
+    examples: foundLinks.flatMap((url) => accounts.map((account) => [account, url] as const)) as [
+      (typeof accounts)[number],
+      string,
+    ][],
   })
 })
 
-function leadsHome({ rule, own }: (typeof accounts)[number], isLegacy: boolean, url: string): void {
+function leadsHome({ rule, own }: (typeof accounts)[number], url: string): void {
   const metadata = { uid: 'paste/a/b', type: 'paste', severity: 'high', flare_url: url }
-  const header = { external_url: url, uid: 'paste/a/b' }
-  const parsed = isLegacy
-    ? parseLegacyItem({ header, data: { metadata } })
-    : parseItem({ metadata, highlights: { url: [url] } })
+  const parsed = parseItem({ metadata, highlights: { url: [url] } })
   if (!parsed.ok) return
   const { event } = parsed
   const member = aMember({ event, detail: { url }, link: rule('main', event.url) })
@@ -140,7 +137,7 @@ function objectsIn(value: unknown): Record<string, unknown>[] {
   return [value as Record<string, unknown>, ...Object.values(value).flatMap(objectsIn)]
 }
 
-const feeds = [aFeed({ detail: ['high'] }), aCredentialFeed(), aCredentialSearch(), aLegacySearch()]
+const feeds = [aFeed({ detail: ['high'] }), aCredentialFeed(), aCredentialSearch()]
 
 test('any JSON for a page, through every type of feed, loses no item and keeps uids that are keys', () => {
   const item = fc.oneof(

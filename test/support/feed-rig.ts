@@ -133,8 +133,8 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     async forgetCapabilities(ms) {
       const { redis } = given.tests
       for (const name of await redis.keys('*capability*')) {
-        const [has, atMs] = (await redis.get(name))!.split(' ')
-        await redis.set(name, `${has} ${Number(atMs) - ms}`)
+        const leftMs = (await redis.pttl(name)) - ms
+        await (leftMs > 0 ? redis.pexpire(name, leftMs) : redis.del(name))
       }
     },
     async stop() {

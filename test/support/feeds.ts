@@ -6,7 +6,6 @@ import type {
   EventsFeedConfig,
   FeedCommon,
   IdentifierEventsFeedConfig,
-  LegacySearchFeedConfig,
   ReportsFeedConfig,
   TenantCredentialsFeedConfig,
   TenantEventsFeedConfig,
@@ -126,21 +125,6 @@ export function anEventSearch(
     name: 'hunting',
     type: 'event_search',
     query: { type: 'keyword', keyword: 'acme' },
-    filters: {},
-    quotaReserve: 0,
-    ...overrides,
-  }
-}
-
-/** A feed of what the legacy search finds, likewise. */
-export function aLegacySearch(
-  overrides: Partial<Polled<LegacySearchFeedConfig>> = {},
-): Polled<LegacySearchFeedConfig> {
-  return {
-    ...common,
-    name: 'archive',
-    type: 'legacy_search',
-    query: 'acme',
     filters: {},
     quotaReserve: 0,
     ...overrides,

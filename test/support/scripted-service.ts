@@ -57,8 +57,6 @@ interface ScriptedRequest {
   from?: string | null
   size: number
   filters?: Record<'estimated_created_at' | 'imported_at', { gte?: string; lte?: string }>
-  /** Of the legacy search. */
-  time?: string
   /** Of the cookies. */
   imported_after?: string
 }
@@ -131,17 +129,13 @@ export function createScriptedService(
   }
 
   const call = callBy((name, request: ScriptedRequest, { slot: { kind } }) => {
-    const { from = null, size, filters, time, imported_after } = request
+    const { from = null, size, filters, imported_after } = request
     switch (name) {
       case 'events.search-group':
       case 'events.search-tenant':
       case 'events.search-identifier':
       case 'events.search':
         return answer(askedBy(kind, request, filters?.estimated_created_at ?? {}), eventOf)
-      case 'events.legacy-search': {
-        const [gte, lte] = time?.split('@') ?? []
-        return answer(askedBy(kind, request, { gte, lte }), legacyEventOf)
-      }
       case 'credentials.feed':
       case 'credentials.tenant-feed':
         return answer({ kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf)
@@ -157,12 +151,11 @@ export function createScriptedService(
   const client: Pick<UpstreamClient, 'call' | 'capabilities' | 'clockSkewMs'> = {
     call,
     clockSkewMs: () => undefined,
-    // a server that has what the feeds ask for, and no search without a quota
+    // a server without a search that costs no quota; it refuses no feed
     capabilities: {
-      read: () => Promise.resolve(undefined),
-      find: () => Promise.resolve(false),
-      note: () => Promise.resolve(),
-      demote: () => Promise.resolve(),
+      isRefused: () => Promise.resolve(true),
+      refuse: () => Promise.resolve(),
+      allow: () => Promise.resolve(),
     },
   }
   return {
@@ -197,12 +190,6 @@ function eventOf({ id, createdMs }: ScriptedItem): unknown {
   return {
     metadata: { uid: `paste/x/${id}`, type: 'paste', severity: 'low', estimated_created_at },
   }
-}
-
-/** As the legacy search has it. */
-function legacyEventOf({ id, createdMs }: ScriptedItem): unknown {
-  const header = { timestamp: new Date(createdMs).toISOString(), risk: { score: 2 } }
-  return { metadata: { uid: `paste/x/${id}`, type: 'paste' }, header, data: {} }
 }
 
 function credentialOf({ id, createdMs }: ScriptedItem): unknown {

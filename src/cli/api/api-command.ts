@@ -110,7 +110,13 @@ export async function callRow<Request, Result>(
   const things = thingsIn(row, request as Fields)
   const result = client.call(row, request, callOptions())
   const named = things.length === 0 ? result : nameFailure(sanitize(things.join(', ')), result)
-  return explainRefusal(client, row, request as Fields, named)
+  const done = await explainRefusal(client, row, request as Fields, named)
+  if (row.permission) await client.capabilities.allow(capabilityOf(row, request as Fields))
+  return done
+}
+
+function capabilityOf(row: Pick<Operation, 'name' | 'capability'>, request: Fields): string {
+  return fillPath(row.capability ?? row.name, request)
 }
 
 /** What a request names that may be missing or another's: `identifier_id 77`. */
@@ -131,12 +137,9 @@ export async function explainRefusal<Result>(
   result: Promise<Result>,
 ): Promise<Result> {
   const { name, method, path, permission } = row
-  const capability = fillPath(row.capability ?? name, request)
   if (permission === undefined) return result
   try {
-    const done = await result
-    await capabilities.note(capability, true)
-    return done
+    return await result
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
     const namesNothing = thingsIn(row, request).length === 0 && !request['from']
@@ -144,7 +147,7 @@ export async function explainRefusal<Result>(
       isUnknownPath(error) || (error.status === 404 && namesNothing && method === 'GET')
     const isUnknown = isMissing || error.status === 405
     if (!isUnknown && !(error.status === 403 && namesNothing)) throw error
-    await capabilities.note(capability, false)
+    await capabilities.refuse(capabilityOf(row, request))
     const why = isUnknown
       ? `this server does not have ${method} ${path}, which servers of 2026 have`
       : `${name} takes the permission ${permission}, which the key's user lacks; ask an administrator`

@@ -23,8 +23,6 @@ export function describeFeed(feed: FeedConfig): string {
       return `cookies of ${feed.domain}`
     case 'event_search':
       return `event search by ${formatEventQuery(feed.query)}`
-    case 'legacy_search':
-      return `legacy search for ${feed.query}`
     case 'reports':
       return pluralize(feed.requests.length, 'report')
   }
@@ -45,7 +43,6 @@ export function feedQueryJson(feed: FeedConfig): Record<string, unknown> {
       return { domain: feed.domain, names: feed.names, paths: feed.paths }
     case 'credential_search':
     case 'event_search':
-    case 'legacy_search':
       return { query: feed.query }
     case 'reports':
       return { requests: feed.requests }

@@ -50,7 +50,7 @@ interface Word {
 
 /** Of feeds that use the v4 event searches; `check` compares the words of others with lists. */
 function wordsOf(feed: FeedConfig, kind: Kind): Word[] {
-  if (!('filters' in feed) || feed.type === 'legacy_search') return []
+  if (!('filters' in feed)) return []
   const { filters } = feed as { filters?: Partial<Record<Kind, unknown>> }
   const words = [filters?.[kind] ?? []].flat().filter((word) => typeof word === 'string')
   return words.map((word) => ({ feed: feed.name, word }))

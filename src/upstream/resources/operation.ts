@@ -37,7 +37,7 @@ interface Row {
    * user needs.
    */
   readonly permission?: string
-  /** Name under which it is remembered whether the server has it; by default its own. It may hold parameters. */
+  /** Name under which a refusal is remembered; by default its own. It may hold parameters. */
   readonly capability?: string
   /** The command that sends it, where `tocsin api` cannot. */
   readonly onlyBy?: string
@@ -139,7 +139,7 @@ export interface BuiltRequest {
   method: Method
   tier: Tier
   path: string
-  /** Another spelling of the path, which some servers have instead. */
+  /** The spelling of the public documents, if it is another; older servers lack it. */
   otherPath: string | undefined
   body?: unknown
   /** Number of items asked for, if the answer is a page. */

@@ -39,7 +39,7 @@ interface Stage {
 export async function runDelay(): Promise<DelayFigures> {
   const [matched, laddered, reread] = await Promise.all([
     onStage({ materializedFilter: 'honoured' }, tellLate),
-    onStage({ materializedFilter: 'ignored' }, tellLate),
+    onStage({ materializedFilter: 'refused' }, tellLate),
     onStage({ groups: twentyGroups }, tellNew),
   ])
   return { lateMs: { 'by match time': matched, 'by the ladder': laddered }, ...reread }

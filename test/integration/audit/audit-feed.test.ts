@@ -16,7 +16,6 @@ import {
   aCredentialFeed,
   aCredentialSearch,
   aFeed,
-  aLegacySearch,
   anEventSearch,
   aReportsFeed,
 } from '../../support/feeds.ts'
@@ -100,7 +99,6 @@ const repairOptions = ({ ledger }: FeedRig): RepairOptions => ({
 const kinds: [PolledFeed, (given: FeedRig) => string[]][] = [
   [aFeed({ sweep: undefined }), someEvents],
   [anEventSearch({ sweep: undefined, query: { type: 'keyword', keyword: 'acme' } }), someEvents],
-  [aLegacySearch({ sweep: undefined, query: 'acme' }), someEvents],
   [aCredentialFeed({ sweep: undefined, dedupe: undefined }), someCredentials],
   [aCredentialSearch({ sweep: undefined, dedupe: undefined }), someCredentials],
 ]

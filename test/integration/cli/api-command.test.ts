@@ -93,7 +93,9 @@ describe('a request', () => {
     expect((await scene.run(...create, '--body', aFile('body.json', body))).code).toBe(0)
     expect((await scene.runGiven(body, ...create, '--body=-')).code).toBe(0)
     const sent = { name: 'x', type: 'INCLUDED_KEYWORDS', value }
-    expect(scene.sent().map((one) => one.body)).toEqual([sent, sent, sent])
+    // the server lacks the documented spelling, which is asked once
+    const answered = scene.sent().filter(({ path }) => path.includes('matching_policies'))
+    expect(answered.map(({ body: given }) => given)).toEqual([sent, sent, sent])
   })
 
   test.each([

@@ -408,10 +408,14 @@ describe('what the tenant watches for', () => {
 })
 
 test('what a command finds out of an operation is known to the feeds that need it', async () => {
-  const { run, prefix } = await aServiceScene(tests, { undescribed: true })
+  const { run, prefix, sandbox } = await aServiceScene(tests, { undescribed: true })
+  const refused = (): Promise<string[]> => tests.redis.keys(`*${prefix}*:capability:*`)
+  const on = '/firework/v4/events/tenant/*'
+  sandbox.faults.add({ on, effect: 'status', status: 403, times: 1 })
   await run('events', 'search', '--tenant')
-  const known = await tests.redis.keys(`*${prefix}*:capability:*`)
-  expect(known).toEqual([expect.stringMatching(/:events\/tenant$/)])
+  expect(await refused()).toEqual([expect.stringMatching(/:events\/tenant$/)])
+  await run('events', 'search', '--tenant')
+  expect(await refused()).toEqual([])
 })
 
 describe('check --live', () => {

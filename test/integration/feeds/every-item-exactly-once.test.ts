@@ -6,7 +6,6 @@ import {
   aCredentialFeed,
   aCredentialSearch,
   aFeed,
-  aLegacySearch,
   anEventSearch,
   anIdentifierFeed,
   aTenantCredentialFeed,
@@ -129,11 +128,6 @@ const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['o
   },
   {
     feed: anEventSearch({ startMs, sweep }),
-    habits: habitsOf({ ignoresTimes: fc.boolean() }),
-    orders: ['byTime'],
-  },
-  {
-    feed: aLegacySearch({ startMs, sweep }),
     habits: habitsOf({ ignoresTimes: fc.boolean() }),
     orders: ['byTime'],
   },

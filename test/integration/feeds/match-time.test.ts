@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createCapabilities } from '../../../src/upstream/capabilities.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { UpstreamError, type UpstreamReason } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig, type FeedRigOptions } from '../../support/feed-rig.ts'
@@ -21,7 +21,6 @@ const memory = () =>
   createCapabilities({
     redis: tests.redis,
     keys: tests.keys(),
-    clock: systemClock,
     logger: silent,
     keyFingerprint: () => 'rig',
     account: 'main',
@@ -29,12 +28,12 @@ const memory = () =>
 
 async function begin(
   materializedFilter: MaterializedFilter,
-  { clock, sandbox }: Pick<FeedRigOptions, 'clock' | 'sandbox'> = {},
+  { clock }: Pick<FeedRigOptions, 'clock'> = {},
 ) {
   const capabilities = memory()
   rig = await startFeedRig({
     tests,
-    sandbox: { endMode: 'empty', materializedFilter, ...sandbox },
+    sandbox: { endMode: 'empty', materializedFilter },
     clock,
     capabilities: () => capabilities,
   })
@@ -47,21 +46,21 @@ async function begin(
 afterEach(() => rig.stop())
 
 test.each([
-  ['honoured', true],
-  ['ignored', false],
-  ['refused', false],
-  ['empty', false],
+  ['honoured', false],
+  ['refused', true],
 ] as const)(
-  'whether a service filters by match time is asked once, and the answer is remembered: %s',
-  async (manner, has) => {
+  'the filter is used at once, and not for a day where it is %s: %s',
+  async (...given) => {
+    const [manner, isRefused] = given
     const capabilities = await begin(manner)
-    expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'not_due' })
-    expect((await capabilities.read(name))?.has).toBe(has)
+    await rig.turn(feed, 'sweep')
+    expect(await capabilities.isRefused(name)).toBe(isRefused)
+    await rig.turn(feed, 'sweep')
     rig.asked()
     await rig.turn(feed, 'sweep')
     expect(rig.asked()).toEqual([])
     const { rescans } = await openFeed(rig.ledger, 'brand', startMs)
-    expect(rescans.matched !== undefined).toBe(has)
+    expect(rescans.matched !== undefined).toBe(!isRefused)
   },
 )
 
@@ -91,16 +90,6 @@ test('what matches late is told, however old it is, and once: old matches of a n
   expect([...(await rig.records()).values()].every(({ items }) => items.length === 1)).toBe(true)
 })
 
-test('each request that asks whether the service filters by match time takes a slot of its feed', async () => {
-  const capabilities = await begin('honoured')
-  let slots = 0
-  await rig.turn(feed, 'sweep', { onSlot: () => void (slots += 1) })
-  const requests = rig.asked()
-  expect(requests.length).toBeGreaterThan(2) // two that ask, and a page at least
-  expect(slots).toBe(requests.length)
-  expect((await capabilities.read(name))?.has).toBe(true)
-})
-
 /** As if the feed had been read by match time up to so long ago. */
 async function matchedBefore(agoMs: number): Promise<string> {
   const { scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
@@ -119,7 +108,7 @@ test('an event that match time should have shown and did not takes the filter ba
   })
   await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
   expect([...(await rig.records()).keys()]).toContain(missed.uid)
-  expect((await capabilities.read(name))?.has).toBe(false)
+  expect(await capabilities.isRefused(name)).toBe(true)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
 })
 
@@ -132,53 +121,17 @@ test('an event that comes into the feed later, as by a raised severity, takes no
   const raised = rig.sandbox.addEvent(given)
   await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
   expect([...(await rig.records()).keys()]).toContain(raised.uid)
-  expect((await capabilities.read(name))?.has).toBe(true)
+  expect(await capabilities.isRefused(name)).toBe(false)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(0)
 })
 
-test('of many that come into the feed at once few are asked for again', async () => {
-  const capabilities = await begin('honoured')
-  await rig.turn(feed, 'sweep')
-  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
-  for (let i = 0; i < 10; i += 1) {
-    const matchedAtMs = Date.now() - hourMs + i * 300_000
-    rig.sandbox.addEvent({ createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs })
-  }
-  const before = rig.sandbox.requests.length
-  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
-  const again = rig.sandbox.requests
-    .slice(before)
-    .filter(({ body }) => JSON.stringify(body ?? {}).includes('materialized_at'))
-  const ofMinutes = again.filter(({ body }) => {
-    const { gte, lte } = (body as { filters: { materialized_at: { gte: string; lte: string } } })
-      .filters.materialized_at
-    return Date.parse(lte) - Date.parse(gte) === 120_000
-  })
-  expect(ofMinutes.length).toBeGreaterThan(0)
-  expect(ofMinutes.length).toBeLessThanOrEqual(2 * 3) // of two pages
-  expect((await capabilities.read(name))?.has).toBe(true)
-})
-
-/** From now on every request that filters by match time fails so. */
-function failMatched(reason: UpstreamReason, status?: number): void {
+/** From now on every request that filters by match time is refused. */
+function refuseMatched(): void {
   const { client } = rig.replica
   client.call = callInstead(client.call, 'events.search-group', (request, _asked, ask) => {
     if (!JSON.stringify(request).includes('materialized_at')) return ask()
-    return Promise.reject(new UpstreamError(reason, 'no', { status }))
+    return Promise.reject(new UpstreamError('rejected', 'no', { status: 422 }))
   })
-}
-
-/** From now on a request for what is to be matched some time is refused. */
-function refuseFuture(): void {
-  const { client } = rig.replica
-  client.call = callInstead(
-    client.call,
-    'events.search-group',
-    ({ filters }: { filters?: Record<string, { gte?: string }> }, _asked, ask) =>
-      Date.parse(filters?.['materialized_at']?.gte ?? '') > Date.now()
-        ? Promise.reject(new UpstreamError('rejected', 'no', { status: 422 }))
-        : ask(),
-  )
 }
 
 /** The shortest window of the ladder is due; resolves with an event that only a rescan shows. */
@@ -187,26 +140,10 @@ async function aLateEvent(): Promise<string> {
   return rig.sandbox.addEvent({ createdAtMs: Date.now() - 120_000 }).uid
 }
 
-test.each([
-  ['fails (500)', 'unavailable', 500],
-  ['answers nonsense', 'contract', undefined],
-  ['does not find the group any more (404)', 'rejected', 404],
-] as const)(
-  'late events are found by the ladder while the question about match time %s, which settles nothing',
-  async (_manner, reason, status) => {
-    const capabilities = await begin('honoured')
-    failMatched(reason, status)
-    const late = await aLateEvent()
-    await rig.turn(feed, 'sweep')
-    expect([...(await rig.records()).keys()]).toContain(late)
-    expect(await capabilities.read(name)).toBeUndefined()
-  },
-)
-
 test('late events are found by the ladder when a service that filtered by match time refuses to', async () => {
   await begin('honoured')
   await rig.turn(feed, 'sweep')
-  failMatched('rejected', 422)
+  refuseMatched()
   await tests.redis.hset(
     rig.ledger.key('feed', 'brand'),
     'matched',
@@ -218,27 +155,19 @@ test('late events are found by the ladder when a service that filtered by match 
   expect([...(await rig.records()).keys()]).toContain(late)
 })
 
-test.each([
-  ['shows all', () => undefined],
-  ['refuses', refuseFuture],
-])(
-  'a filter that works no more brings nothing from below the start bound, and is taken back, where a window in the future %s',
-  async (_manner, answerFuture) => {
-    const capabilities = await begin('ignored')
-    answerFuture()
-    const old = rig.sandbox.addEvents(25, {
-      createdAtMs: Date.now() - 30 * dayMs,
-      arrivedAtMs: Date.now() - 30 * dayMs,
-    })
-    await capabilities.note(name, true) // as it was before
-    await rig.turn(feed, 'sweep')
-    const known = await rig.records()
-    expect(old.filter(({ uid }) => known.has(uid))).toEqual([])
-    expect((await capabilities.read(name))?.has).toBe(false)
-    expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
-    expect((await openFeed(rig.ledger, 'brand', startMs)).rescans.matched).toBeUndefined()
-  },
-)
+test('a filter that works no more brings nothing from below the start bound', async () => {
+  const capabilities = await begin('ignored')
+  const old = rig.sandbox.addEvents(25, {
+    createdAtMs: Date.now() - 30 * dayMs,
+    arrivedAtMs: Date.now() - 30 * dayMs,
+  })
+  await rig.turn(feed, 'sweep')
+  const known = await rig.records()
+  expect(old.filter(({ uid }) => known.has(uid))).toEqual([])
+  expect(await capabilities.isRefused(name)).toBe(true)
+  expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
+  expect((await openFeed(rig.ledger, 'brand', startMs)).rescans.matched).toBeUndefined()
+})
 
 test('what is matched while this machine’s clock is ahead is found all the same', async () => {
   const clock = { ...systemClock }
@@ -257,11 +186,5 @@ test('an event without a match time that has just become visible proves nothing'
   const just = rig.sandbox.addEvent({ createdAtMs: Date.now() - 90_000, matchedAtMs: null })
   await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
   expect([...(await rig.records()).keys()]).toContain(just.uid)
-  expect((await capabilities.read(name))?.has).toBe(true)
-})
-
-test('an empty page in the middle is no answer to whether a service filters by match time', async () => {
-  const capabilities = await begin('honoured', { sandbox: { emptyPages: 0.5, seed: 2 } })
-  await rig.turn(feed, 'sweep')
-  expect((await capabilities.read(name))?.has).toBe(true)
+  expect(await capabilities.isRefused(name)).toBe(false)
 })

@@ -1,14 +1,12 @@
+/** What the service documents is used, and for a day after a refusal it is not. */
 import { describe, expect, test } from 'vitest'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { type Capabilities, createCapabilities } from '../../../src/upstream/capabilities.ts'
-import { UpstreamError } from '../../../src/upstream/error.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const dayMs = 24 * 3_600_000
-const clock: Clock = { ...systemClock, now: () => 1_800_000_000_000 }
 
 interface Memory {
   of: (scope: string) => Capabilities
@@ -29,7 +27,6 @@ function aMemory(): Memory {
       createCapabilities({
         redis: tests.redis,
         keys,
-        clock,
         logger,
         keyFingerprint: () => scope,
         account: 'main',
@@ -39,85 +36,32 @@ function aMemory(): Memory {
   }
 }
 
-function refusing(status: number): () => Promise<never> {
-  return () => Promise.reject(new UpstreamError('rejected', 'no', { status }))
-}
-
-describe('what a server has', () => {
-  test('is asked once by all processes of a key, and remembered for 30 days', async () => {
+describe('a refusal', () => {
+  test('is known to all processes of a key for a day, and logged once', async () => {
     const memory = aMemory()
-    let asked = 0
-    const ask = () => Promise.resolve((asked += 1))
-    expect(await memory.of('key 1').read('tenant_events')).toBeUndefined()
-    expect(await memory.of('key 1').find('tenant_events', ask)).toBe(true)
-    expect(await memory.of('key 1').find('tenant_events', ask)).toBe(true)
-    expect(asked).toBe(1)
-    expect(await memory.of('key 1').read('tenant_events')).toEqual({ has: true, atMs: clock.now() })
-    const left = await memory.leftMs('key 1', 'tenant_events')
-    expect(left).toBeGreaterThan(29 * dayMs)
-    expect(left).toBeLessThanOrEqual(30 * dayMs)
+    expect(await memory.of('key').isRefused('assets/v4')).toBe(false)
+    for (const _time of [1, 2])
+      await memory.of('key').refuse('assets/v4', { why: 'the service answers 405' })
+    expect(await memory.of('key').isRefused('assets/v4')).toBe(true)
+    const leftMs = await memory.leftMs('key', 'assets/v4')
+    expect(leftMs).toBeGreaterThan(dayMs * 0.9)
+    expect(leftMs).toBeLessThanOrEqual(dayMs)
+    expect(memory.logged().match(/because the service answers 405/g)).toHaveLength(1)
+    expect(memory.logged()).toContain('"level":"warn"')
   })
 
-  test('is asked again for another key, whose user may have the permission', async () => {
+  test('is not one of another key, whose user may have the permission', async () => {
     const memory = aMemory()
-    expect(await memory.of('key 1').find('astp', refusing(403))).toBe(false)
-    expect(await memory.of('key 2').find('astp', () => Promise.resolve())).toBe(true)
-    expect(await memory.of('key 1').read('astp')).toMatchObject({ has: false })
-  })
-
-  test.each([
-    [403, 'an hour', dayMs / 24],
-    [404, 'a day', dayMs],
-    [405, 'a day', dayMs],
-  ])('is not there after a %i, which is remembered for %s', async (status, _long, ttlMs) => {
-    const memory = aMemory()
-    expect(await memory.of('key').find('filters', refusing(status))).toBe(false)
-    expect(await memory.of('key').find('filters', () => Promise.resolve())).toBe(false)
-    const leftMs = await memory.leftMs('key', 'filters')
-    expect(leftMs).toBeGreaterThan(ttlMs * 0.9)
-    expect(leftMs).toBeLessThanOrEqual(ttlMs)
+    await memory.of('key 1').refuse('astp')
+    expect(await memory.of('key 2').isRefused('astp')).toBe(false)
     expect(memory.logged()).toBe('')
   })
 
-  test.each([
-    [429, 'rate_limited'],
-    [503, 'unavailable'],
-    [401, 'auth'],
-  ] as const)('stays open after a %i, so that it is asked again', async (status, reason) => {
+  test('lasts as long as is stated, and ends with an answer', async () => {
     const memory = aMemory()
-    const failure = new UpstreamError(reason, 'not now', { status })
-    const asking = memory.of('key').find('filters', () => Promise.reject(failure))
-    await expect(asking).rejects.toBe(failure)
-    expect(await memory.of('key').read('filters')).toBeUndefined()
-  })
-
-  test('is not believed where the answer is nonsense: an hour without it, and one warning', async () => {
-    const memory = aMemory()
-    const nonsense = new UpstreamError(
-      'contract',
-      'the answer is not JSON, where the API gives JSON',
-    )
-    const ask = (): Promise<never> => Promise.reject(nonsense)
-    expect(await memory.of('key').find('filters', ask)).toBe(false)
-    expect(await memory.of('key').find('filters', ask)).toBe(false)
-    expect(await memory.leftMs('key', 'filters')).toBeLessThanOrEqual(3_600_000)
-    expect(memory.logged().match(/"filters\\" is unclear/g)).toHaveLength(1)
-    expect(memory.logged()).toContain('not JSON')
-  })
-
-  test('is not given up for 30 days because a gateway in between answers by a web page (403)', async () => {
-    const memory = aMemory()
-    const page = new UpstreamError('auth', 'forbidden', { status: 403, fault: 'html' })
-    expect(await memory.of('key').find('astp', () => Promise.reject(page))).toBe(false)
-    expect(await memory.leftMs('key', 'astp')).toBeLessThanOrEqual(3_600_000)
-  })
-
-  test('is no longer used once it was found wanting, and the log says why', async () => {
-    const memory = aMemory()
-    await memory.of('key').note('materialized_at', true)
-    await memory.of('key').demote('materialized_at', 'a whole reading found what the filter hid')
-    expect(await memory.of('key').read('materialized_at')).toMatchObject({ has: false })
-    expect(memory.logged()).toContain('a whole reading found what the filter hid')
-    expect(memory.logged()).toContain('"level":"warn"')
+    await memory.of('key').refuse('events/tenant', { forMs: 60_000 })
+    expect(await memory.leftMs('key', 'events/tenant')).toBeLessThanOrEqual(60_000)
+    await memory.of('key').allow('events/tenant')
+    expect(await memory.of('key').isRefused('events/tenant')).toBe(false)
   })
 })

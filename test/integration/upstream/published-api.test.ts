@@ -9,7 +9,6 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { parseCredential } from '../../../src/feed-types/credentials.ts'
 import { parseItem } from '../../../src/feed-types/events.ts'
-import { parseLegacyItem } from '../../../src/feed-types/legacy-search.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
@@ -153,7 +152,6 @@ async function askAll(client: UpstreamClient, row: Row, request: Fields): Promis
 /** What is wrong with an item as the daemon reads it; null: nothing. */
 function wrongWith(row: Row, item: unknown): unknown {
   const readers: [RegExp, (item: unknown) => { ok: boolean }][] = [
-    [/^events\.legacy/, parseLegacyItem],
     [/^events\.search/, parseItem],
     [/^credentials\.(search|feed|tenant)/, (one) => parseCredential(one, 'high')],
   ]

@@ -1,8 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { credentialSearchFeed } from '../../../src/feed-types/credential-search.ts'
-import type { FeedRequest } from '../../../src/feed-types/feed-type.ts'
 import type { Scan } from '../../../src/store/feed-state.ts'
-import { UpstreamError } from '../../../src/upstream/error.ts'
 import { aCredentialSearch, aFeedState } from '../../support/feeds.ts'
 
 const fromMs = Date.UTC(2026, 10, 1)
@@ -27,27 +25,6 @@ test.each([
     expect(notes).toMatchObject({ isUnfiltered })
   },
 )
-
-describe('whether the search costs quota', () => {
-  /** Asked by a service that fails with `reason`. */
-  async function isFree(reason: 'timeout' | 'unavailable' | 'rate_limited'): Promise<unknown> {
-    const find = (): Promise<never> => Promise.reject(new UpstreamError(reason, 'no'))
-    const { signal } = new AbortController()
-    const request = { client: { capabilities: { find } }, scan, signal } as unknown as FeedRequest
-    return credentialSearchFeed.isFree?.(request)
-  }
-
-  test.each(['timeout', 'unavailable'] as const)(
-    'is not learned from a failure (%s), and holds no credential back',
-    async (reason) => {
-      expect(await isFree(reason)).toBe(false)
-    },
-  )
-
-  test('waits while the service answers that it is asked too often', async () => {
-    await expect(isFree('rate_limited')).rejects.toThrow(UpstreamError)
-  })
-})
 
 test('a window reads what was imported ahead of now, too', () => {
   const nowMs = Date.UTC(2026, 10, 1)

@@ -1,13 +1,8 @@
 /** What a fetched page means: where its walk stands, and how people hear of what it shows. */
 import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
-import { type FetchedPage, noteShortEnd, buildPage } from '../../../src/feeds/page.ts'
-import {
-  createShortPages,
-  noLastPage,
-  type PollerOptions,
-  type PollRun,
-} from '../../../src/feeds/poll-run.ts'
+import { type FetchedPage, buildPage } from '../../../src/feeds/page.ts'
+import type { PollerOptions, PollRun } from '../../../src/feeds/poll-run.ts'
 import type { RescanNotes, RescanPlace } from '../../../src/feeds/rescan.ts'
 import { beginRescan, tailScan } from '../../../src/feeds/scan.ts'
 import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
@@ -36,17 +31,6 @@ function item(agoMs = hourMs): unknown {
   }
 }
 
-/** As searches show one: nothing says when it was matched. */
-function searched(agoMs: number): unknown {
-  const { metadata } = item(agoMs) as { metadata: Record<string, unknown> }
-  const { matched_at: _never, ...rest } = metadata
-  return { metadata: rest }
-}
-
-function lastPage(about: { askedAtMs: number }) {
-  return { scanBegunMs: tail.startedAtMs, cursor: 'c2', ...about }
-}
-
 const items = (count: number): unknown[] => Array.from({ length: count }, () => item())
 
 interface Shown {
@@ -55,21 +39,14 @@ interface Shown {
   place?: RescanPlace
   state?: Partial<FeedState>
   skipped?: FetchedPage['skipped']
-  turn?: Pick<PollRun, 'shortPages' | 'lastPage'>
   requestedAtMs?: number
   /** How far the service's clock is ahead. */
   skewMs?: number
-  /** Whether the page is committed; left out: it is. */
-  isTakenIn?: boolean
-}
-
-function aTurn(): Pick<PollRun, 'shortPages' | 'lastPage'> {
-  return { shortPages: createShortPages(), lastPage: noLastPage() }
 }
 
 /** A page of a feed that was read to its end before, unless `state` says otherwise. */
 function shown(page: { items: unknown[]; next?: string | null }, given: Shown = {}) {
-  const { of = feed, scan: walk = tail, place, skipped: passed = [], turn = aTurn() } = given
+  const { of = feed, scan: walk = tail, place, skipped: passed = [] } = given
   const told: { isBacklog: boolean; isFresh: boolean }[] = []
   const options = {
     client: () => ({ clockSkewMs: () => given.skewMs }),
@@ -96,10 +73,8 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
     scan: walk,
     skipped: passed,
   } as FetchedPage
-  const asked = { ...turn, feed: of, refusals: { count: 0 } } as PollRun
-  const { shortEnd, ...about } = buildPage(options, asked, { state, fetched, aheadMs: 250, place })
-  if (shortEnd && given.isTakenIn !== false) noteShortEnd(asked, shortEnd)
-  return { ...about, told }
+  const asked = { feed: of, refusals: { count: 0 } } as PollRun
+  return { ...buildPage(options, asked, { state, fetched, aheadMs: 250, place }), told }
 }
 
 test('a page says whose it is, behind which fence, and when it was asked for by the clock of Redis', () => {
@@ -222,129 +197,10 @@ describe('a page that ends with what is dated ahead of now', () => {
   }
 })
 
-describe('a short page with a cursor', () => {
-  const short = { items: items(9), next: 'c2' }
-
-  /** A turn that was shown so often that nothing follows a short page. */
-  function learned(times = 3): Pick<PollRun, 'shortPages' | 'lastPage'> {
-    const turn = aTurn()
-    for (let time = 0; time < times; time += 1) {
-      shown(short, { turn })
-      shown({ items: [], next: 'c2' }, { turn, scan: { ...tail, cursor: 'c2' } })
-    }
-    return turn
-  }
-
-  test('is the end once an empty one has followed three times', () => {
-    expect(shown(short, { turn: learned(2) })).toMatchObject({ hasMore: true })
-    expect(shown(short, { turn: learned() })).toMatchObject({
-      page: { isCaughtUp: true },
-      hasMore: false,
-    })
-  })
-
-  test.each([
-    ['a full page', { items: items(10), next: 'c2' }, {}],
-    ['an empty page', { items: [], next: 'c2' }, {}],
-    ['the first walk', short, { state: { isBackfilling: true } }],
-    ['a rescan', short, { scan: rescanOf({}), place: 'recent' }],
-    ['another account', short, { of: { ...feed, account: 'other' } }],
-    ['another operation', short, { of: aFeed({ type: 'tenant_events' as never }) }],
-  ] satisfies [string, { items: unknown[]; next: string }, Shown][])(
-    'has no say about %s',
-    (_what, page, given) => {
-      expect(shown(page, { ...given, turn: learned() })).toMatchObject({ hasMore: true })
-    },
-  )
-
-  test('is no end where dates hold the tail: what follows is read, at any place beyond', () => {
-    const ahead = { items: [item(-hourMs)], next: 'c2' }
-    const { page, hasMore } = shown(ahead, { turn: learned() })
-    expect({ ...page, hasMore }).toMatchObject({ isCaughtUp: true, hasMore: true })
-    expect(page.scan).toMatchObject({ cursor: 'c2', held: { cursor: 'c1' } })
-    const next = shown({ ...ahead, next: 'c3' }, { turn: learned(), scan: page.scan })
-    expect(next).toMatchObject({ page: { isCaughtUp: false, isBeyond: true }, hasMore: true })
-    expect(next.page.scan).toMatchObject({ beyond: { places: [{ cursor: 'c3' }] } })
-  })
-
-  /** The walk where the short page left it. */
-  const following = { ...tail, cursor: 'c2' }
-
-  test.each([
-    ['nothing', [], true],
-    ['what came since it was asked for', [item(-2)], true],
-    ['what was there before', [item(2)], false],
-    ['what was there before, besides', [item(-2), item()], false],
-    ['what was created before, of no match', [searched(2)], false],
-    ['what cannot be read', [{}], false],
-  ])('is the end, or not, by what followed it: %s', (_what, shownNext, isEnd) => {
-    const turn = learned()
-    turn.lastPage.last = lastPage({ askedAtMs: nowMs })
-    shown({ items: shownNext }, { turn, scan: following })
-    expect(shown(short, { turn }).hasMore).toBe(!isEnd)
-  })
-
-  test.each([
-    ['may have become visible since', [item(30_000)], false],
-    ['was there before', [item(90_000)], true],
-    ['was there before, of another walk', [item(90_000)], false, { startedAtMs: 1 }],
-    ['was there before, beyond another page', [item(90_000)], false, { cursor: 'c3' }],
-    ['was created before, and may be indexed since', [searched(hourMs)], false],
-    ['cannot be read', [{}], false],
-  ])('taken for the end is unlearned, or not, by what the next turn finds that %s', (...given) => {
-    const [_what, shownNext, isUnlearned, asked = {}] = given
-    const { shortPages } = learned()
-    const turn = (): ReturnType<typeof aTurn> => ({ shortPages, lastPage: shortPages.last(feed) })
-    expect(shown(short, { turn: turn() }).hasMore).toBe(false)
-    shown({ items: shownNext }, { turn: turn(), scan: { ...following, ...asked } })
-    expect(shown(short, { turn: turn() }).hasMore).toBe(isUnlearned)
-  })
-
-  test('is noted by the clock of the service', () => {
-    const turn = aTurn()
-    shown(short, { turn, skewMs: -5_000 })
-    expect(turn.lastPage.last).toEqual(lastPage({ askedAtMs: nowMs - 5_000 }))
-  })
-
-  test('teaches nothing until it was taken in, nor does what follows it', () => {
-    const turn = learned(2)
-    shown(short, { turn })
-    for (let time = 0; time < 2; time += 1)
-      shown({ items: [] }, { turn, scan: following, isTakenIn: false })
-    expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(true)
-    shown({ items: [] }, { turn, scan: following })
-    expect(turn.lastPage.last).toBeUndefined()
-    expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(false)
-    expect(turn.lastPage.last).toBeUndefined()
-  })
-
-  test('is not taken for the end where it is itself the surprise', () => {
-    const turn = learned()
-    shown(short, { turn })
-    const older = { items: [item(90_000)], next: 'c3' }
-    expect(shown(older, { turn, scan: following }).hasMore).toBe(true)
-  })
-
-  test('is not confirmed by an empty page that follows a full one', () => {
-    const turn = learned(2)
-    shown({ items: items(10), next: 'c2' }, { turn })
-    shown({ items: [], next: 'c2' }, { turn, scan: { ...tail, cursor: 'c2' } })
-    expect(shown(short, { turn }).hasMore).toBe(true)
-  })
-})
-
 describe('a feed in no order', () => {
   const of = aCredentialFeed()
   const walk = { ...tailScan(of, begun), cursor: 'c1' }
   const known = { hasCompleted: true, isAscending: false, lastWalkGrew: false }
-
-  test('has no short page that is its end', () => {
-    const turn = aTurn()
-    const { type, account } = of
-    for (let time = 0; time < 3; time += 1)
-      turn.shortPages.noteFollowing(`${account} ${type}`, 'nothing')
-    expect(shown({ items: items(9), next: 'c2' }, { of, scan: walk, turn }).hasMore).toBe(true)
-  })
 
   test('ends by its own rule once all of a page is known, and keeps what it learns of its order', () => {
     const page = { items: [{ id: 1 }], next: 'c2' }

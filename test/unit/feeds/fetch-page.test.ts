@@ -4,12 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { findFeedType } from '../../../src/feed-types/feed-types.ts'
 import { type FetchedPage, fetchPage } from '../../../src/feeds/page.ts'
-import {
-  createShortPages,
-  noLastPage,
-  type PollerOptions,
-  type PollRun,
-} from '../../../src/feeds/poll-run.ts'
+import { type PollerOptions, type PollRun } from '../../../src/feeds/poll-run.ts'
 import type { RescanPlace } from '../../../src/feeds/rescan.ts'
 import { beginRescan, tailScan } from '../../../src/feeds/scan.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -24,7 +19,6 @@ import {
   aCredentialSearch,
   aFeed,
   aFeedState,
-  aLegacySearch,
   anEventSearch,
   anIdentifierFeed,
   aTenantCredentialFeed,
@@ -84,8 +78,6 @@ async function fetchWith(
     kind: place ? 'sweep' : 'feed',
     signal: aborting.signal,
     dueSinceMs: nowMs,
-    shortPages: createShortPages(),
-    lastPage: noLastPage(),
     refusals: { count: given.refused ?? 0 },
   }
   const scan = place && { [place]: { ...aFeedState({ nowMs }).sweep, scan: walk } }
@@ -258,7 +250,6 @@ test.each([
   [aTenantFeed(), 'events.search-tenant', {}],
   [anIdentifierFeed(), 'events.search-identifier', { identifier_id: 77 }],
   [anEventSearch(), 'events.search', {}],
-  [aLegacySearch(), 'events.legacy-search', { from: 'c1' }],
   [aCredentialFeed(), 'credentials.feed', { identifier_id: 77 }],
   [aTenantCredentialFeed(), 'credentials.tenant-feed', {}],
   [aCredentialSearch(), 'credentials.search', {}],
@@ -271,7 +262,7 @@ test.each([
       calls.push(called)
       return Promise.resolve({ page: { items: [], next: null }, requestedAtMs: nowMs })
     })
-    const capabilities = { find: () => Promise.resolve(false) } // it has no search without a quota
+    const capabilities = { isRefused: () => Promise.resolve(true) } // the search without a quota
     const client = { capabilities, call }
     const walk = { ...tailScan(of, aFeedState({ nowMs })), cursor: 'c1' }
     const { signal } = new AbortController()

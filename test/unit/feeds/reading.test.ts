@@ -8,12 +8,11 @@ import { sortPage } from '../../../src/feeds/page.ts'
 import { unreadableFields } from '../../../src/lib/unreadable-fields.ts'
 import {
   feedCredential,
-  legacyItems,
   report,
   searchCredential,
   searchItem,
 } from '../../fixtures/documented-items.ts'
-import { aCredentialFeed, aCredentialSearch, aFeed, aLegacySearch } from '../../support/feeds.ts'
+import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
 import { runs } from '../../support/runs.ts'
 
 type Json = Record<string, unknown>
@@ -25,8 +24,6 @@ interface Reading {
 }
 
 const asEvent = (item: unknown): ThreatEvent => readBy(aFeed(), item)
-const asLegacy = (item: unknown): ThreatEvent => readBy(aLegacySearch(), item)
-const legacyUids = ['header', 'header.uid', 'data', 'data.uid']
 
 function readBy(feed: PolledFeed, item: unknown): ThreatEvent {
   const sorting = {
@@ -53,16 +50,6 @@ const readings: Record<string, Reading> = {
     uids: ['id'],
     read: (item) => readBy(aCredentialFeed(), item),
   },
-  ...Object.fromEntries(
-    legacyItems.map((item, at) => [
-      `a legacy item, number ${at + 1}`,
-      {
-        item: item as Json,
-        uids: ['activity', ...legacyUids, ...legacyUids.map((path) => `activity.${path}`)],
-        read: asLegacy,
-      },
-    ]),
-  ),
   'a report': {
     item: report,
     uids: ['id'],
@@ -113,28 +100,6 @@ describe('any JSON value in any field but the uid keeps no event back', () => {
       { numRuns: runs({ short: 60, long: 300 }) },
     )
   })
-})
-
-test('every event type that is documented for the legacy search is read whole', () => {
-  expect(legacyItems).toHaveLength(16)
-  const events = legacyItems.map((item) => asLegacy(item))
-  for (const event of events) {
-    expect(event).not.toHaveProperty('unread')
-    expect(event).toMatchObject({
-      type: event.uid.split('/')[0],
-      createdAtMs: Date.UTC(2026, 10, 1, 3, 51),
-      url: `https://app.example.com/#/${event.uid}`,
-    })
-    expect(event.highlights['title']).toEqual(['Title of it'])
-  }
-  expect(events.map(({ severity }) => severity).slice(0, 5)).toEqual([
-    'low',
-    'medium',
-    'medium',
-    'medium',
-    'info',
-  ])
-  expect(JSON.stringify(events)).not.toContain('Pangolin-77')
 })
 
 describe('a field of another form is read as far as it goes', () => {

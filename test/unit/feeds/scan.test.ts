@@ -17,7 +17,6 @@ import {
   aCredentialSearch,
   aFeed,
   aFeedState,
-  aLegacySearch,
   anEventSearch,
   anIdentifierFeed,
   aTenantCredentialFeed,
@@ -133,12 +132,11 @@ test('each page is as large as its operation gives: smaller ones take more of th
     aTenantFeed(),
     anIdentifierFeed(),
     anEventSearch(),
-    aLegacySearch(),
     aCredentialFeed(),
     aTenantCredentialFeed(),
     aCredentialSearch(),
   ].map((feed) => tailScan(feed, aState()).body['size'])
-  expect(sizes).toEqual([10, 10, 10, 10, 10, 20, 20, 100])
+  expect(sizes).toEqual([10, 10, 10, 10, 20, 20, 100])
 })
 
 describe('the fingerprint', () => {
@@ -259,39 +257,4 @@ test('a walk that is not at its end goes on at its cursor, also where the servic
     const walk = { ...tailScan(feed, aState()), cursor: 'c1' }
     expect(tailScan(feed, aState({ scan: walk }))).toBe(walk)
   }
-})
-
-describe('a search of the older kind', () => {
-  const bodyOf = (overrides: Parameters<typeof aLegacySearch>[0]) =>
-    tailScan(aLegacySearch(overrides), aState()).body
-
-  test('asks for what was created since the floor, in the order of creation, ten at a time', () => {
-    expect(bodyOf({})).toEqual({
-      query: 'acme',
-      size: 10,
-      order: 'asc',
-      sort_by: 'created',
-      time: expect.stringMatching(/^20\d\d-\d\d-\d\dT[\d:.]+Z@2100-01-01T00:00:00\.000Z$/u),
-    })
-  })
-
-  test('asks for each type with what it contains, each once', () => {
-    const { types } = bodyOf({ filters: { types: ['paste', 'leak', 'paste'] } }) as {
-      types: string[]
-    }
-    expect(types).toEqual(expect.arrayContaining(['paste', 'leak']))
-    expect(new Set(types).size).toBe(types.length)
-    const group = bodyOf({ filters: { types: ['illicit_networks'] } }) as { types: string[] }
-    expect(group.types).toEqual(expect.arrayContaining(['illicit_networks', 'forum_post', 'bot']))
-  })
-
-  test('begins another walk where its words or its filters are others, in whatever order they stand', () => {
-    const prints = [
-      {},
-      { query: 'other' },
-      { filters: { types: ['paste'] as const } },
-      { filters: { types: ['leak'] as const } },
-    ].map((one) => scanFingerprint(aLegacySearch(one as never), 1))
-    expect(new Set(prints).size).toBe(prints.length)
-  })
 })

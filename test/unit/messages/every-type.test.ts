@@ -7,18 +7,12 @@ import { describe, expect, test } from 'vitest'
 import { ownFeed } from '../../../src/event.ts'
 import { parseItem } from '../../../src/feed-types/events.ts'
 import { parseCredentialItem } from '../../../src/feed-types/credentials.ts'
-import { parseLegacyItem } from '../../../src/feed-types/legacy-search.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
 import { renderMessage, typeLabel } from '../../../src/messages/message.ts'
 import { renderSummary } from '../../../src/messages/summary-message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { arrangeFacts, type DeliveryMember } from '../../../src/sinks/sink.ts'
-import {
-  feedCredential,
-  legacyItems,
-  searchCredential,
-  searchItem,
-} from '../../fixtures/documented-items.ts'
+import { feedCredential, searchCredential, searchItem } from '../../fixtures/documented-items.ts'
 import { eventTypeSamples, secrets } from '../../fixtures/event-types.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
@@ -132,7 +126,6 @@ const feed = aCredentialFeed()
 const documented = [
   ...[feedCredential, searchCredential].map((raw) => parseCredentialItem(raw, feed)),
   parseItem(searchItem),
-  ...legacyItems.map(parseLegacyItem),
 ].map((parsed) => {
   if (!parsed.ok) throw new Error(parsed.problem)
   return parsed.event

@@ -68,18 +68,18 @@ describe('a request', () => {
 
 describe("the policies' path", () => {
   test.each(['underscore', 'hyphen', 'both'] as const)(
-    'is found out by use where a server spells it by %s, and remembered',
+    'is that of the public documents where a server spells it by %s, and the older one for a day after',
     async (policyPaths) => {
       const { client, sent } = await aScene(tests, { sandbox: { policyPaths, undescribed: true } })
       const { uuid } = await client.call(policyOperations.create, policy, asked())
       await client.call(policyOperations.get, { policy_uuid: uuid }, asked())
       const spelled = sent().map(({ path }) => (path.includes('matching-policies') ? '-' : '_'))
-      expect(spelled.join('')).toBe(policyPaths === 'hyphen' ? '_--' : '__')
+      expect(spelled.join('')).toBe(policyPaths === 'underscore' ? '-__' : '--')
     },
   )
 
   test('is not looked for elsewhere where a policy is missing, or a request refused', async () => {
-    const { client, sent } = await aScene(tests)
+    const { client, sent } = await aScene(tests, { sandbox: { policyPaths: 'hyphen' } })
     const policy_uuid = '7e5f1c70-0000-4000-8000-000000000001'
     const error = await failureOf(client.call(policyOperations.get, { policy_uuid }, asked()))
     expect(error.status).toBe(404)
@@ -89,7 +89,7 @@ describe("the policies' path", () => {
   test('of a gateway that forbids what it does not know is found all the same', async () => {
     const { client, service, sent } = await aScriptedScene(tests)
     service.answer(({ path }) =>
-      path.includes('_')
+      path.includes('-')
         ? { status: 403, body: 'Forbidden' }
         : json(200, { items: [], next: null }),
     )
