@@ -124,7 +124,7 @@ describe('a mistake is found when the configuration is read', () => {
   })
 })
 
-test('a file is found beside the configuration, and watched with it', () => {
+test('a file is found beside the configuration, and is one of its files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-templates-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'title.liquid'), 'Mine: {{ uid }}')
