@@ -93,7 +93,7 @@ function nameOtherPlace(error: ConfigError): ConfigError {
     problem: `read because no --config was given, though ${other} is here too`,
     remedy: 'name the one that is meant with --config',
   }
-  return new ConfigError([doubt, ...error.mistakes], { cause: error, contents: error.contents })
+  return new ConfigError([doubt, ...error.mistakes], { cause: error })
 }
 
 export function defaultConfigFile(): string {

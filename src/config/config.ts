@@ -13,7 +13,6 @@ import type { CanaryConfig, SelfAlertsConfig } from '../self-alerts/config.ts'
 import type { SinkConfig } from '../sinks/sink-types.ts'
 import type { LedgerConfig } from '../store/account-ledger.ts'
 import type { AccountConfig } from '../upstream/config.ts'
-import type { FileContents } from './file-contents.ts'
 
 /** The whole configuration, validated and frozen. Every part sees only its slice. */
 export interface Config {
@@ -33,7 +32,6 @@ export interface Config {
   selfAlerts: SelfAlertsConfig | undefined
   canary: CanaryConfig | undefined
   /** Reload when the file, or one that it names, changes. */
-  watch: boolean
   messages: MessagesConfig
 }
 
@@ -56,18 +54,12 @@ export class ConfigError extends TocsinError {
   override readonly name = 'ConfigError'
   readonly code = 'TOCSIN_CONFIG'
   readonly mistakes: readonly Mistake[]
-  /** What was read to find them: a change of it may mend them. */
-  readonly contents: FileContents
 
-  constructor(
-    mistakes: readonly Mistake[],
-    options: { cause?: unknown; contents?: FileContents } = {},
-  ) {
+  constructor(mistakes: readonly Mistake[], options: { cause?: unknown } = {}) {
     const count = mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`
     const lines = mistakes.map((mistake) => `  ${formatMistake(mistake)}`)
     super([`the configuration has ${count}:`, ...lines].join('\n'), { cause: options.cause })
     this.mistakes = mistakes
-    this.contents = options.contents ?? new Map()
   }
 }
 

@@ -1,10 +1,8 @@
 /**
  * What the files of a configuration held when they were read: by this a change is told from a file
- * that was only touched, and from one that was read already.
+ * that was only touched.
  */
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
 import { errorCode } from '../lib/errors.ts'
 import { readFileWithin } from '../lib/private-files.ts'
 
@@ -14,7 +12,7 @@ export type FileContents = ReadonlyMap<string, string>
 /** 4 Mi characters of at most four bytes each. */
 export const maxFileBytes = 16 * 1024 * 1024
 
-export function digestText(text: string): string {
+function digestText(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
@@ -30,33 +28,8 @@ function digestFile(file: string): string {
   }
 }
 
-/**
- * Like `readContents`, off the main thread and one file at a time: a network mount that hangs holds
- * up nobody else.
- */
-export async function lookAtContents(files: readonly string[]): Promise<FileContents> {
-  const contents = new Map<string, string>()
-  for (const file of files) contents.set(file, await lookAtContent(file))
-  return contents
-}
-
-async function lookAtContent(file: string): Promise<string> {
-  let handle: FileHandle | undefined
-  try {
-    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
-    const stat = await handle.stat()
-    if (!stat.isFile() && !stat.isDirectory()) return special
-    if (stat.size > maxFileBytes) return 'TOO_LONG'
-    return digestText(await handle.readFile('utf8'))
-  } catch (error) {
-    return errorCode(error)
-  } finally {
-    await handle?.close()
-  }
-}
-
 /** A pipe or a device, which says something else each time it is read. */
-export const special = 'SPECIAL'
+const special = 'SPECIAL'
 
 /** Paths that both have, with other contents. */
 export function changedFiles(before: FileContents, after: FileContents): string[] {

@@ -31,8 +31,6 @@ export interface LoadedConfig {
   hash: string
   /** Of those files that it names for reading: secrets, certificates. */
   files: FileContents
-  /** Of these and of the file itself. */
-  contents: FileContents
   /** Adds file, line and column to findings that are made later. */
   place(findings: Finding[]): Mistake[]
 }
@@ -67,7 +65,7 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
 function* parseInSteps(text: string, { file, env }: Source): Steps<LoadedConfig> {
   const source = { file, env }
   const shape = { schema: configFile, references: referenceMistakes }
-  const { content, tree, files, contents, place } = yield* parseFileInSteps(text, source, shape)
+  const { content, tree, files, place } = yield* parseFileInSteps(text, source, shape)
   yield
   const config = deepFreeze(toConfig(content))
   const hash = configHash(config)
@@ -78,7 +76,7 @@ function* parseInSteps(text: string, { file, env }: Source): Steps<LoadedConfig>
     ...environmentWarnings(env),
     ...place([...found, ...secretWarnings(tree, source)]),
   ]
-  return { config, warnings, hash, files, contents, place }
+  return { config, warnings, hash, files, place }
 }
 
 function toConfig(file: z.output<typeof configFile>): Config {
@@ -103,7 +101,6 @@ function toConfig(file: z.output<typeof configFile>): Config {
     ledger: ledgerConfig(file),
     selfAlerts: file.self_alerts,
     canary: file.canary,
-    watch: file.watch,
     messages: file.messages,
   }
 }

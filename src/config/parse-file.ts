@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { readFileWithin } from '../lib/private-files.ts'
 import { ConfigError, type Environment, type Mistake } from './config.ts'
-import { digestText, type FileContents, maxFileBytes, readContents } from './file-contents.ts'
+import { type FileContents, maxFileBytes, readContents } from './file-contents.ts'
 import {
   type Path,
   readTree,
@@ -27,8 +27,6 @@ export interface ParsedFile<Content> {
   tree: Tree
   /** Of those files that it names for reading. */
   files: FileContents
-  /** Of these and of the file itself. */
-  contents: FileContents
   /** Adds file, line and column to findings that are made later. */
   place: (findings: TreeMistake[]) => Mistake[]
 }
@@ -67,7 +65,6 @@ export function readFileText(path: string, remedy: string): string {
     const problem = fileProblems[code] ?? `cannot be read (${code})`
     throw new ConfigError([{ file: path, line: 0, column: 0, path: '', problem, remedy }], {
       cause,
-      contents: new Map([[path, code]]),
     })
   }
 }
@@ -100,7 +97,6 @@ export function* parseFileInSteps<Content>(
   yield
   // Before the files are checked: what changes in between counts as changed.
   const files = readContents(tree.files)
-  const contents = new Map([[source.file, digestText(text)], ...files])
   yield
   const mistakes = [...tree.mistakes]
   const parsed = tree.isReadable ? schema.safeParse(tree.value) : undefined
@@ -110,10 +106,10 @@ export function* parseFileInSteps<Content>(
     addNewMistakes(mistakes, references(tree.value))
   }
   if (mistakes.length > 0 || parsed?.data === undefined) {
-    throw new ConfigError(placeMistakes(mistakes, tree, source), { contents })
+    throw new ConfigError(placeMistakes(mistakes, tree, source))
   }
   const place = (findings: TreeMistake[]): Mistake[] => placeMistakes(findings, tree, source)
-  return { content: parsed.data, tree, files, contents, place }
+  return { content: parsed.data, tree, files, place }
 }
 
 /** Keeps one mistake per place: that of the earlier step. */

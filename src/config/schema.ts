@@ -10,7 +10,7 @@ import { routeConfig } from '../routing/config.ts'
 import { inhibitRulesConfig } from '../routing/inhibition.ts'
 import { silencesConfig } from '../routing/silences.ts'
 import { timeIntervalsConfig } from '../routing/time-intervals.ts'
-import { flag, isMarkedRefused, isSection, namedEntries, section } from '../lib/config-fields.ts'
+import { isMarkedRefused, isSection, namedEntries, section } from '../lib/config-fields.ts'
 import { accountConfig } from '../upstream/config.ts'
 import { sinkConfig } from '../sinks/sink-types.ts'
 
@@ -30,9 +30,6 @@ export const configFile = section(
     silences: silencesConfig.prefault([]),
     self_alerts: selfAlertsConfig.optional(),
     canary: canaryConfig.optional(),
-    watch: flag(
-      'Reload by itself when this file, or a file of a secret or certificate, has changed.',
-    ).prefault(false),
     messages: messagesConfig.prefault({}),
   },
   { describe: 'Configuration of Tocsin.' },

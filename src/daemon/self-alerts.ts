@@ -7,7 +7,7 @@ import type { AccountState } from '../ops/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/canary.ts'
 import type { Snapshot } from '../self-alerts/conditions.ts'
 import { createPublisher, orderTargets, type Publish } from '../self-alerts/publisher.ts'
-import { createSelfAlerts, createSentLog, type SentLogOptions } from '../self-alerts/self-alerts.ts'
+import { createSelfAlerts } from '../self-alerts/self-alerts.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import { sendPing } from '../sinks/http.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -37,8 +37,7 @@ export function buildSelfAlerts(
   if (config.selfAlerts === undefined && config.canary === undefined) return undefined
   const [ledger] = context.ledgers
   if (!ledger) throw new Error('no account ledger is open')
-  const targets = createTargets(ledger, delivery)
-  const publish = buildPublisher(context, delivery, targets)
+  const publish = buildPublisher(context, delivery, ledger)
   const parts = { ...context, ledger, publish, isActive: () => generation.isActive }
   const readSnapshot = async (): Promise<Snapshot> =>
     toSnapshot(context, await state.current(), upstream.expectedPolling)
@@ -51,7 +50,6 @@ export function buildSelfAlerts(
         config.selfAlerts,
         config.sinks.map((sink) => ({ ...sink, audience: sinkTypeOf(sink).audience })),
       ),
-      sentLog: createSentLog(targets),
       readSnapshot,
     })
   const canary = config.canary && createCanary({ ...parts, config: config.canary })
@@ -79,24 +77,15 @@ function buildPing(
 }
 
 /** Self-alerts go into the leading account's ledger, whichever account the trouble is about. */
-function createTargets(
+function buildPublisher(
+  context: EngineContext,
+  { drains, sinks, batchWaits }: DeliveryParts,
   ledger: AccountLedger,
-  { sinks, batchWaits }: DeliveryParts,
-): SentLogOptions {
-  return {
+): Publish {
+  return createPublisher({
     ledger,
     destinationsFor: (sink) => (sinks.get(sink)?.destinations ?? []).map(({ id }) => id),
     batchWaitMs: (sink) => batchWaits[sink] || undefined,
-  }
-}
-
-function buildPublisher(
-  context: EngineContext,
-  { drains }: DeliveryParts,
-  targets: SentLogOptions,
-): Publish {
-  return createPublisher({
-    ...targets,
     async queue(account, changes) {
       for (const { k } of changes) context.metrics.itemsCreatedTotal.inc({ sink: k })
       await drains.announceChanges(account, changes)
@@ -123,11 +112,7 @@ function toSnapshot(
       .filter(({ name, isConfigured }) => !isConfigured && open.has(name))
       .map(({ name, pending }) => ({ name, pending })),
     sinks: config.sinks.flatMap((sink) => sinkHealth(sink, state)),
-    redis: {
-      problems: config.redis.allowUnsafe ? [] : state.redis.problems,
-      isFull: state.redis.isFull,
-      ...(state.loss && { loss: state.loss }),
-    },
+    redis: { isFull: state.redis.isFull, ...(state.loss && { loss: state.loss }) },
     unaccounted: state.accounts.flatMap(({ accounting: { feeds, sinks } }) => [
       ...listUnaccounted(feeds).map(([name, count]) => `feed ${name}: ${count}`),
       ...listUnaccounted(sinks).map(([name, count]) => `sink ${name}: ${count}`),
@@ -142,13 +127,11 @@ function sinkHealth(
   const { name } = sink
   const circuit = state.circuits.get(name)
   const { deadLetters = 0, pending = {} } = state.sinks.get(name) ?? {}
-  const relief = describeFallback(sink, state.circuits, state.atMs)
-  const waiting = { pending: sumPending({ pending }), relief }
-  const digest = state.digests.get(name)
-  const due = digest && { digestDueMs: digest.nextDueMs }
   if (!circuit) return []
   const { state: word, paused, disabled, trouble } = circuit
-  return [{ name, circuit: word, paused, disabled, trouble, deadLetters, ...waiting, ...due }]
+  const relief = describeFallback(sink, state.circuits, state.atMs)
+  const waiting = { pending: sumPending({ pending }), relief }
+  return [{ name, circuit: word, paused, disabled, trouble, deadLetters, ...waiting }]
 }
 
 function feedHealth(

@@ -174,7 +174,7 @@ export function formatInZone(atMs: number, zone: string): string {
 /** Each English knows the abbreviations of its own parts of the world; the others say an offset. */
 const englishes = ['en-US', 'en-GB', 'en-AU', 'en-CA', 'en-IN']
 
-export function zoneAbbreviation(atMs: number, zone: string): string {
+function zoneAbbreviation(atMs: number, zone: string): string {
   let offset: string | undefined
   for (const locale of englishes) {
     const name = shortZoneName(atMs, zone, locale)

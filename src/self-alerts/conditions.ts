@@ -17,8 +17,6 @@ export interface Snapshot {
   left: { name: string; pending: number }[]
   sinks: SinkHealth[]
   redis: {
-    /** Why Redis may lose events; empty if it may not, or if the operator accepted that. */
-    problems: string[]
     /** Redis uses more than the share of its memory beyond which polling stops. */
     isFull: boolean
     /** Left out: none within a day. */
@@ -57,8 +55,6 @@ export interface SinkHealth {
   deadLetters: number
   /** By an operator. */
   paused: { reason: string; sinceMs: number } | undefined
-  /** When the unsent digest is or was due; left out: no digest, or none waits. */
-  digestDueMs?: number
   /** What is in the way since its last success; left out: nothing. */
   trouble?: Trouble | undefined
   /** Items that wait for it. */
@@ -73,15 +69,10 @@ export interface Condition extends TroubleName {
   id: string
   /** When it began, ms; undefined: not recorded, so it counts from when it was first seen. */
   sinceMs: number | undefined
-  /** How long it must last before it is alerted, ms. */
+  /** How long it must have been seen before it is alerted, ms: a fresh start gets time to recover. */
   waitMs: number
-  /** How long it must have been seen, ms: after a stop or a pause it gets time to recover. */
-  steadyMs: number
   cause: string | null
-  /**
-   * Conditions that explain this one: while one of them stands, the begin of this one is not
-   * alerted.
-   */
+  /** While one of these conditions stands, it explains this one, whose begin is not alerted. */
   coveredBy: string[]
 }
 
@@ -91,27 +82,14 @@ interface AlertTiming {
   afterMs: number
 }
 
-/** How late a digest may be before it is alerted, ms. */
-const digestPatienceMs = 15 * 60_000
-
-/** After how long a pause counts as forgotten, ms. */
-const pausePatienceMs = 24 * 3_600_000
-
-/** How long a fresh start gets to recover by itself, ms. */
-const freshStartMs = 60_000
-
-export function findConditions(snapshot: Snapshot, facing: AlertTiming): Condition[] {
+export function findConditions(snapshot: Snapshot, timing: AlertTiming): Condition[] {
+  const { accounts, left, feeds, sinks } = snapshot
   return [
-    ...snapshot.accounts.flatMap((account) => accountRefused(account, facing)),
-    ...snapshot.left.flatMap((account) => accountLeft(account, facing)),
-    ...snapshot.feeds.flatMap((feed) => [
-      ...feedStalled(feed, facing),
-      ...feedRefused(feed),
-      ...quotaAtReserve(feed, facing),
-      ...feedUnreadable(feed),
-    ]),
-    ...snapshot.sinks.flatMap((sink) => sinkConditions(sink, facing)),
-    ...storeConditions(snapshot, facing),
+    ...accounts.flatMap((account) => accountRefused(account, timing)),
+    ...left.flatMap((account) => accountLeft(account, timing)),
+    ...feeds.flatMap((feed) => [...feedStalled(feed, timing), ...feedUnreadable(feed)]),
+    ...sinks.flatMap((sink) => sinkConditions(sink, timing)),
+    ...storeConditions(snapshot, timing),
   ]
 }
 
@@ -134,8 +112,7 @@ function accountLeft(
   { afterMs: waitMs }: AlertTiming,
 ): Condition[] {
   if (pending === 0) return []
-  const cause = `${pending} by now`
-  return [buildCondition({ kind: 'account-left', name }, { waitMs, cause })]
+  return [buildCondition({ kind: 'account-left', name }, { waitMs, cause: `${pending} by now` })]
 }
 
 /**
@@ -144,38 +121,27 @@ function accountLeft(
  */
 function feedStalled(feed: FeedHealth, { nowMs, afterMs }: AlertTiming): Condition[] {
   const { name, account, lagObjectiveMs, lastCaughtUpMs } = feed
-  if (!isStalled(feed, nowMs)) return []
-  const waitMs = Math.max(3 * lagObjectiveMs, afterMs)
+  const isBehind = lastCaughtUpMs === undefined || nowMs - lastCaughtUpMs > lagObjectiveMs
+  if (!isBehind || feed.isPaused) return []
   const covers = [
     { kind: 'account-refused', name: account },
-    { kind: 'feed-refused', name },
-    { kind: 'quota-reserve', name },
     { kind: 'redis-full', name: null },
   ] as const
-  return [
-    buildCondition(
-      { kind: 'feed-stalled', name },
-      {
-        sinceMs: lastCaughtUpMs,
-        waitMs,
-        steadyMs: waitMs - lagObjectiveMs,
-        cause: describeLag(feed, nowMs),
-        coveredBy: covers.map(conditionId),
-      },
-    ),
-  ]
+  const lasting = {
+    sinceMs: lastCaughtUpMs,
+    waitMs: Math.max(3 * lagObjectiveMs, afterMs) - lagObjectiveMs,
+    cause: describeLag(feed, nowMs),
+    coveredBy: covers.map(conditionId),
+  }
+  return [buildCondition({ kind: 'feed-stalled', name }, lasting)]
 }
 
-function isStalled(
-  { isPaused, lastCaughtUpMs, lagObjectiveMs }: FeedHealth,
-  nowMs: number,
-): boolean {
-  const isBehind = lastCaughtUpMs === undefined || nowMs - lastCaughtUpMs > lagObjectiveMs
-  return isBehind && !isPaused
-}
-
-function describeLag({ trouble, lastSuccessMs, lagObjectiveMs }: FeedHealth, nowMs: number) {
+function describeLag(feed: FeedHealth, nowMs: number): string {
+  const { refused, trouble, quota, lastSuccessMs, lagObjectiveMs } = feed
+  if (refused !== undefined) return `the service refuses its request: ${refused.reason}`
   if (trouble !== undefined) return formatTrouble(trouble, nowMs)
+  if (quota !== undefined && quota.remaining <= quota.reserve)
+    return `${quota.remaining} searches remain, ${quota.reserve} are reserved`
   if (lastSuccessMs === undefined) return 'no poll has succeeded yet'
   if (nowMs - lastSuccessMs > lagObjectiveMs) return 'no poll succeeds'
   return 'pages come, yet not the last one: a long backlog, or too small a budget'
@@ -204,33 +170,28 @@ function feedUnreadable({ name, unreadable: page, quarantined }: FeedHealth): Co
   return conditions
 }
 
-/** Alerted at once: it does not recover by itself. */
-function feedRefused({ name, refused }: FeedHealth): Condition[] {
-  if (refused === undefined) return []
-  const { sinceMs, reason: cause } = refused
-  return [buildCondition({ kind: 'feed-refused', name }, { sinceMs, waitMs: 0, cause })]
-}
-
-function quotaAtReserve({ name, quota: left }: FeedHealth, { afterMs }: AlertTiming): Condition[] {
-  if (left === undefined || left.remaining > left.reserve) return []
-  const cause = `${left.remaining} searches remain, ${left.reserve} are reserved`
-  return [buildCondition({ kind: 'quota-reserve', name }, { waitMs: afterMs, cause })]
-}
-
-function sinkConditions(sink: SinkHealth, facing: AlertTiming): Condition[] {
-  const { name, deadLetters } = sink
-  const { afterMs: waitMs } = facing
-  const waiting = [countWaiting(sink.pending), sink.relief].filter(Boolean).join('; ')
-  const conditions = [...sinkDisabled(sink, waiting), ...circuitOpen(sink, waiting, facing)]
+function sinkConditions(sink: SinkHealth, { nowMs, afterMs: waitMs }: AlertTiming): Condition[] {
+  const { name, circuit, disabled, trouble, deadLetters, pending = 0, relief } = sink
+  const count = pending === 1 ? '1 item waits' : `${pending} items wait`
+  const waiting = relief === undefined ? count : `${count}; ${relief}`
+  const conditions: Condition[] = []
+  if (disabled !== undefined) {
+    // at once: it does not recover by itself
+    const cause = `${disabled.reason || 'gone'}; until an operator acts, nothing is sent to it; ${waiting}`
+    const lasting = { sinceMs: disabled.sinceMs, waitMs: 0, cause }
+    conditions.push(buildCondition({ kind: 'sink-disabled', name }, lasting))
+  }
+  if (circuit !== 'closed') {
+    // stands while the sink is disabled too: an alert about its circuit is not over then
+    const coveredBy = [conditionId({ kind: 'sink-disabled', name })]
+    const cause = trouble ? `${formatTrouble(trouble, nowMs)}; ${waiting}` : waiting
+    conditions.push(buildCondition({ kind: 'circuit-open', name }, { waitMs, coveredBy, cause }))
+  }
   if (deadLetters > 0) {
     const cause = `${deadLetters} by now`
     conditions.push(buildCondition({ kind: 'dead-letters', name }, { waitMs, cause }))
   }
-  return [...conditions, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
-}
-
-function countWaiting(pending = 0): string {
-  return pending === 1 ? '1 item waits' : `${pending} items wait`
+  return conditions
 }
 
 /** Whether a message sent to the sink now would arrive, as far as is known. */
@@ -239,76 +200,17 @@ export function takesMessages(sinks: readonly SinkHealth[], sink: string): boole
   return health === undefined || (health.circuit === 'closed' && health.paused === undefined)
 }
 
-/** Alerted at once: it does not recover by itself. */
-function sinkDisabled({ name, disabled: mark }: SinkHealth, waiting: string): Condition[] {
-  if (mark === undefined) return []
-  const cause = `${mark.reason || 'gone'}; until an operator acts, nothing is sent to it; ${waiting}`
-  return [
-    buildCondition({ kind: 'sink-disabled', name }, { sinceMs: mark.sinceMs, waitMs: 0, cause }),
-  ]
-}
-
-/** Stands while the sink is disabled too: an alert about its circuit is not over then. */
-function circuitOpen(
-  { name, circuit, trouble }: SinkHealth,
-  waiting: string,
-  { nowMs, afterMs: waitMs }: AlertTiming,
-): Condition[] {
-  if (circuit === 'closed') return []
-  const coveredBy = [conditionId({ kind: 'sink-disabled', name })]
-  const cause = trouble ? `${formatTrouble(trouble, nowMs)}; ${waiting}` : waiting
-  return [buildCondition({ kind: 'circuit-open', name }, { waitMs, coveredBy, cause })]
-}
-
-function pausedLong({ name, paused, pending }: SinkHealth, { afterMs }: AlertTiming): Condition[] {
-  if (paused === undefined) return []
-  const waitMs = Math.max(pausePatienceMs, afterMs)
-  const { sinceMs, reason } = paused
-  const cause = `${reason}; ${countWaiting(pending)}`
-  return [buildCondition({ kind: 'sink-paused', name }, { sinceMs, waitMs, steadyMs: 0, cause })]
-}
-
-function digestOverdue(
-  { name, digestDueMs }: SinkHealth,
-  { nowMs, afterMs }: AlertTiming,
-): Condition[] {
-  if (digestDueMs === undefined || digestDueMs >= nowMs) return []
-  const covers = [
-    { kind: 'sink-paused', name },
-    { kind: 'circuit-open', name },
-    { kind: 'sink-disabled', name },
-  ] as const
-  return [
-    buildCondition(
-      { kind: 'digest-overdue', name },
-      {
-        sinceMs: digestDueMs,
-        waitMs: Math.max(digestPatienceMs, afterMs),
-        steadyMs: freshStartMs,
-        coveredBy: covers.map(conditionId),
-      },
-    ),
-  ]
-}
-
-/** Alerted at once: what is gone does not come back by itself. */
-function ledgerLost({ loss }: Snapshot['redis']): Condition[] {
-  if (loss === undefined) return []
-  const cause = `it holds ${describeLoss(loss)}`
-  const lasting = { sinceMs: loss.atMs, waitMs: 0, cause }
-  return [buildCondition({ kind: 'ledger-lost', name: null }, lasting)]
-}
-
 function storeConditions(
-  { redis, unaccounted }: Snapshot,
+  { redis: { loss, isFull }, unaccounted }: Snapshot,
   { afterMs: waitMs }: AlertTiming,
 ): Condition[] {
-  const conditions = ledgerLost(redis)
-  if (redis.problems.length > 0) {
-    const cause = redis.problems.join('; ')
-    conditions.push(buildCondition({ kind: 'redis-unsafe', name: null }, { waitMs, cause }))
+  const conditions: Condition[] = []
+  if (loss !== undefined) {
+    // at once: what is gone does not come back by itself
+    const lasting = { sinceMs: loss.atMs, waitMs: 0, cause: `it holds ${describeLoss(loss)}` }
+    conditions.push(buildCondition({ kind: 'ledger-lost', name: null }, lasting))
   }
-  if (redis.isFull) conditions.push(buildCondition({ kind: 'redis-full', name: null }, { waitMs }))
+  if (isFull) conditions.push(buildCondition({ kind: 'redis-full', name: null }, { waitMs }))
   if (unaccounted.length > 0) {
     const cause = unaccounted.join(', ')
     conditions.push(buildCondition({ kind: 'unaccounted', name: null }, { waitMs, cause }))
@@ -320,7 +222,7 @@ function buildCondition(
   trouble: TroubleName,
   more: Partial<Omit<Condition, keyof TroubleName | 'id'>> & { waitMs: number },
 ): Condition {
-  const defaults = { sinceMs: undefined, steadyMs: more.waitMs, cause: null, coveredBy: [] }
+  const defaults = { sinceMs: undefined, cause: null, coveredBy: [] }
   return { ...trouble, id: conditionId(trouble), ...defaults, ...more }
 }
 

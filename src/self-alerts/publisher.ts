@@ -75,27 +75,23 @@ function publishedPage(
 /** What decides whether a configured sink is fit for self-alerts. */
 interface TargetSink {
   name: string
-  type: string
   audience: 'people' | 'machines'
   fallback?: string | undefined
 }
 
 /**
  * Orders the sinks for self-alerts, first choice first: as the file says; if it names no second,
- * the sink's fallback, then sinks for people before webhooks, and other types before more of the
- * same, because failures often affect one type.
+ * the sink's fallback, then all others, sinks for people before webhooks.
  */
 export function orderTargets(
-  { sink, fallback: named }: SelfAlertsConfig,
+  { sink, fallback: named }: Pick<SelfAlertsConfig, 'sink' | 'fallback'>,
   sinks: readonly TargetSink[],
 ): string[] {
   if (named !== undefined) return [sink, named]
-  const first = sinks.find(({ name }) => name === sink)
-  const rank = ({ audience, type }: TargetSink): number =>
-    audience === 'machines' ? 2 : Number(type === first?.type)
-  const others = sinks.toSorted((left, right) => rank(left) - rank(right)).map(({ name }) => name)
-  const fallback = first?.fallback === undefined ? [] : [first.fallback]
-  return [...new Set([sink, ...fallback, ...others])]
+  const { people = [], machines = [] } = Object.groupBy(sinks, ({ audience }) => audience)
+  const others = [...people, ...machines].map(({ name }) => name)
+  const { fallback = sink } = sinks.find(({ name }) => name === sink) ?? {}
+  return [...new Set([sink, fallback, ...others])]
 }
 
 /**

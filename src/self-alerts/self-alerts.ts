@@ -2,8 +2,8 @@
  * Self-alerts: tell operators when Tocsin itself is in trouble, once when it begins and once when
  * it is over, over all replicas. An alert is noted as sent only afterwards, and publishing it twice
  * makes one event. Trouble of a sink is alerted through another sink, and while the first choice
- * takes nothing every alert goes through another (see `chooseTarget`); the end goes where the begin
- * went. Nothing here repairs anything.
+ * takes nothing every alert goes through another (see `chooseTarget`); the end goes to the sink that
+ * was chosen for the begin. Nothing here repairs anything.
  */
 import { blankEvent, ownUidPrefixes, type ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -12,25 +12,15 @@ import { formatDuration } from '../lib/time-zone.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
-import { moveItem, type RecordItem } from '../store/pending-items.ts'
-import { pendingStates, readRecord } from '../store/records.ts'
-import {
-  type Condition,
-  findConditions,
-  findMany,
-  manyId,
-  type Snapshot,
-  takesMessages,
-} from './conditions.ts'
+import { type Condition, findConditions, findMany, manyId, type Snapshot } from './conditions.ts'
 import type { SelfAlertsConfig } from './config.ts'
 import { chooseTarget, type Publish } from './publisher.ts'
 import {
   conditionId,
+  describeTrouble,
   parseConditionId,
   troubledSink,
   type TroubleName,
-  troubleTexts,
 } from './troubles.ts'
 
 interface SelfAlertsOptions {
@@ -40,7 +30,6 @@ interface SelfAlertsOptions {
   redis: Redis
   keys: Keys
   publish: Publish
-  sentLog: SentLog
   readSnapshot: () => Promise<Snapshot>
   /** Whether this configuration is the active one: another one may have other feeds and sinks. */
   isActive: () => boolean
@@ -89,7 +78,6 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
         const via = chooseTarget(targets, snapshot.sinks, trouble ? troubledSink(trouble) : null)
         const watched = { id, condition, isCovered, nowMs, readMs: snapshot.atMs, via }
         await advanceCondition(options, watched, stored[id])
-        await rerouteAlert(options, watched, { stored: stored[id], sinks: snapshot.sinks })
       }
     },
   }
@@ -147,42 +135,15 @@ async function publishStep(
   const { id, condition, nowMs } = watched
   const trouble = parseConditionId(id)
   if (trouble === undefined || verb === 'note') return
-  const decided = findKnownTarget(options.targets, noted.via) ?? watched.via
-  if (noted.via === null || decided === null) return
-  if (verb === 'say_begin') {
-    const event = buildBeginAlert(trouble, noted, condition?.cause ?? null)
-    return options.publish(event, { route: 'notices', why: id, sinks: [decided] })
-  }
-  const sink = (await options.sentLog.findSink(beginUid(trouble, noted))) ?? decided
-  const event = buildEndAlert(trouble, noted, nowMs)
+  // an older configuration may have noted a sink that is gone
+  const noticed = options.targets.find((sink) => sink === noted.via)
+  const sink = noticed ?? watched.via
+  if (noted.via === null || sink === null) return
+  const event =
+    verb === 'say_begin'
+      ? buildBeginAlert(trouble, noted, condition?.cause ?? null)
+      : buildEndAlert(trouble, noted, nowMs)
   await options.publish(event, { route: 'notices', why: id, sinks: [sink] })
-}
-
-/**
- * The noted sink if it is still a target: an older configuration may have noted one that is gone.
- */
-function findKnownTarget(
-  ways: readonly string[],
-  via: string | null | undefined,
-): string | undefined {
-  return ways.find((sink) => sink === via)
-}
-
-/** Moves a begin alert that waits for a sink which takes nothing to one that does. */
-async function rerouteAlert(
-  { config, sentLog, logger }: SelfAlertsOptions,
-  { id, nowMs, via: to }: WatchedCondition,
-  { stored, sinks }: { stored: string | undefined; sinks: Snapshot['sinks'] },
-): Promise<void> {
-  const trouble = parseConditionId(id)
-  const noted = parseNote(stored)
-  if (trouble === undefined || noted?.saidMs === undefined || noted.goneMs !== undefined) return
-  if (nowMs - noted.saidMs < config.afterMs || to === null || !takesMessages(sinks, to)) return
-  const uid = beginUid(trouble, noted)
-  const from = await sentLog.findSink(uid)
-  if (from === undefined || from === to || takesMessages(sinks, from)) return
-  const moved = await sentLog.reroute(uid, { from, to })
-  if (moved > 0) logger.warn({ condition: id, from, to }, 'a self-alert goes to another sink')
 }
 
 function logStep(
@@ -221,18 +182,17 @@ export function buildBeginAlert(
   cause: string | null,
 ): ThreatEvent {
   const { sinceMs, dueMs = sinceMs } = noted
-  const { severity, now, toDo } = troubleTexts(trouble)
-  const name = trouble.name ?? ''
+  const { severity, title, toDo } = describeTrouble(trouble)
   const lastedMs = dueMs - sinceMs
   const forSoLong = lastedMs < 60_000 ? '' : ` for ${formatMinutes(lastedMs)}`
   return ownEvent(
-    { uid: beginUid(trouble, noted), type: 'notice', severity, createdAtMs: sinceMs },
     {
-      headline: `${now(name)}${forSoLong}`,
-      since: formatIso(sinceMs),
-      cause,
-      what_to_do: toDo(name),
+      uid: alertUid(trouble, sinceMs, 'begin'),
+      type: 'notice',
+      severity,
+      createdAtMs: sinceMs,
     },
+    { headline: `${title}${forSoLong}`, since: formatIso(sinceMs), cause, what_to_do: toDo },
   )
 }
 
@@ -242,7 +202,6 @@ export function buildEndAlert(
   nowMs: number,
 ): ThreatEvent {
   const overMs = goneMs ?? nowMs
-  const name = trouble.name ?? ''
   return ownEvent(
     {
       uid: alertUid(trouble, sinceMs, 'end'),
@@ -251,16 +210,11 @@ export function buildEndAlert(
       createdAtMs: overMs,
     },
     {
-      headline: `over after ${formatMinutes(overMs - sinceMs)}: ${troubleTexts(trouble).was(name)}`,
+      headline: `over after ${formatMinutes(overMs - sinceMs)}: ${describeTrouble(trouble).title}`,
       since: formatIso(sinceMs),
       over_at: formatIso(overMs),
     },
   )
-}
-
-/** The uid under which the ledger has the begin alert. */
-function beginUid(trouble: TroubleName, { sinceMs }: ConditionNote): string {
-  return alertUid(trouble, sinceMs, 'begin')
 }
 
 function alertUid(trouble: TroubleName, sinceMs: number, edge: 'begin' | 'end'): string {
@@ -313,7 +267,7 @@ export const settleMs = 10 * 60_000
  */
 export function nextStep(
   noted: ConditionNote | undefined,
-  condition: Pick<Condition, 'sinceMs' | 'waitMs' | 'steadyMs'> | undefined,
+  condition: Pick<Condition, 'sinceMs' | 'waitMs'> | undefined,
   { nowMs, readMs, isCovered, via }: Omit<WatchedCondition, 'id' | 'condition'>,
 ): Step | undefined {
   if (noted?.dueMs !== undefined && noted.saidMs === undefined) {
@@ -335,66 +289,15 @@ export function nextStep(
 }
 
 function isDue(
-  noted: Pick<ConditionNote, 'sinceMs' | 'seenMs'> | undefined,
-  condition: Pick<Condition, 'sinceMs' | 'waitMs' | 'steadyMs'>,
+  noted: Pick<ConditionNote, 'seenMs'> | undefined,
+  { waitMs }: Pick<Condition, 'waitMs'>,
   nowMs: number,
 ): boolean {
-  const sinceMs = condition.sinceMs ?? noted?.sinceMs ?? nowMs
-  const hasLasted = nowMs - sinceMs >= condition.waitMs
-  return hasLasted && nowMs - (noted?.seenMs ?? nowMs) >= condition.steadyMs
+  return nowMs - (noted?.seenMs ?? nowMs) >= waitMs
 }
 
 function stepWhenGone(noted: ConditionNote, nowMs: number): Step | undefined {
   if (noted.saidMs === undefined) return { verb: 'note', to: undefined }
   if (noted.goneMs === undefined) return { verb: 'note', to: { ...noted, goneMs: nowMs } }
   return nowMs - noted.goneMs >= settleMs ? { verb: 'say_end', to: undefined } : undefined
-}
-
-/** Finds where a published alert is now: its items in the ledger show it, whoever moved them. */
-interface SentLog {
-  /**
-   * The sink that has it or had it last; undefined: the ledger does not have it, or the sink is
-   * gone.
-   */
-  findSink(uid: string): Promise<string | undefined>
-  /** Moves its pending items from `from` to `to`; returns how many. An item never moves back. */
-  reroute(uid: string, way: { from: string; to: string }): Promise<number>
-}
-
-export interface SentLogOptions {
-  ledger: AccountLedger
-  destinationsFor: (sink: string) => readonly string[]
-  batchWaitMs: (sink: string) => number | undefined
-}
-
-export function createSentLog({ ledger, destinationsFor, batchWaitMs }: SentLogOptions): SentLog {
-  async function placedItems(uid: string): Promise<RecordItem[]> {
-    const record = await readRecord(ledger, ledger.fingerprints.recordId(uid))
-    if (record === undefined) return []
-    return record.items.map((item) => {
-      const ref = `i:${record.recordId}:${item.index}:${item.sink}`
-      return { ref, record, item }
-    })
-  }
-  return {
-    async findSink(uid) {
-      const placed = await placedItems(uid)
-      const last = placed.findLast(({ item }) => item.state !== 'diverted')?.item.sink
-      return last !== undefined && destinationsFor(last).length > 0 ? last : undefined
-    },
-    async reroute(uid, { from, to }) {
-      const targets = destinationsFor(to).map((destination) => {
-        return { sink: to, destination, batchWaitMs: batchWaitMs(to) }
-      })
-      let moved = 0
-      for (const placed of await placedItems(uid)) {
-        const { sink, state } = placed.item
-        const waits = (pendingStates as readonly string[]).includes(state)
-        if (sink !== from || !waits) continue
-        const by = `to ${to}, as ${from} takes nothing`
-        if ((await moveItem(ledger, placed, targets, by)) === 'done') moved += 1
-      }
-      return moved
-    },
-  }
 }

@@ -7,11 +7,12 @@ import { messageFor, refusal, type Refusal, section, text } from '../lib/config-
 import { errorMessage } from '../lib/errors.ts'
 import { readNamedFile } from '../lib/secret.ts'
 import type { TemplateValues } from './event-data.ts'
-import { TemplateError, templateLimits } from './template-bounds.ts'
 import {
   parseTemplate,
   type Template,
+  TemplateError,
   type TemplateKind,
+  templateLimits,
   templateProblem,
 } from './template-engine.ts'
 

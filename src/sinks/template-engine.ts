@@ -1,27 +1,30 @@
 /**
- * Templates in Liquid, bounded in size, work, memory and output, without files, clock or chance: the
- * same values give the same text. Only tags and filters of the two lists exist, so that a new version
- * of the library adds none unseen.
+ * Templates in Liquid, bounded by the library's limits, without files, clock or chance: the same
+ * values give the same text. Only tags and filters of the two lists exist, so that a new version of
+ * the library adds none unseen.
  */
 import { createRequire } from 'node:module'
 import type * as Library from 'liquidjs'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
 import { errorMessage, suggestion } from '../lib/errors.ts'
-import { findUnknownConversion, formatAs, timeConversions } from '../lib/strftime.ts'
-import { isTimeZone } from '../lib/time-zone.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
-import {
-  boundFilter,
-  boundOperators,
-  boundRanges,
-  createMeter,
-  type FilterHandler,
-  type Meter,
-  meterContexts,
-  rangeProblem,
-  TemplateError,
-  templateLimits as limits,
-} from './template-bounds.ts'
+
+/** `maxMemory` counts as the library does: characters and list entries that a rendering makes. */
+export const templateLimits = {
+  maxTemplateBytes: 16 * 1024,
+  /** A machine that is kept waiting must not fail what is cheap. */
+  maxMs: 500,
+  maxMemory: 200_000,
+  maxOutput: 64 * 1024,
+  maxValue: 1000,
+} as const
+
+const limits = templateLimits
+
+/** Why a rendering failed, and where; quotes neither values nor the template. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
+}
 
 export const templateTags = 'assign break case comment continue for if raw unless #'.split(' ')
 
@@ -46,26 +49,20 @@ interface TemplateOptions {
   kind: TemplateKind
   /** Zone of `date`. Default: UTC. */
   timeZone?: string | undefined
-  /** Default: with the limits above. */
-  meter?: Meter | undefined
 }
 
 /** Throws an Error that says line and column, and may quote the template. */
 export function parseTemplate(text: string, options: TemplateOptions): Template {
   const { Context, toValueSync } = loadLibrary()
-  const { meter = createMeter() } = options
-  const engine = createEngine({ ...options, meter })
-  const MeteredContext = meterContexts(Context, meter)
+  const engine = createEngine(options)
   const parsed = engine.parse(text)
   return {
     render(values) {
       // Values pass through JSON, so that none has a method or a prototype of its own.
       const plain: unknown = JSON.parse(JSON.stringify(values), readable)
-      const context = new MeteredContext(plain as object, engine.options, { sync: true })
-      context.renderLimit.check = meter.step
-      meter.start()
       const emitter = createEmitter()
       try {
+        const context = new Context(plain as object, engine.options, { sync: true })
         toValueSync(engine.renderer.renderTemplates(parsed, context, emitter))
       } catch (error) {
         throw new TemplateError(describeFailure(error))
@@ -87,13 +84,16 @@ export function templateProblem(
   if (Buffer.byteLength(text) > limits.maxTemplateBytes) {
     return refusal('longer than 16 KiB', 'write a shorter template')
   }
-  const engine = createEngine({ kind, meter: createMeter() })
+  if (hasOpenRange(text)) {
+    return refusal('a range without whole numbers', 'write its ends as numbers, such as (1..5)')
+  }
+  const engine = createEngine({ kind })
   try {
     const parsed = engine.parse(text)
     const { globals } = engine.analyzeSync(parsed)
     const unknown = Object.keys(globals).find((name) => !variables.includes(name))
     if (unknown !== undefined) return variableRefusal(unknown, globals[unknown], variables)
-    return conversionProblem(parsed)
+    return undefined
   } catch (error) {
     return syntaxRefusal(errorMessage(error))
   }
@@ -109,38 +109,15 @@ function variableRefusal(
   return refusal(`${shown}${place}`, suggestion(name, variables, 'variables here'))
 }
 
-/** Formats that are written in the template, in branches too that no sample takes. */
-function conversionProblem(parsed: Library.Template[]): Refusal | undefined {
-  for (const { name, args, token } of listFilters(parsed)) {
-    const [format] = args
-    if (name !== 'date' || format === undefined || !('content' in format)) continue
-    const unknown = findUnknownConversion(String(format.content))
-    if (unknown === undefined) continue
-    const [line, column] = token.getPosition()
-    const place = formatPlace(line, column)
-    const remedy = `conversions here: ${timeConversions.map((letter) => `%${letter}`).join(' ')}`
-    return refusal(`${describeConversion(unknown)}${place}`, remedy)
-  }
-  return undefined
-}
-
-type ParsedFilter = Pick<Library.Filter, 'name' | 'args'> & { token: Library.Token }
-
-function* listFilters(parsed: readonly Library.Template[]): Generator<ParsedFilter> {
-  const { Value, toValueSync } = loadLibrary()
-  for (const template of parsed) {
-    for (const part of template.arguments?.() ?? []) {
-      if (part instanceof Value) yield* part.filters as unknown as ParsedFilter[]
-    }
-    const children = template.children?.(false, true)
-    if (children !== undefined) yield* listFilters(toValueSync(children) as Library.Template[])
-  }
-}
-
-/** A format may hold words of a feed, so no more than a letter of it is shown. */
-function describeConversion(unknown: string): string {
-  const shown = /^%[A-Za-z+]$/.test(unknown) ? ` ${unknown}` : ''
-  return `unknown conversion${shown} of a date`
+/**
+ * The library goes through a range by adding 1, which changes no number beyond 2^53: one whose ends
+ * come from an event could go on for ever.
+ */
+function hasOpenRange(text: string): boolean {
+  return [...text.matchAll(/\{\{.*?\}\}|\{%.*?%\}/gs)].some(([part]) => {
+    const words = part.replaceAll(/"[^"]*"|'[^']*'/g, '')
+    return words.replaceAll(/\(\s*\d{1,9}\s*\.\.\s*\d{1,9}\s*\)/g, '').includes('..')
+  })
 }
 
 function formatPlace(line: unknown, column: unknown): string {
@@ -156,9 +133,6 @@ function syntaxRefusal(message: string): Refusal {
   const [, filter] = /^undefined filter: (\w{1,20})/.exec(message) ?? []
   if (filter !== undefined) {
     return refusal(`no filter "${filter}"${place}`, `filters here: ${templateFilters.join(', ')}`)
-  }
-  if (message.startsWith(rangeProblem)) {
-    return refusal(`${rangeProblem}${place}`, 'write its ends as numbers, such as (1..5)')
   }
   const remedy = 'close every {{, {% and block, and look at the examples in docs/templates.md'
   return refusal(`not a template in Liquid${place}`, remedy)
@@ -178,27 +152,23 @@ function describeFailure(error: unknown): string {
 
 function describeCause(error: unknown): string {
   if (error instanceof TemplateError) return error.message
-  return errorMessage(error).startsWith('memory alloc limit')
-    ? 'it needs too much memory'
-    : 'it cannot be rendered'
+  const message = errorMessage(error)
+  if (message.startsWith('memory alloc limit')) return 'it needs too much memory'
+  return message.startsWith('template render limit') ? 'it takes too long' : 'it cannot be rendered'
 }
 
 let library: typeof Library | undefined
 
 /** Takes 25 ms, which a command without templates need not wait for. */
 function loadLibrary(): typeof Library {
-  if (library !== undefined) return library
-  library = createRequire(import.meta.url)('liquidjs') as typeof Library
-  boundRanges(library)
+  library ??= createRequire(import.meta.url)('liquidjs') as typeof Library
   return library
 }
 
-interface EngineOptions extends TemplateOptions {
-  meter: Meter
-}
+type FilterHandler = Extract<Library.FilterImplOptions, (...args: never[]) => unknown>
 
-function createEngine({ kind, timeZone = 'UTC', meter }: EngineOptions): Library.Liquid {
-  const { defaultOperators, Liquid } = loadLibrary()
+function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Library.Liquid {
+  const { Liquid } = loadLibrary()
   const engine = new Liquid({
     templates: {},
     relativeReference: false,
@@ -207,18 +177,19 @@ function createEngine({ kind, timeZone = 'UTC', meter }: EngineOptions): Library
     strictVariables: false,
     strictFilters: true,
     parseLimit: limits.maxTemplateBytes,
+    renderLimit: limits.maxMs,
     memoryLimit: limits.maxMemory,
-    operators: boundOperators(defaultOperators),
-    outputEscape: boundFilter('', kind === 'json' ? toJson : toLine, meter),
+    timezoneOffset: timeZone as unknown as number, // the library takes names of zones too
+    dateFormat: '%Y-%m-%d %H:%M',
+    locale: 'en-US',
+    outputEscape: kind === 'json' ? toJson : toLine,
   })
   keepOnly(engine.tags, templateTags)
   keepOnly(engine.filters, templateFilters)
-  const own = { date: createDateFilter(timeZone, meter), json: toJson }
-  for (const [name, filter] of Object.entries({ ...engine.filters, ...own })) {
-    if (typeof filter !== 'function') throw new Error(`the library has no filter ${name}`)
-    const raw = name === 'json' && kind === 'json'
-    engine.registerFilter(name, { handler: boundFilter(name, filter, meter), raw })
-  }
+  engine.registerFilter('date', createDateFilter(engine.filters['date'] as FilterHandler))
+  engine.registerFilter('json', { handler: countMemory(toJson), raw: kind === 'json' })
+  engine.registerFilter('url_encode', countMemory(engine.filters['url_encode'] as FilterHandler))
+  engine.registerFilter('where', where)
   return engine
 }
 
@@ -226,47 +197,38 @@ function keepOnly(entries: Record<string, unknown>, names: readonly string[]): v
   for (const name of Object.keys(entries)) if (!names.includes(name)) delete entries[name]
 }
 
-const dateWork = 5_000
-/** The abbreviation of a zone is asked for in five languages. */
-const zoneWork = 20_000
-
-/** The library's own is an hour off near a change of the clock of the process, and slow. */
-function createDateFilter(defaultZone: string, meter: Meter): FilterHandler {
-  return (value: unknown, format: unknown, zone: unknown = defaultZone) => {
-    const given = plain(value)
-    if (given === 'now' || given === 'today') {
+/** Each attempt to send says the same, so no rendering knows the time. */
+function createDateFilter(shown: FilterHandler): FilterHandler {
+  return function date(value: unknown, ...rest: unknown[]): unknown {
+    if (value === 'now' || value === 'today') {
       throw new TemplateError('the present time is not known')
     }
-    const atMs = readTime(given)
-    if (atMs === undefined) return given
-    const asked = toText(format) || '%Y-%m-%d %H:%M'
-    meter.work(dateWork + zoneWork * (asked.split('Z').length - 1))
-    const unknown = findUnknownConversion(asked)
-    if (unknown !== undefined) {
-      throw new TemplateError(`it has an ${describeConversion(unknown)}`)
-    }
-    if (typeof zone !== 'string' || !isTimeZone(zone)) {
-      throw new TemplateError('it names no time zone')
-    }
-    return formatAs(asked, atMs, zone) ?? given
+    return shown.call(this, value, ...rest)
   }
 }
 
-/** Seconds since 1970, or ISO 8601, in UTC if it says no zone. */
-function readTime(value: unknown): number | undefined {
-  if (typeof value === 'number') return value * 1000
-  if (typeof value !== 'string') return undefined
-  if (/^\d{1,12}$/.test(value)) return Number(value) * 1000
-  const [, day, time = '00:00', zone = 'Z'] =
-    /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|[+-]\d\d:\d\d)?)?$/.exec(value) ??
-    []
-  const atMs = day === undefined ? NaN : Date.parse(`${day}T${time}${zone}`)
-  return Number.isNaN(atMs) ? undefined : atMs
+/** The library's own reads the name as an expression, which may be a range without end. */
+function where(list: unknown, name: unknown, wanted: unknown): unknown[] {
+  const entries = plain(list)
+  if (!Array.isArray(entries)) return []
+  return entries.filter((entry: unknown) => {
+    const found = new Map<string, unknown>(Object.entries(entry ?? {})).get(String(name))
+    return wanted === undefined ? Boolean(found) : found === plain(wanted)
+  })
 }
 
 /** `nil` and `empty` are objects of the library. */
 function plain(value: unknown): unknown {
   return loadLibrary().toValue(value) as unknown
+}
+
+/** For filters of which the library does not count what they make. */
+function countMemory(handler: FilterHandler): FilterHandler {
+  return function counted(value: unknown): string {
+    const made = String(handler.call(this, value))
+    this.context.memoryLimit.use(made.length)
+    return made
+  }
 }
 
 function toJson(value: unknown): string {

@@ -3,7 +3,6 @@
  * goes with the built-in look, which people can read and the receiver of a webhook may refuse.
  */
 import { ownFeed } from '../event.ts'
-import type { Clock } from '../lib/clock.ts'
 import { type Message, messageLimits, renderMessage, testMark } from '../messages/message.ts'
 import { cutText, sanitizeLine } from '../messages/sanitize.ts'
 import { severityLabel } from '../messages/summary.ts'
@@ -15,8 +14,7 @@ import {
   type MessageTemplates,
   renderJson,
 } from './template-config.ts'
-import { cpuMs, TemplateError } from './template-bounds.ts'
-import { parseTemplate } from './template-engine.ts'
+import { parseTemplate, TemplateError } from './template-engine.ts'
 
 /** One rendering that failed; the message has the built-in look. */
 export interface TemplateFailure {
@@ -27,7 +25,6 @@ export interface TemplateFailure {
 }
 
 export interface TemplateParts {
-  clock: Pick<Clock, 'monotonic'>
   /** Called for each message that goes without a template of its sink. */
   onTemplateFailure?: ((failure: TemplateFailure) => void) | undefined
 }
@@ -136,43 +133,24 @@ export function createBodyRenderer(
   }
 }
 
-/** Calls `render`. No words: there are none, or it failed or rests because of `problem`. */
+/** Calls `render`. No words: there are none, or it failed because of `problem`. */
 type Guard = <Words>(render: () => Words | undefined) => {
   words?: Words | undefined
   problem?: string
 }
 
-/** So much of the processor a failure may cost without counting towards a rest. */
-const cheapMs = 5
-const maxCostlyFailures = 3
-const restMs = 60_000
-
-/**
- * A template whose failures cost much, one after the other, rests for a minute, so that it delays
- * no delivery.
- */
 function createGuard(
   named: Pick<TemplateFailure, 'sink' | 'template'>,
-  { clock, onTemplateFailure }: TemplateParts,
+  { onTemplateFailure }: TemplateParts,
 ): Guard {
-  let costlyFailures = 0
-  let restsUntilMs = -Infinity
-  let problem = ''
   return (render) => {
-    if (clock.monotonic() >= restsUntilMs) {
-      const startedMs = cpuMs()
-      try {
-        const rendered = render()
-        costlyFailures = 0
-        return { words: rendered }
-      } catch (error) {
-        problem = error instanceof TemplateError ? error.message : 'it cannot be rendered'
-        costlyFailures = cpuMs() - startedMs > cheapMs ? costlyFailures + 1 : 0
-        if (costlyFailures >= maxCostlyFailures) restsUntilMs = clock.monotonic() + restMs
-      }
+    try {
+      return { words: render() }
+    } catch (error) {
+      const problem = error instanceof TemplateError ? error.message : 'it cannot be rendered'
+      onTemplateFailure?.({ ...named, problem })
+      return { problem }
     }
-    onTemplateFailure?.({ ...named, problem })
-    return { problem }
   }
 }
 

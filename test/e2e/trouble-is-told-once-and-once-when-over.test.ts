@@ -80,9 +80,9 @@ canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_priv
       ['account-refused-main', 'end'],
     ])
     const [begin, end] = notices()
-    expect(begin).toContain('Tocsin: the service has refused the key of account main')
+    expect(begin).toContain('Tocsin: account main: key refused by the service')
     expect(begin).toContain('tocsin token test --account main')
-    expect(end).toMatch(/Tocsin: over after .*: the service refused the key of account main/)
+    expect(end).toMatch(/Tocsin: over after .*: account main: key refused by the service/)
     const canaries = naming('canary/tocsin/')
     const slots = canaries.map((body) => /canary\/tocsin\/\d+/.exec(body)?.[0])
     expect(canaries[0]).toContain('TEST Canary: test of the whole way')

@@ -55,7 +55,7 @@ self_alerts: {sink: siem}
     await until('the notice is told', () => notices().length > 0)
 
     expect(notices()).toHaveLength(1)
-    expect(notices()[0]).toContain('half or more of what feed brand shows has not been readable')
+    expect(notices()[0]).toContain('feed brand: half or more of a page unreadable')
     expect(notices()[0]).toContain('tocsin items list --feed brand --state quarantined')
     const warned = lines.filter((line) => line.includes('items cannot be read and are quarantined'))
     expect(warned).toHaveLength(1)

@@ -3,11 +3,7 @@ import type { Clock } from '../../src/lib/clock.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Snapshot } from '../../src/self-alerts/conditions.ts'
 import { createPublisher, type Publish } from '../../src/self-alerts/publisher.ts'
-import {
-  createSelfAlerts,
-  createSentLog,
-  type SelfAlerts,
-} from '../../src/self-alerts/self-alerts.ts'
+import { createSelfAlerts, type SelfAlerts } from '../../src/self-alerts/self-alerts.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { type LedgerRecord, scanRecords } from '../../src/store/records.ts'
 import { silent } from './ledger.ts'
@@ -38,7 +34,7 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
     monotonic: () => clock.atMs,
     sleep: () => Promise.resolve(),
   }
-  const redis = { problems: [], isFull: false }
+  const redis = { isFull: false }
   const snapshot: NoticesRig['snapshot'] = {
     feeds: [],
     accounts: [],
@@ -69,7 +65,6 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
       createSelfAlerts({
         config: { afterMs: 300_000 },
         targets: given.ways ?? ['soc', 'oncall', 'siem'],
-        sentLog: createSentLog(ways),
         redis: ledger.redis,
         keys,
         publish: given.publish ?? tell,

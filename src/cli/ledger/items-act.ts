@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { type ActCounts, actOn, findBlockedSink, type ItemAct } from '../../delivery/item-acts.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { troubleTexts } from '../../self-alerts/troubles.ts'
+import { findRemedy } from '../../self-alerts/troubles.ts'
 import { type LedgerItem, worstFirst } from '../../store/items.ts'
 import { type Context, loadConfigFile, print, requireConfirmation } from '../context.ts'
 import {
@@ -104,7 +104,7 @@ async function requireTaking(
   if (blocked === undefined) return
   const { name, fallback } = blocked
   const problem = `${name} takes nothing now: what is sent again goes to its fallback ${fallback} again`
-  const remedy = troubleTexts({ kind: 'circuit-open', name }).toDo(name)
+  const remedy = findRemedy('circuit-open', name)
   throw new CommandError('mistake', `${problem}; ${remedy}`)
 }
 

@@ -18,7 +18,7 @@ import { datedAheadMs, type FeedState } from '../../store/feed-state.ts'
 import { readSinkNames } from '../../store/pending-items.ts'
 import { type ItemState, scanPendingRecords } from '../../store/records.ts'
 import { readCanary } from '../../self-alerts/canary.ts'
-import { type TroubleKind, troubleTexts } from '../../self-alerts/troubles.ts'
+import { findRemedy } from '../../self-alerts/troubles.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
 import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
 import { formatRename } from '../../daemon/accounts.ts'
@@ -40,8 +40,6 @@ interface LedgerParts {
   feeds: FeedReport[]
   ledgers: readonly AccountLedger[]
 }
-
-const toDo = (kind: TroubleKind, name: string): string => troubleTexts({ kind, name }).toDo(name)
 
 /** Nothing is read or sent meanwhile. */
 const stopping = (finding: Finding): Finding => ({ ...finding, stops: true })
@@ -115,14 +113,16 @@ function judgeAccounts({ accounts, nowMs }: LedgerParts): Finding[] {
     })
     if (trouble) {
       const detail = `its key: ${formatTrouble(trouble, nowMs)}`
-      found.push(stopping(subject.bad('problem', detail, toDo('account-refused', entry.name))))
+      found.push(
+        stopping(subject.bad('problem', detail, findRemedy('account-refused', entry.name))),
+      )
     }
     if (isConfigured) return found
     const { pendingTotal = 0, deadLetters = 0 } = holdings ?? {}
     if (pendingTotal + deadLetters === 0) return found
     const left = `${pluralize(pendingTotal, 'item')} and ${pluralize(deadLetters, 'dead letter')}`
     const detail = `not configured any more, and holds ${left}`
-    return [...found, subject.bad('problem', detail, toDo('account-left', entry.name))]
+    return [...found, subject.bad('problem', detail, findRemedy('account-left', entry.name))]
   })
 }
 
@@ -143,7 +143,7 @@ async function judgeFeeds(parts: LedgerParts): Promise<Finding[]> {
     }
     if (quarantined > 0) {
       const detail = `${pluralize(quarantined, 'item')} in the quarantine, which nobody was told of`
-      found.push(subject.bad('problem', detail, toDo('items-quarantined', feed.name)))
+      found.push(subject.bad('problem', detail, findRemedy('items-quarantined', feed.name)))
     }
     const untilMs = datedAheadMs(state)
     if (untilMs === undefined) continue
@@ -187,7 +187,7 @@ function judgeReading(
   if (unreadable) {
     const { unread, shown, problem } = unreadable
     const detail = `${unread} of ${shown} items of its last page cannot be read: ${problem}`
-    return [subject.bad('problem', detail, toDo('feed-unreadable', feed.name))]
+    return [subject.bad('problem', detail, findRemedy('feed-unreadable', feed.name))]
   }
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}`
@@ -196,7 +196,7 @@ function judgeReading(
   const why = trouble && formatTrouble(trouble, nowMs)
   if (refused) {
     const detail = [`stopped: ${refused.reason}`, ...(why === undefined ? [] : [why])].join('; ')
-    return [stopping(subject.bad('problem', detail, toDo('feed-refused', feed.name)))]
+    return [stopping(subject.bad('problem', detail, findRemedy('feed-refused', feed.name)))]
   }
   const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
   if (!isLate && why === undefined) return []
@@ -220,7 +220,7 @@ async function judgeQuota(
   const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
   if (quota === undefined || quota.remaining > reserve) return []
   const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`
-  return [stopping(subject.bad('problem', detail, toDo('quota-reserve', feed.name)))]
+  return [stopping(subject.bad('problem', detail, findRemedy('quota-reserve', feed.name)))]
 }
 
 async function judgeSinks(parts: LedgerParts): Promise<Finding[]> {
@@ -249,7 +249,7 @@ async function judgeSinks(parts: LedgerParts): Promise<Finding[]> {
     }
     if (deadLetters > 0) {
       const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
-      found.push(subject.bad('problem', detail, toDo('dead-letters', name)))
+      found.push(subject.bad('problem', detail, findRemedy('dead-letters', name)))
     }
     return found.length > 0 ? found : judgeCanary(name, canaries[name], parts)
   })
@@ -332,19 +332,19 @@ function judgeSending(
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`
-    return [stopping(subject.bad('problem', detail, toDo('sink-paused', name)))]
+    return [stopping(subject.bad('problem', detail, findRemedy('sink-paused', name)))]
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   if (disabled) {
     const gone = `gone since ${formatUtcTime(disabled.sinceMs)}: ${disabled.reason}; ${stood}`
-    return [stopping(subject.bad('problem', gone, toDo('sink-disabled', name)))]
+    return [stopping(subject.bad('problem', gone, findRemedy('sink-disabled', name)))]
   }
   const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
   const about = [why, never, stood].filter((part) => part !== undefined).join('; ')
   if (state === 'half_open' && waiting === 0) {
     return [subject.bad('warning', `circuit half_open, ${nextTests}; ${about}`, testIt(name))]
   }
-  const remedy = toDo('circuit-open', name)
+  const remedy = findRemedy('circuit-open', name)
   if (state !== 'closed')
     return [stopping(subject.bad('problem', `circuit ${state}; ${about}`, remedy))]
   const isFailing = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
@@ -353,7 +353,7 @@ function judgeSending(
   }
   if (isRunning && isOver(digest?.nextDueMs, nowMs)) {
     const detail = `its digest has been due since ${formatUtcTime(digest?.nextDueMs ?? 0)}`
-    return [subject.bad('problem', detail, toDo('digest-overdue', name))]
+    return [subject.bad('problem', detail, findRemedy('digest-overdue', name))]
   }
   const { criticals = 0, tried = 0 } = isRunning ? long : {}
   if (criticals > 0) {
@@ -395,7 +395,7 @@ async function judgeAccounting({ store, ledgers }: LedgerParts): Promise<Finding
   const { redis, keys } = store
   const found: Finding[] = []
   const add = (account: string, detail: string): void => {
-    const remedy = toDo('unaccounted', account)
+    const remedy = findRemedy('unaccounted', account)
     found.push(about('accounting', account).bad('problem', detail, remedy))
   }
   const read = ledgers.map(async (ledger) => ({ ledger, ...(await readAccounting(ledger)) }))

@@ -1,7 +1,7 @@
 import { reportSinks, type SinkReport } from '../../daemon/for-commands/sink-report.ts'
 import type { CircuitReading } from '../../delivery/circuit.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { troubleTexts } from '../../self-alerts/troubles.ts'
+import { findRemedy } from '../../self-alerts/troubles.ts'
 import { countByState } from '../../store/item-states.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import { chooseListed, type NarrowingOptions } from '../narrowing.ts'
@@ -136,7 +136,7 @@ export function describeBlock({
 }
 
 function circuitRemedy(name: string, { disabled, state }: CircuitReading): string[] {
-  if (disabled) return [`  ${troubleTexts({ kind: 'sink-disabled', name }).toDo(sanitize(name))}`]
+  if (disabled) return [`  ${findRemedy('sink-disabled', sanitize(name))}`]
   const resume = `"tocsin sinks resume ${sanitize(name)}"`
   return state === 'open' ? [`  then one message tries; ${resume} has it tried at once`] : []
 }

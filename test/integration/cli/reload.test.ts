@@ -5,7 +5,6 @@ import {
   renameSync,
   rmSync,
   statSync,
-  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -15,7 +14,6 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { getCACertificates } from 'node:tls'
-import { Redis as IORedis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -314,107 +312,6 @@ test('a token file that others may read is not used, and one that a killed daemo
   const gone = await tocsin('reload', '--config', file)
   expect(gone).toMatchObject({ code: 1, out: '' })
   expect(gone.err).toContain('http://127.0.0.1:9: no daemon answers; start the daemon')
-})
-
-test('with `watch` a changed file is taken up, and a wrong one is refused once', async () => {
-  const config = configurations()
-  const daemon = await startDaemon(config({ more: 'watch: true' }))
-  replace(daemon.file, config({ more: 'watch: true', sinks: ['siem', 'extra'] }))
-  await daemon.hasSaid(reloaded, 1)
-  replace(daemon.file, 'accounts: [')
-  await daemon.hasSaid(kept, 1)
-  expect(success.exec(await daemon.metrics())?.[1]).toBe('0')
-  // A link in the place of the file, as a ConfigMap is.
-  const mended = `${daemon.file}.mended`
-  writeFileSync(mended, config({ more: 'watch: true', feeds: ['staff'] }), { mode: 0o600 })
-  symlinkSync(mended, `${daemon.file}.link`)
-  renameSync(`${daemon.file}.link`, daemon.file)
-  await daemon.hasSaid(reloaded, 2)
-  expect(daemon.lines(kept)).toHaveLength(1)
-  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
-})
-
-test('with `watch` the mistake of a refused file is seen mended in whatever file it was', async () => {
-  const config = configurations()
-  const daemon = await startDaemon(config({ more: 'watch: true' }))
-  const secret = join(dirname(daemon.file), 'extra.key')
-  const named = config({ more: 'watch: false', sinks: ['siem', 'extra'] }).replace(
-    /(extra: .*)secret: [^,]*/,
-    '$1secret_file: extra.key',
-  )
-  replace(daemon.file, named)
-  await daemon.hasSaid(kept, 1)
-  expect(JSON.stringify(daemon.lines(kept))).toContain('there is no such file')
-  // `watch: false` stands in what was refused, and so ends nothing
-  writeFileSync(secret, sandbox.webhookSecret, { mode: 0o600 })
-  await daemon.hasSaid(reloaded, 1)
-  expect(daemon.lines(reloaded)[0]).toMatchObject({ sinks: { added: ['extra'] } })
-  expect(daemon.lines(asked)).toMatchObject([{ by: 'watch' }, { by: 'watch' }])
-})
-
-test('`watch` begins with the configuration that says so, and nothing is read again before', async () => {
-  const config = configurations()
-  const [daemon, other] = [await startDaemon(config()), await startDaemon(configurations()())]
-  replace(other.file, 'accounts: [')
-  daemon.reload(config({ more: 'watch: true' }))
-  await daemon.hasSaid(reloaded, 1)
-  replace(daemon.file, config({ more: 'watch: true', sinks: ['siem', 'extra'] }))
-  await daemon.hasSaid(reloaded, 2)
-  replace(daemon.file, config({ sinks: ['siem', 'extra'] }))
-  await daemon.hasSaid(reloaded, 3)
-  expect(daemon.lines(reloaded)).toMatchObject([
-    { sections: ['watch'] },
-    { sinks: { added: ['extra'] } },
-    { sections: ['watch'] },
-  ])
-  expect(daemon.lines(asked)).toMatchObject([{ by: 'SIGHUP' }, { by: 'watch' }, { by: 'watch' }])
-  // by now the other has had time for as many looks
-  expect(other.lines(asked)).toEqual([])
-})
-
-test('with `watch` what Redis refused is tried again without another change, and told once', async () => {
-  const redis = await startRedis()
-  onTestFinished(() => redis.stop())
-  const settings = new IORedis(redis.url)
-  onTestFinished(() => settings.disconnect())
-  const config = configurations()
-  const parts = { redisUrl: redis.url, more: 'watch: true' }
-  const daemon = await startDaemon(config(parts))
-  await settings.config('SET', 'min-replicas-to-write', '1')
-  replace(daemon.file, config({ ...parts, sinks: ['siem', 'extra'] }))
-  await daemon.hasSaid(kept, 1)
-  await daemon.says('the configuration is tried again until')
-  await settings.config('SET', 'min-replicas-to-write', '0')
-  await daemon.hasSaid(reloaded, 1)
-  expect(daemon.lines(kept)).toHaveLength(1)
-  expect(daemon.lines(asked)).toHaveLength(1)
-  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
-})
-
-test('with `watch` a file that an editor took away for a moment is read when it is back', async () => {
-  const config = configurations()
-  const daemon = await startDaemon(config({ more: 'watch: true' }))
-  rmSync(daemon.file)
-  await daemon.hasSaid(kept, 1)
-  replace(daemon.file, config({ more: 'watch: true' }))
-  await daemon.says('nothing in it has changed')
-  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
-})
-
-test('with `watch` an edit right after the file was read for the start is not missed', async () => {
-  const redis = await startRedis({ mayCrash: true })
-  onTestFinished(() => redis.stop())
-  await redis.kill()
-  const config = configurations()
-  const parts = { redisUrl: redis.url, more: 'watch: true' }
-  // a warning is what the daemon says first of all, before it looks whether Redis is safe
-  const weak = config(parts).replace(sandbox.webhookSecret, 'changeme-changeme-changeme')
-  const daemon = await startDaemon(weak, 'configuration warning')
-  replace(daemon.file, config({ ...parts, feeds: ['brand', 'staff'] }))
-  await daemon.hasSaid(reloaded, 1)
-  await redis.restart()
-  await daemon.says('tocsin runs')
-  expect(daemon.lines('tocsin runs')).toMatchObject([{ feeds: 2 }])
 })
 
 test('a file that keeps its name and holds something else is a change; the log says who asked', async () => {

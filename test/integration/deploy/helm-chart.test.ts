@@ -239,7 +239,7 @@ describe.skipIf(!isInstalled(program, helmRemedy))('helm', () => {
     const sum = (given: object): string =>
       podIn(render(given)).metadata.annotations['checksum/config']!
     expect(sum({ ...least, replicas: 3 })).toBe(sum(least))
-    expect(sum({ ...least, config: `${config}watch: true` })).not.toBe(sum(least))
+    expect(sum({ ...least, config: `${config}messages: {}` })).not.toBe(sum(least))
   })
 
   test('lets Service and probes ask where the configuration listens', () => {

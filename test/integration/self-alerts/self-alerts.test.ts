@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { createSentLog, type SelfAlerts } from '../../../src/self-alerts/self-alerts.ts'
+import type { SelfAlerts } from '../../../src/self-alerts/self-alerts.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aNoticesRig, type NoticesRig } from '../../support/self-alerts.ts'
@@ -133,10 +133,17 @@ test('a second outage of many is alerted, although some have stood since the fir
   const refuse = async (names: [string, number][], afterMinutes: number): Promise<void> => {
     rig.clock.atMs += afterMinutes * minute
     rig.snapshot.feeds = names.map(([name, sinceMs]) => {
-      const refused = { reason: 'forbidden', sinceMs }
+      const unreadable = { sinceMs, shown: 2, unread: 1, problem: 'no uid' }
       const lastMs = rig.clock.atMs
       const times = { lastSuccessMs: lastMs, lastCaughtUpMs: lastMs }
-      return { name, account: 'main', lagObjectiveMs: minute, isPaused: false, ...times, refused }
+      return {
+        name,
+        account: 'main',
+        lagObjectiveMs: minute,
+        isPaused: false,
+        ...times,
+        unreadable,
+      }
     })
     await watch.watchOnce()
   }
@@ -150,9 +157,9 @@ test('a second outage of many is alerted, although some have stood since the fir
   await refuse(second, 1)
   const told = await toldOf(rig)
   expect(told.filter((uid) => uid.startsWith('many'))).toEqual([
-    'many-feed-refused begin',
-    'many-feed-refused end',
-    'many-feed-refused begin',
+    'many-feed-unreadable begin',
+    'many-feed-unreadable end',
+    'many-feed-unreadable begin',
   ])
 })
 
@@ -298,8 +305,6 @@ test.each([
     'sink-disabled',
   ],
   ['it has dead letters', { ...soc, deadLetters: 2 }, 'dead-letters'],
-  ['its digest is overdue', { ...soc, digestDueMs: 0 }, 'digest-overdue'],
-  ['it stays paused', { ...soc, paused: { reason: 'works', sinceMs: 0 } }, 'sink-paused'],
 ] as const)(
   'that of the sink that takes notices %s is told once through another, and so is the end',
   async (_trouble, troubled, kind) => {
@@ -343,19 +348,6 @@ test('of a sink that was down already and is gone now, no end is told while it i
   ])
 })
 
-test('of a sink that is gone at once it is not told as well that its circuit is open', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  const disabled = { reason: 'gone', sinceMs: rig.clock.atMs }
-  rig.snapshot.sinks = [{ ...well, circuit: 'disabled', disabled }]
-  for (let i = 0; i < 6; i += 1) {
-    if (i === 3) rig.snapshot.sinks = [well]
-    await watch.watchOnce()
-    rig.clock.atMs += 10 * minute
-  }
-  expect(await toldOf(rig)).toEqual(['sink-disabled-siem begin', 'sink-disabled-siem end'])
-})
-
 test('while its sink takes nothing, other trouble is told through the next that does', async () => {
   const rig = await aRig()
   const watch = rig.replica()
@@ -364,86 +356,6 @@ test('while its sink takes nothing, other trouble is told through the next that 
   rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await watch.watchOnce()
   expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
-})
-
-test('a notice that waits for a sink which takes nothing goes to another, and its end follows it', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
-  rig.snapshot.sinks = [soc]
-  await watch.watchOnce()
-  rig.snapshot.sinks = [{ ...soc, circuit: 'open' }]
-  rig.clock.atMs += 5 * minute - 1
-  await watch.watchOnce()
-  expect(await placesOf(rig)).toEqual(['account-refused-main begin: soc queued'])
-  rig.clock.atMs += 1
-  const moved = [
-    'account-refused-main begin: soc diverted',
-    'account-refused-main begin: oncall:ann queued',
-    'account-refused-main begin: oncall:bob queued',
-  ]
-  await Promise.all([watch.watchOnce(), rig.replica().watchOnce()])
-  await watch.watchOnce()
-  expect(await placesOf(rig)).toEqual(moved)
-
-  rig.snapshot.sinks = [soc]
-  rig.snapshot.accounts = []
-  for (let i = 0; i < 2; i += 1) {
-    await watch.watchOnce()
-    rig.clock.atMs += 10 * minute
-  }
-  await watch.watchOnce()
-  expect(await placesOf(rig)).toEqual([
-    ...moved,
-    'account-refused-main end: oncall:ann queued',
-    'account-refused-main end: oncall:bob queued',
-  ])
-  await expectConservation(rig.ledger)
-})
-
-test('one that waits in the next place comes back where that is down and the first is well again', async () => {
-  const rig = await aRig()
-  const watch = rig.replica({ ways: ['soc', 'siem'] })
-  const look = async (...sinks: NoticesRig['snapshot']['sinks']): Promise<void> => {
-    rig.snapshot.sinks = sinks
-    await watch.watchOnce()
-    rig.clock.atMs += 5 * minute
-  }
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
-  await look(soc, well)
-  const closed = { circuit: 'open' } as const
-  const places: string[] = []
-  for (let i = 0; i < 4; i += 1) {
-    await look(i % 2 === 0 ? { ...soc, ...closed } : soc, i % 2 === 0 ? well : down)
-    const refused = (await placesOf(rig)).filter((place) => place.includes('refused'))
-    places.push(refused.filter((place) => place.endsWith('queued')).join())
-  }
-  const at = (sink: string): string => `account-refused-main begin: ${sink} queued`
-  expect(places).toEqual([at('siem'), at('soc'), at('siem'), at('soc')])
-  await expectConservation(rig.ledger)
-})
-
-test('an end goes to the fallback that got the begin, though notices name another second choice', async () => {
-  const rig = await aRig()
-  const watch = rig.replica({ ways: ['soc', 'oncall'] })
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
-  await watch.watchOnce()
-  const [begin] = await rig.told()
-  const told = createSentLog({
-    ledger: rig.ledger,
-    destinationsFor: (sink) => [sink],
-    batchWaitMs: () => undefined,
-  })
-  await told.reroute(begin!.uid, { from: 'soc', to: 'lake' })
-  rig.snapshot.accounts = []
-  await watch.watchOnce()
-  rig.clock.atMs += 10 * minute
-  await watch.watchOnce()
-  expect(await placesOf(rig)).toEqual([
-    'account-refused-main begin: soc diverted',
-    'account-refused-main begin: lake queued',
-    'account-refused-main end: lake queued',
-  ])
 })
 
 test('where there is no other sink, its dead letters are told through itself, and that it is down only logged', async () => {

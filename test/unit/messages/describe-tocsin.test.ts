@@ -18,7 +18,7 @@ function render(event: ThreatEvent, isTest = false, feed = '_tocsin'): Message {
 
 test('a notice reads as a sentence with its facts, and quotes nothing twice', () => {
   const message = render(buildBeginAlert(brand, noted, 'no poll succeeds'))
-  expect(message.title).toBe('Tocsin: feed brand has not been read to its end for 22 min')
+  expect(message.title).toBe('Tocsin: feed brand: not read to the end for 22 min')
   expect(message.summary).toBe(`HIGH ${message.title}`)
   expect(message.facts).toEqual([
     {
@@ -35,7 +35,7 @@ test('a notice reads as a sentence with its facts, and quotes nothing twice', ()
 
 test('the end of a trouble says from when to when it was', () => {
   const message = render(buildEndAlert(brand, { ...noted, goneMs: sinceMs + 31 * 60_000 }, 0))
-  expect(message.title).toBe('Tocsin: over after 31 min: feed brand was not read to its end')
+  expect(message.title).toBe('Tocsin: over after 31 min: feed brand: not read to the end')
   expect(message.facts.map(({ label, value }) => `${label} ${value}`)).toEqual([
     'Since 2026-11-21 08:00 UTC',
     'Over 2026-11-21 08:31 UTC',

@@ -8,14 +8,14 @@ import {
 } from '../../../src/self-alerts/self-alerts.ts'
 
 const minute = 60_000
-const slow = { sinceMs: undefined, waitMs: 5 * minute, steadyMs: 5 * minute }
-const atOnce = { sinceMs: undefined, waitMs: 0, steadyMs: 0 }
+const slow = { sinceMs: undefined, waitMs: 5 * minute }
+const atOnce = { sinceMs: undefined, waitMs: 0 }
 
 interface Look {
   atMs: number
   /** When the picture was read that is looked at; left out: at the look. */
   readMs?: number
-  condition?: typeof slow | { sinceMs: number; waitMs: number; steadyMs: number }
+  condition?: typeof slow | { sinceMs: number; waitMs: number }
   isCovered?: boolean
   /** The replica dies after it said something, before it could note that. */
   dies?: boolean
@@ -84,7 +84,7 @@ test('one that comes back later is another', () => {
 })
 
 test('one that is known to be old still gets the time to mend after a start', () => {
-  const old = { sinceMs: -100 * minute, waitMs: 15 * minute, steadyMs: 10 * minute }
+  const old = { sinceMs: -100 * minute, waitMs: 10 * minute }
   expect(rehearse([0, 9].map((at) => ({ atMs: at * minute, condition: old }))).said).toEqual([])
   expect(rehearse([0, 10].map((at) => ({ atMs: at * minute, condition: old }))).said).toEqual([
     `say_begin ${old.sinceMs}`,

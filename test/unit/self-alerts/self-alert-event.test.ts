@@ -12,7 +12,7 @@ test('a notice says what is wrong, for how long, why, and what to do', () => {
     type: 'notice',
     severity: 'high',
     highlights: {
-      headline: ['feed brand has not been read to its end for 22 min'],
+      headline: ['feed brand: not read to the end for 22 min'],
       since: ['2026-11-21T08:00:00.000Z'],
       cause: ['no poll succeeds'],
       what_to_do: ['tocsin feeds list'],
@@ -25,7 +25,7 @@ test('what is said at once says no span, and what has no cause none', () => {
   const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 59_999 }
   const { severity, highlights } = buildBeginAlert(account, noted, null)
   expect(severity).toBe('critical')
-  expect(highlights['headline']).toEqual(['the service has refused the key of account main'])
+  expect(highlights['headline']).toEqual(['account main: key refused by the service'])
   expect(highlights).not.toHaveProperty('cause')
 })
 
@@ -36,13 +36,13 @@ test('of many of a kind a notice says so, with the severity that each of them ha
     uid: `notice/tocsin/many-account-refused-${sinceMs}-begin`,
     severity: 'critical',
     highlights: {
-      headline: ['the service has refused the keys of many accounts'],
+      headline: ['many accounts: key refused by the service'],
       cause: ['a, b, c and 8 others by now'],
-      what_to_do: ['tocsin token test --account <account>'],
+      what_to_do: ['give the account a valid key, then: tocsin token test --account <account>'],
     },
   })
   expect(buildEndAlert(many, noted, sinceMs + minute)).toMatchObject({
-    highlights: { headline: ['over after 1 min: the service refused the keys of many accounts'] },
+    highlights: { headline: ['over after 1 min: many accounts: key refused by the service'] },
   })
 })
 
@@ -51,6 +51,6 @@ test('the end says after how long, counted to when it was over and not to when t
   expect(buildEndAlert(brand, noted, sinceMs + 41 * minute)).toMatchObject({
     uid: `notice/tocsin/feed-stalled-brand-${sinceMs}-end`,
     severity: 'info',
-    highlights: { headline: ['over after 31 min: feed brand was not read to its end'] },
+    highlights: { headline: ['over after 31 min: feed brand: not read to the end'] },
   })
 })

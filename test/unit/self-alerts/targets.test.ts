@@ -4,31 +4,19 @@ import { type SinkHealth, takesMessages } from '../../../src/self-alerts/conditi
 import { chooseTarget, orderTargets } from '../../../src/self-alerts/publisher.ts'
 
 const sinks = [
-  { name: 'siem', type: 'webhook', audience: 'machines' },
-  { name: 'soc', type: 'slack', audience: 'people' },
-  { name: 'ops', type: 'slack', audience: 'people' },
-  { name: 'oncall', type: 'email', audience: 'people' },
-  { name: 'lab', type: 'webhook', audience: 'machines' },
+  { name: 'siem', audience: 'machines' },
+  { name: 'soc', audience: 'people' },
+  { name: 'oncall', audience: 'people' },
+  { name: 'lab', audience: 'machines' },
 ] as const
 
-function orderOf(given: { sink: string; fallback?: string }, fallback?: string): string[] {
-  const config = { fallback: undefined, afterMs: 0, ...given }
-  const withFallback = sinks.map((one) => (one.name === given.sink ? { ...one, fallback } : one))
-  return orderTargets(config, withFallback)
-}
-
-test('a second sink that the file names is the only other one', () => {
-  expect(orderOf({ sink: 'soc', fallback: 'lab' }, 'oncall')).toEqual(['soc', 'lab'])
-})
-
-test('without one, the fallback comes second', () => {
-  expect(orderOf({ sink: 'soc' }, 'lab')).toEqual(['soc', 'lab', 'oncall', 'ops', 'siem'])
-})
-
-test('the others are tried in the order of the file: people by another way, people by the same, machines', () => {
-  expect(orderOf({ sink: 'soc' })).toEqual(['soc', 'oncall', 'ops', 'siem', 'lab'])
-  expect(orderOf({ sink: 'oncall' })).toEqual(['oncall', 'soc', 'ops', 'siem', 'lab'])
-  expect(orderOf({ sink: 'siem' })).toEqual(['siem', 'soc', 'ops', 'oncall', 'lab'])
+test.each([
+  ['a second sink that the file names is the only other one', 'lab', 'oncall', ['soc', 'lab']],
+  ['without one, the fallback comes second', undefined, 'lab', ['soc', 'lab', 'oncall', 'siem']],
+  ['without either, people come first', undefined, undefined, ['soc', 'oncall', 'siem', 'lab']],
+])('%s', (_name, named, fallback, order) => {
+  const all = sinks.map((one) => (one.name === 'soc' ? { ...one, fallback } : one))
+  expect(orderTargets({ sink: 'soc', fallback: named }, all)).toEqual(order)
 })
 
 const health = fc.record({

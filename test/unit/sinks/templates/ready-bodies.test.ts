@@ -5,7 +5,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { renderMessage } from '../../../../src/messages/message.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { createBodyRenderer, type TemplateFailure } from '../../../../src/sinks/templates.ts'
 import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
 import { allHostileWords } from '../../../security/hostile-words.ts'
@@ -21,7 +20,7 @@ function renderReady(file: string, member: DeliveryMember): unknown {
   const failures: TemplateFailure[] = []
   const render = createBodyRenderer(
     { name: 'siem', templates: { webhook_body: readFileSync(join(folder, file), 'utf8') } },
-    { clock: systemClock, onTemplateFailure: (failure) => failures.push(failure) },
+    { onTemplateFailure: (failure) => failures.push(failure) },
   )
   const destination = { id: 'siem', label: 'siem' }
   const { body } = render({
