@@ -146,16 +146,6 @@ describe('the walk', () => {
     })
     expect(shown({ items: items(10), next: 'c2' }, given).page.isCaughtUp).toBe(false)
   })
-
-  test('of a rescan counts what it was shown', () => {
-    const given = { scan: rescanOf({ fetched: 7 }), place: 'recent' } as const
-    const counted = shown({ items: items(4) }, given).page.scan.notes
-    expect(counted).toMatchObject({ fetched: 11, pages: 1 })
-    const { fetched: _none, ...first } = rescanOf({}).notes as Record<string, unknown>
-    const unread = { ...given, scan: { ...rescanOf({}), notes: first } }
-    expect(shown({ items: items(4) }, unread).page.scan.notes).toMatchObject({ fetched: 4 })
-    expect(shown({ items: items(4) }).page.scan).not.toHaveProperty('notes')
-  })
 })
 
 describe('a page that ends with what is dated ahead of now', () => {
@@ -201,12 +191,6 @@ describe('a page that ends with what is dated ahead of now', () => {
     const { page } = shown({ items: [item(-hourMs)], next: 'c3' }, { scan: beyond })
     expect(page).toMatchObject({ isBeyond: true, isCaughtUp: false, endsWhenKnown: true })
     expect(page.scan).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c3' }] } })
-  })
-
-  test('is followed to the end at once where the end has moved, though all of its page is known', () => {
-    const scan = { ...beyond, held: { cursor: 'c1' } }
-    const { page, hasMore } = shown({ items: [item(-hourMs)], next: 'c3' }, { scan })
-    expect({ ...page, hasMore }).toMatchObject({ endsWhenKnown: false, hasMore: true })
   })
 
   test('is nothing to a rescan, or to a feed in no order', () => {
@@ -300,36 +284,11 @@ describe('a short page with a cursor', () => {
     expect(shown(short, { turn: turn() }).hasMore).toBe(isUnlearned)
   })
 
-  test('is noted by the clock of the service', () => {
-    const turn = aTurn()
-    shown(short, { turn, skewMs: -5_000 })
-    expect(turn.lastPage.last).toEqual(lastPage({ askedAtMs: nowMs - 5_000 }))
-  })
-
-  test('teaches nothing until it was taken in, nor does what follows it', () => {
-    const turn = learned(2)
-    shown(short, { turn })
-    for (let time = 0; time < 2; time += 1)
-      shown({ items: [] }, { turn, scan: following, isTakenIn: false })
-    expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(true)
-    shown({ items: [] }, { turn, scan: following })
-    expect(turn.lastPage.last).toBeUndefined()
-    expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(false)
-    expect(turn.lastPage.last).toBeUndefined()
-  })
-
   test('is not taken for the end where it is itself the surprise', () => {
     const turn = learned()
     shown(short, { turn })
     const older = { items: [item(90_000)], next: 'c3' }
     expect(shown(older, { turn, scan: following }).hasMore).toBe(true)
-  })
-
-  test('is not confirmed by an empty page that follows a full one', () => {
-    const turn = learned(2)
-    shown({ items: items(10), next: 'c2' }, { turn })
-    shown({ items: [], next: 'c2' }, { turn, scan: { ...tail, cursor: 'c2' } })
-    expect(shown(short, { turn }).hasMore).toBe(true)
   })
 })
 

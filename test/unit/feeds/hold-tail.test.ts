@@ -46,12 +46,6 @@ test.each([
   expect(beyond).toEqual([false])
 })
 
-test('a page that nothing follows is simply read again', () => {
-  const { walk, asked } = read(tail, [ahead(), ahead(), ahead()])
-  expect(asked).toEqual(['c1', 'c1', 'c1', 'c1'])
-  expect(walk).toEqual(tail)
-})
-
 /** Pages as a service with this list of cursors gives them: the tail at `c1`, those beyond after it. */
 function readList(scan: Scan, last: number, pages: number) {
   let walk = scan
@@ -101,13 +95,6 @@ test('an end before now forgets the pages beyond: nothing is dated ahead any mor
   expect(walk).toEqual(tail)
 })
 
-test('once the date has passed, the tail goes on behind it', () => {
-  const { walk } = read(tail, [ahead('c2'), ahead('c3')])
-  const { walk: later, asked } = read(walk, [ahead('c2'), past('c3')], 15 * hourMs)
-  expect(asked).toEqual(['c1', 'c2', 'c3'])
-  expect(later).not.toHaveProperty('held')
-})
-
 describe('where a page beyond has any earlier date, pages do not follow dates', () => {
   const mixed = { ...ahead('c3'), earliestMs: -hourMs }
 
@@ -139,17 +126,6 @@ describe('where a page beyond has any earlier date, pages do not follow dates', 
     expect(atEnd.cursor).toBe('c3')
     expect(read(atEnd, [{ ...ahead(), earliestMs: -hourMs }]).beyond).toEqual([true])
   })
-})
-
-test('a page beyond without any date says nothing', () => {
-  const { walk } = read(tail, [ahead('c2'), { aheadMs: null, next: 'c3' }])
-  expect(walk).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c3' }] } })
-})
-
-test('pages beyond that lead in a circle are no circle of the tail', () => {
-  let walk = tail
-  for (let pages = 0; pages < 50; pages += 1) walk = read(walk, [ahead(`c${2 + (pages % 3)}`)]).walk
-  expect(walk.passed).toBeUndefined()
 })
 
 describe('a page beyond that fails', () => {
@@ -194,10 +170,5 @@ describe('a page beyond that fails', () => {
     const { asked, walk: found } = readList(fail(atEnd, nowMs), 4, 4)
     expect(asked).toEqual(['c1', 'c3', 'c1', 'c4'])
     expect(found.beyond).toEqual({ places: [{ cursor: 'c4' }], passMs: expect.any(Number) })
-  })
-
-  test('is none of a tail that is not beyond', () => {
-    expect(leaveBeyond(tail, nowMs)).toBeUndefined()
-    expect(leaveBeyond(read(tail, [ahead('c2'), ahead('c3')]).walk, nowMs)).toBeUndefined()
   })
 })

@@ -130,13 +130,6 @@ describe('whether a service filters by match time', () => {
     expect(now).toBe(has ? nowMs : undefined)
   })
 
-  test('is asked of no service twice', async () => {
-    const yes = await ask({ has: true, skewMs: 5_000 })
-    expect(yes).toMatchObject({ now: nowMs + 5_000, asked: [], noted: [] })
-    expect(await ask({ has: true })).toMatchObject({ now: nowMs })
-    expect(await ask({ has: false })).toMatchObject({ now: undefined, asked: [], noted: [] })
-  })
-
   test('is not asked before the feed has shown an event, nor of a feed that takes no match time', async () => {
     const nothing = { now: undefined, asked: [] }
     expect(await ask({ has: true }, aFeedState({ nowMs }))).toMatchObject(nothing)
@@ -228,24 +221,12 @@ describe('a page by match time', () => {
     expect([heeded.isTaken, heeded.noted]).toEqual([true, []])
   })
 
-  test('says why the filter is taken back', async () => {
-    const { noted } = await judge([anEvent(0)], { answers: [shown] })
-    const why =
-      'feed brand was shown paste/x/0 whatever its match time: late events are found by reading again from now on'
-    expect(noted).toEqual([[name, why]])
-  })
-
   test('is not taken in where the window ends within half a minute of the service’s clock', async () => {
     const [early, late] = [-hourMs + minuteMs / 2, -hourMs + minuteMs / 2 - 1]
     expect((await judge([], { skewMs: early })).isTaken).toBe(true)
     expect((await judge([], { skewMs: late })).isTaken).toBe(false)
     const second = { ...aRescan('matched'), cursor: 'a' }
     expect((await judge([], { skewMs: late }, second)).isTaken).toBe(true)
-  })
-
-  test('is the only one that is judged so', async () => {
-    const { isTaken, asked } = await judge([anEvent(0)], { answers: [shown] }, aRescan('whole'))
-    expect([isTaken, asked]).toEqual([true, []])
   })
 })
 

@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest'
-import { buildBeginAlert, buildEndAlert } from '../../../src/self-alerts/self-alerts.ts'
+import { buildBeginAlert } from '../../../src/self-alerts/self-alerts.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
-import { renderSummary } from '../../../src/messages/summary-message.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
-import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
-import { summarised } from '../../support/summaries.ts'
 
 const sinceMs = Date.UTC(2026, 10, 21, 8)
 const brand = { kind: 'feed-stalled', name: 'brand' } as const
@@ -15,32 +12,6 @@ function render(event: ThreatEvent, isTest = false, feed = '_tocsin'): Message {
   const subject = { account: 'main', feed, routes: ['notices'], event, fetchedAtMs: 0 }
   return renderMessage(subject, { attempt: 1, mayBeRepeat: false, isTest })
 }
-
-test('a notice reads as a sentence with its facts, and quotes nothing twice', () => {
-  const message = render(buildBeginAlert(brand, noted, 'no poll succeeds'))
-  expect(message.title).toBe('Tocsin: feed brand has not been read to its end for 22 min')
-  expect(message.summary).toBe(`HIGH ${message.title}`)
-  expect(message.facts).toEqual([
-    {
-      label: 'Since',
-      value: '2026-11-21 08:00 UTC',
-      kind: 'time',
-      atMs: Date.UTC(2026, 10, 21, 8),
-    },
-    { label: 'Cause', value: 'no poll succeeds', kind: 'text' },
-    { label: 'What to do', value: 'tocsin feeds list', kind: 'code' },
-  ])
-  expect(message.extract).toBeNull()
-})
-
-test('the end of a trouble says from when to when it was', () => {
-  const message = render(buildEndAlert(brand, { ...noted, goneMs: sinceMs + 31 * 60_000 }, 0))
-  expect(message.title).toBe('Tocsin: over after 31 min: feed brand was not read to its end')
-  expect(message.facts.map(({ label, value }) => `${label} ${value}`)).toEqual([
-    'Since 2026-11-21 08:00 UTC',
-    'Over 2026-11-21 08:31 UTC',
-  ])
-})
 
 test('a cause with hostile text stays text', () => {
   const { facts } = render(
@@ -61,24 +32,6 @@ const canary = {
 
 const shows =
   "TEST: Tocsin's own test event, which shows that messages arrive here; nothing happened."
-
-test('a canary is marked as a test in its title, and says that nobody asked for it', () => {
-  const message = render(aThreatEvent(canary), true)
-  expect(message.title).toBe('TEST Canary: test of the whole way')
-  expect(message.notes[0]).toBe(shows)
-  expect(JSON.stringify(message)).not.toContain('asked for')
-})
-
-test('so do canaries that come together; a test of a sink was asked for', () => {
-  const subject = { account: 'main', routes: ['canary'], fetchedAtMs: 0 }
-  const own = { ...subject, feed: '_tocsin', event: aThreatEvent(canary) }
-  const options = { attempt: 1, mayBeRepeat: false, isTest: true }
-  const { summary } = summarised([aMember(), aMember()])
-  expect(renderSummary({ members: [own, own], summary: summary!, ...options }).notes).toEqual([
-    shows,
-  ])
-  expect(renderMessage(aMember(), options).notes[0]).toContain('was asked for')
-})
 
 test.each(['notice', 'canary'])("a %s of the service's own is no word of Tocsin's", (type) => {
   const event = aThreatEvent({ ...canary, uid: `${type}/tocsin/1`, type, source: 'tocsin' })

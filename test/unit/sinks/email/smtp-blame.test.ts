@@ -87,13 +87,6 @@ test('before a message is known it is at fault by its size alone', () => {
   ).toEqual(['mail bare 552', 'mail 5.0.0', 'data bare 552', 'data 5.0.0'])
 })
 
-test('what RCPT is refused with says nothing of other recipients, but that the server is in trouble', () => {
-  const atRcpt = [...refusals, ...delays].filter(({ stage }) => stage === 'rcpt')
-  expect(
-    new Set(atRcpt.filter(({ scope }) => scope === undefined).map(({ blame }) => blame)),
-  ).toEqual(new Set(['server']))
-})
-
 test.each<[SmtpStage, string, Blame]>([
   ['rcpt', '550-5.1.1 over\n550 5.1.1 two lines', 'recipient'],
   ['rcpt', '553 sorry, not among my rcpthosts (#5.7.1)', 'sender'],
@@ -122,14 +115,6 @@ test.each<[SmtpStage, string, Blame]>([
   ['message', '550-5.7.26 unauthenticated', 'sender'],
 ])('at %s %j is the fault of the %s', (stage, reply, blame) => {
   expect(judgeReply(stage, reply)?.blame).toBe(blame)
-})
-
-test('a recipient who takes no mail of this sender is no fault of the others', () => {
-  expect(judgeReply('message', '550 5.7.133 sender not authenticated for group')).toEqual({
-    blame: 'sender',
-    scope: 'destination',
-  })
-  expect(judgeReply('message', '554 5.2.252 SendAsDenied')?.scope).toBeUndefined()
 })
 
 test.each(['250 ok', '199 what', '55', '5500 5.1.1 x', 'what', ''])('%j is no refusal', (reply) => {

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { renderMessage } from '../../../../src/messages/message.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { createBodyRenderer, type TemplateFailure } from '../../../../src/sinks/templates.ts'
 import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
@@ -181,41 +180,11 @@ test.each(Object.entries(rules))(
   },
 )
 
-test('a summary that is too long for Jira ends in an ellipsis, and one that fits is whole', () => {
-  const summaries = [...astralMembers.map(([, member]) => member), members.usual].map((member) => {
-    const { fields } = renderReady('jira-issue.liquid', member) as { fields: { summary: string } }
-    const { summary } = renderMessage(member, { attempt: 1, mayBeRepeat: false })
-    const isCut = fields.summary !== summary
-    expect(isCut).toBe(summary.length > 255)
-    expect(fields.summary.endsWith('...')).toBe(isCut)
-    return isCut
-  })
-  expect(new Set(summaries)).toEqual(new Set([true, false]))
-})
-
-test('severities of TheHive go from 1 to 4, and one that is not known is 4', () => {
-  const words = ['info', 'low', 'medium', 'high', 'critical', 'unheard-of']
-  const found = words.map((severity) => {
-    const alert = renderReady(
-      'thehive-alert.liquid',
-      aMember({ event: aThreatEvent({ severity }) }),
-    ) as { severity: number }
-    return alert.severity
-  })
-  expect(found).toEqual([1, 1, 2, 3, 4, 4])
-})
-
 test("no word of a feed is Markdown in TheHive's description", () => {
   const alert = renderReady('thehive-alert.liquid', members.hostile) as { description: string }
   const lines = alert.description.split('\n').filter((line) => line !== '')
   expect(lines.length).toBeGreaterThan(1)
   expect(lines.filter((line) => !line.startsWith('    '))).toEqual([])
-})
-
-test('the time of Splunk is that of the match, in seconds', () => {
-  const event = aThreatEvent({ matchedAtMs: Date.UTC(2026, 10, 1) })
-  const found = renderReady('splunk-hec.liquid', aMember({ event }))
-  expect(found).toMatchObject({ time: Date.UTC(2026, 10, 1) / 1000, source: 'brand' })
 })
 
 /** Its time is that of the event, whatever century that says. */

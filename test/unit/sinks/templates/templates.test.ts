@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { ownFeed } from '../../../../src/event.ts'
 import { createEventRenderer, type TemplateFailure } from '../../../../src/sinks/templates.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
@@ -31,19 +30,6 @@ describe('title and body', () => {
     expect(shown).toContain('0123456789abcdef')
   })
 
-  test('a title says TEST once, whether or not the template quotes the built-in one', async () => {
-    for (const title of ['x', '{{ title }}']) {
-      const { preview } = await showTemplated('email', { title }, { isTest: true })
-      expect(preview.subject?.match(/TEST/g)).toHaveLength(1)
-    }
-  })
-
-  test('what Tocsin tells of itself keeps its look', async () => {
-    const members = [aMember({ feed: ownFeed, event: aThreatEvent({ type: 'notice' }) })]
-    const { preview } = await showTemplated('slack', own, { members })
-    expect(JSON.stringify(preview)).not.toContain('Case')
-  })
-
   test('a value is one line, and only the template begins another', async () => {
     const members = [aMember({ event: aThreatEvent({ source: 'a\nOpen event: b' }) })]
     const { preview } = await showTemplated('email', { body: 'from {{ source }}' }, { members })
@@ -72,15 +58,6 @@ test('lines that a message has no room for are counted', async () => {
   const { preview } = await showTemplated('email', { body: 'a line\n'.repeat(40) })
   expect(preview.text.match(/a line/g)).toHaveLength(24)
   expect(preview.text).toContain('… and 16 more lines')
-})
-
-test('times stand in the zone of the sink', async () => {
-  const title = 'at {{ created_at | date: "%H:%M %Z" }}'
-  const event = aThreatEvent({ createdAtMs: Date.UTC(2026, 0, 1, 23, 30) })
-  const content = { members: [aMember({ event })] }
-  const local = await showTemplated('email', { title }, content, { more: 'time_zone: Asia/Tokyo,' })
-  expect(local.preview.subject).toContain('at 08:30')
-  expect((await showTemplated('email', { title }, content)).preview.subject).toContain('at 23:30')
 })
 
 const boom = [aMember({ event: aThreatEvent({ source: 'boom', tags: ['x'.repeat(500)] }) })]
@@ -141,17 +118,6 @@ describe('a template that fails', () => {
       expect(new Set(shown.map(({ failures }) => failures[0]?.problem)).size).toBe(1)
     },
   )
-
-  test('leaves the other template at work', async () => {
-    const title = '{% if source == "boom" %}{{ "now" | date: "%s" }}{% endif %}'
-    const { preview, failures } = await showTemplated(
-      'slack',
-      { title, body: 'mine' },
-      { members: boom },
-    )
-    expect(failures.map(({ template }) => template)).toEqual(['title'])
-    expect(preview.text).toContain('mine')
-  })
 
   test('a body that is no JSON for one event gives the built-in one, and quotes nothing', async () => {
     const webhook_body =
