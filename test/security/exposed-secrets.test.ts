@@ -5,7 +5,6 @@ import {
   chownSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -13,7 +12,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { sandboxConfig } from '../../src/cli/sandbox.ts'
 import { formatMistake } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
@@ -117,17 +115,6 @@ describe('a file that holds a secret', () => {
     )
   })
 
-  test('is named where its group may read it, and where others may change it', () => {
-    const own = { uid: process.getuid!(), gids: [], secretsMount: '/run/secrets' }
-    const group = aFile('group', 'x', 0o640)
-    if (isRoot) chownSync(group, 0, 65534) // root's own group is root
-    expect(findExposure(group, own)).toMatchObject({
-      problem: expect.stringMatching(/^group \d+ may read \S+ \(mode 0640\)$/) as string,
-    })
-    expect(findExposure(aFile('drop', 'x', 0o602), own)!.problem).toContain('may change')
-    expect(findExposure(aFile('open', 'x', 0o666), own)!.problem).toContain('may read and change')
-  })
-
   test.runIf(isRoot)('is named where it belongs to another user', () => {
     const path = inFiles()
     chownSync(at('secret_file'), 65534, 65534)
@@ -184,33 +171,6 @@ describe.runIf(isRoot)('a secret that root hands to a service', () => {
   })
 })
 
-describe('the file in which the daemon leaves its token', () => {
-  const token = JSON.stringify({
-    url: 'http://127.0.0.1:9464',
-    token: 'Pq7Zr2Lx9Vt4Kw8N'.repeat(3),
-  })
-  const config = (): string =>
-    `${readFileSync(inFiles(), 'utf8')}http: {token_file: ${at('token')}}\n`
-
-  test('is named where others may read it, and is no matter before there is one', () => {
-    rmSync(at('token'), { force: true })
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
-    aFile('token', token)
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
-    aFile('token', token, 0o640)
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([
-      expect.stringMatching(
-        /token\.yaml:\d+:\d+ http\.token_file: group \d+ may read \S+token \(mode 0640\); run: chmod 600 \S+token$/,
-      ),
-    ])
-  })
-
-  test.runIf(isRoot)("is in order for root where it is another user's: that is the daemon", () => {
-    chownSync(aFile('token', token), 1001, 1001)
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
-  })
-})
-
 describe('a configuration that others may read', () => {
   const literal = {
     key: env.KEY,
@@ -229,37 +189,6 @@ describe('a configuration that others may read', () => {
   test('is no matter where it is closed, or where its secrets are variables', () => {
     expect(warningsOf(written({ ...literal, mode: 0o600 }))).toEqual([])
     expect(warningsOf(written({ mode: 0o644 }))).toEqual([])
-  })
-
-  test('is named where a secret is the text for a variable that is not set', () => {
-    const path = written({ key: '${NEVER_SET:-fw_Pq7Zr2Lx9Vt4Kw8N}', mode: 0o644 })
-    expect(warningsOf(path)).toEqual([
-      expect.stringContaining('accounts.main.api_key: a secret is written out here, and every'),
-    ])
-    expect(warningsOf(path, { NEVER_SET: env.KEY })).toEqual([])
-  })
-
-  test('is no matter with what the sandbox made up, which goes to this machine in clear', () => {
-    const places = {
-      url: 'http://127.0.0.1:8080',
-      slackUrl: 'http://127.0.0.1:8080/slack/T0/B0/x1',
-    }
-    const sandbox = {
-      ...places,
-      teamsUrl: 'http://127.0.0.1:8080/teams/x1?sig=Pq7Zr2Lx9Vt4Kw8N',
-      pagerDutyUrl: 'http://127.0.0.1:8080',
-      pagerDutyKey: 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p',
-      webhookUrl: 'http://127.0.0.1:8080/hooks/siem',
-      webhookSecret: drawn,
-      smtpUrl: 'smtp://127.0.0.1:2525',
-      apiKeys: ['fw_sandbox'],
-    }
-    const text = sandboxConfig(sandbox, [{ id: 1042, name: 'Brand', tenantId: 1, identifiers: [] }])
-    expect(warningsOf(aFile('sandbox.yaml', text, 0o644))).toEqual([])
-    const real = text.replace(/base_url: .*/, 'base_url: https://api.example.org')
-    expect(warningsOf(aFile('sandbox.yaml', real, 0o644))).toEqual([
-      expect.stringContaining(' accounts.main.api_key: a secret is written out here, and'),
-    ])
   })
 
   test.each([

@@ -142,16 +142,6 @@ describe('an answer of the service', () => {
     })
   })
 
-  test('that is packed although nobody asked for it is not unpacked', async () => {
-    const url = await serving((response) => {
-      const packed = brotliCompressSync(
-        Buffer.from(`{"items":[${good}],"x":"${' '.repeat(1_000_000)}"}`),
-      )
-      response.writeHead(200, { 'content-encoding': 'br' }).end(packed)
-    })
-    await expect(pageFrom(url)).rejects.toMatchObject({ reason: 'contract' })
-  })
-
   test.each(['a\r\nX-Forged: yes', 'a\nb', 'a\0b', 'a\r\n\r\nGET /secret HTTP/1.1\r\n', 'é\u2028'])(
     'with the token %j reaches no header: the request is not made',
     async (token) => {

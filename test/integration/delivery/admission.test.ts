@@ -94,15 +94,6 @@ test('what a sink accepted before it opened does not clear a message that fails 
   expect(admission.hasAcceptedSince({ failedAtMs })).toBe(false)
 })
 
-test('the circuit of a recipient is forgotten a week after its last report, and that of a sink is kept', async () => {
-  const { keys, circuit, admission } = aRig()
-  await circuit.report('mail', 'broken', { reason: 'unavailable' })
-  const error = new SinkError('recipient_deferred', 'full', { scope: 'destination' })
-  await admission.report(aFailure(error))
-  expect(await tests.redis.pttl(keys.shared('circuit', 'mail:a'))).toBeGreaterThan(6 * 86_400_000)
-  expect(await tests.redis.pttl(keys.shared('circuit', 'mail'))).toBe(-1)
-})
-
 test('what was put off untried is due again once its recipient is back, and what is held is not', async () => {
   const ledger = await tests.ledger()
   for (const uid of ['a/of/0', 'a/of/1']) await takeIn(ledger, [routed({ uid }, ['mail:a'])])
@@ -115,15 +106,4 @@ test('what was put off untried is due again once its recipient is back, and what
   expect(await makeRetriesDue(ledger, 'mail', 1, ['mail:a'])).toHaveLength(1)
   expect(await makeRetriesDue(ledger, 'mail', 9)).toHaveLength(1)
   expect((await claimDue(ledger, holder, { ...request, waits: {} })).claims).toHaveLength(2)
-})
-
-test('what keeps its time hides nothing that stands behind it', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/of/0' }, ['mail:a'])])
-  const due = ledger.key('due', 'mail')
-  const [ref = ''] = await ledger.redis.zrange(due, '0', '-1')
-  await ledger.redis.zadd(due, Date.now() + 7_200_000, ref)
-  const others = Array.from({ length: 1_200 }, (_, n) => [Date.now() + 3_600_000, `c:g${n}:mail`])
-  await ledger.redis.zadd(due, ...others.flat())
-  expect(await makeRetriesDue(ledger, 'mail', 9)).toEqual([ref])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Admission } from '../../../src/delivery/admission.ts'
 import { readSummaryParts } from '../../../src/delivery/attempt.ts'
-import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
+import { sealBatch, peekBatch } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
@@ -119,15 +119,6 @@ test('what failed is told by the id of its delivery, and by its event or how man
   expect(told()[1]).not.toHaveProperty('uid')
 })
 
-test('a second pass over a delivered item sends nothing', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  await deliver(soc, ref)
-  await deliver(soc, ref)
-  expect(soc.received).toHaveLength(1)
-})
-
 test.each([
   ['rate_limited', 40_000, undefined, 40_000],
   ['unavailable', 40_000, undefined, 40_000],
@@ -148,16 +139,6 @@ test.each([
     expect(waitMs).toBeLessThanOrEqual(pauseMs)
   },
 )
-
-test('a send after a lost answer says that it may be a repeat, one after a refusal does not', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  soc.next('unavailable', 'timeout', 'ok')
-  for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
-  expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, false, true])
-  expect(new Set(soc.received.map(({ id }) => id)).size).toBe(1)
-})
 
 test('a send after a 2xx that named an error says that it may be a repeat', async () => {
   const soc = aRehearsedSink('soc')
@@ -192,41 +173,6 @@ test('a possible duplicate is counted once it begins to be written, and once per
   expect(body).toContain('tocsin_possible_duplicates_total{sink="soc"} 1\n')
 })
 
-test('the halves of a batch whose answer was lost once say that they may be repeats', async () => {
-  const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { ledger, deliver } = await rig(siem)
-  const ref = await sealed(ledger, 'siem', ['a/b/1', 'a/b/2'])
-  siem.next('connection_lost', 'invalid')
-  await deliver(siem, ref)
-  const split = await deliver(siem, ref)
-  const halves = split.next === 'done' ? split.halves : []
-  for (const half of halves) await deliver(siem, half)
-  expect(siem.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true, true, true])
-  await expectConservation(ledger)
-})
-
-test('an item held while it was being sent says that it may be a repeat when its sink is back', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  await beginAttempt(ledger, ref, 'cut off', 30_000)
-  await holdOrphan(ledger, ref)
-  await returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: {} }, 10)
-  await deliver(soc, ref)
-  expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([true])
-})
-
-test('members of a batch held while it was being sent say so in their next batch', async () => {
-  const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { ledger, deliver } = await rig(siem)
-  const ref = await sealed(ledger, 'siem', ['a/b/1', 'a/b/2'])
-  await beginAttempt(ledger, ref, 'cut off', 30_000)
-  await holdOrphan(ledger, ref)
-  await returnOrphans(ledger, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)
-  await deliver(siem, await sealed(ledger, 'siem', ['a/b/3']))
-  expect(siem.received).toMatchObject([{ mayBeRepeat: true, members: [{}, {}, {}] }])
-})
-
 test('an attempt held under way that ends in a retry stays held, and is delivered when the sink is back', async () => {
   const soc = aRehearsedSink('soc')
   const { ledger, deliver } = await rig(soc)
@@ -241,21 +187,6 @@ test('an attempt held under way that ends in a retry stays held, and is delivere
   await deliver(soc, ref)
   expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'delivered' })
   await expectConservation(ledger)
-})
-
-test('opening an attempt whose reply was lost is the same attempt, and no repeat', async () => {
-  const { ledger } = await rig()
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  const batch = await sealed(ledger, 'siem', ['a/b/2'])
-  for (const work of [ref, batch]) {
-    const first = await beginAttempt(ledger, work, 't1', 30_000)
-    expect(await beginAttempt(ledger, work, 't1', 30_000)).toEqual(first)
-    expect(first).toMatchObject({ attempt: 1, mayBeRepeat: false })
-    expect(await beginAttempt(ledger, work, 't2', 30_000)).toMatchObject({
-      attempt: 2,
-      mayBeRepeat: true,
-    })
-  }
 })
 
 test('five faults in a row open the circuit: nothing is sent, the attempt is not opened', async () => {

@@ -241,17 +241,6 @@ test('another address is not the one that is gone; a replica with the old one st
   expect(await waitToSend(old!, 'soc')).toBe(0)
 })
 
-test('a sink that is gone is left alone by a replica that cannot read its address', async () => {
-  const { keys } = fresh()
-  await createCircuit(tests.redis, keys, () => 'a1').report('soc', 'gone', { answer: 'x' })
-  expect(
-    await waitToSend(
-      createCircuit(tests.redis, keys, () => ''),
-      'soc',
-    ),
-  ).toBe(5_000)
-})
-
 test('in the very millisecond in which its time is over, one probe goes and not everything', async () => {
   const { circuit, keys } = fresh()
   const names = [keys.shared('circuit', 'soc'), keys.shared('circuit', 'soc', 'probe')]
@@ -319,20 +308,6 @@ test('a corrected address has no trouble before it fails, and counts its own', a
   expect(await troubleOf(changed!)).toBeUndefined()
   await changed!.report('soc', 'fault', { reason: 'unavailable', answer: 'HTTP 502' })
   expect(await troubleOf(changed!)).toMatchObject({ reason: 'unavailable', count: 1 })
-})
-
-test('a failure that a replica without the address told is shown by all', async () => {
-  const { circuit, keys } = fresh()
-  await circuit.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
-  const other = createCircuit(tests.redis, keys, () => 'a1')
-  expect((await other.read('soc', Date.now())).trouble).toMatchObject({ count: 1 })
-})
-
-test('a sink that is gone has no next try, and says what it answered', async () => {
-  const { circuit } = fresh()
-  await circuit.report('soc', 'gone', { reason: 'gone', answer: 'no_service', nextTryInMs: 30_000 })
-  const { trouble } = await circuit.read('soc', Date.now())
-  expect(trouble).toMatchObject({ reason: 'gone', answer: 'no_service', nextTryMs: undefined })
 })
 
 test('says when something got through last, and why a sink is no more, in 200 characters', async () => {
@@ -445,22 +420,6 @@ test('says from when on another message may go only while a single one failed', 
 })
 
 const both = [{ id: 'mail:a' }, { id: 'mail:b' }]
-
-test('says of each destination whether it waits, may be tested, failed last, or nothing', async () => {
-  const { circuit, keys } = fresh()
-  expect(await circuit.admit('mail', 3, both)).toMatchObject({ count: 3, waits: {}, failing: [] })
-  await circuit.report('mail:a', 'broken', { reason: 'unauthorized' })
-  await circuit.report('mail:b', 'fault', { reason: 'recipient_deferred' })
-  const { waits, failing } = await circuit.admit('mail', 3, both)
-  expect(Object.keys(waits!)).toEqual(['mail:a'])
-  expect(waits!['mail:a']).toBeGreaterThan(29_000)
-  expect(failing).toEqual(['mail:a', 'mail:b'])
-  await tests.redis.hset(keys.shared('circuit', 'mail:a'), 'until', 1)
-  expect((await circuit.admit('mail', 3, both)).waits).toEqual({ 'mail:a': 0 })
-  await circuit.admit('mail:a', 1) // another one tests it
-  await tests.redis.pexpire(keys.shared('circuit', 'mail:a', 'probe'), 3_600_000) // the probe hangs
-  expect((await circuit.admit('mail', 3, both)).waits!['mail:a']).toBeGreaterThan(3_000_000)
-})
 
 test('a sink of which each destination is in trouble is read as open, and resumed with them', async () => {
   const { circuit } = fresh()

@@ -206,13 +206,6 @@ test('a send has the whole lease from its beginning on, however long its claim w
   }
 })
 
-test('what somebody holds is not claimed by its name either', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await bring(ledger, 1)
-  await claim(ledger, {}, 'other')
-  expect((await claim(ledger, { ref })).claims).toEqual([])
-})
-
 test('what was due stays so though the clock was set back', async () => {
   const ledger = await tests.ledger()
   const [ref = ''] = await bring(ledger, 1)
@@ -297,21 +290,6 @@ test('what is for a recipient that the caller does not know takes nobody place, 
   await expectConservation(ledger)
 })
 
-test('a frozen message for a recipient that the caller does not know is left as well, and one that is asked for', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, 2, 'high', { batchWaitMs: 1 })
-  const waiting = await peekBatch(ledger, 'soc', 9)
-  const batch = { sink: 'soc', destination: 'soc:new', waitMs: 1 }
-  const ref = (await sealBatch(
-    ledger,
-    batch,
-    waiting.map((one) => one.ref),
-  ))!
-  expect(await claim(ledger, { known: ['soc'] })).toMatchObject({ claims: [], others: 1 })
-  expect(await claim(ledger, { known: ['soc'], ref })).toMatchObject({ claims: [], others: 1 })
-  expect((await claim(ledger, { known: ['soc:new'] })).claims).toMatchObject([{ ref }])
-})
-
 test('a claim looks at two hundred of what became due, and the next one at those after them', async () => {
   const ledger = await tests.ledger()
   const refs = await bring(ledger, 450, 'low')
@@ -326,30 +304,6 @@ test('a claim looks at two hundred of what became due, and the next one at those
   expect(seen).toEqual([199, 398, 447])
 })
 
-test('what becomes due in one millisecond is looked at some at a time, and all of it is claimed once', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, 900, 'low')
-  await bring(ledger, 100, 'critical')
-  const due = ledger.key('due', 'soc')
-  const refs = await tests.redis.zrange(due, '0', '-1')
-  const atMs = Date.now() - 1_000
-  await tests.redis.zadd(due, ...refs.flatMap((ref) => [atMs, ref]))
-  await tests.redis.del(ledger.key('ready', 'soc'))
-  await tests.redis.hset(ledger.key('readied'), 'soc', atMs - 1)
-  const claimed: { ref: string; rank: number }[] = []
-  const lookedAt: number[] = []
-  for (let hasMore = true; hasMore;) {
-    const known = claimed.length + (await tests.redis.zcard(ledger.key('ready', 'soc')))
-    const { claims, left } = await claim(ledger, { max: 40 })
-    claimed.push(...claims)
-    lookedAt.push(claimed.length + left - known)
-    hasMore = claims.length > 0
-  }
-  expect(Math.max(...lookedAt)).toBeLessThanOrEqual(400) // from two places
-  expect(claimed.map(({ ref }) => ref).toSorted()).toEqual(refs.toSorted())
-  expect(claimed.slice(0, 200).filter(({ rank }) => rank === 5)).toHaveLength(100)
-})
-
 test('what holds its wait for a full event, or collects for a batch, is claimed as such', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' }, ['soc'], true)])
@@ -361,19 +315,6 @@ test('what holds its wait for a full event, or collects for a batch, is claimed 
     { kind: 'collection', ref: 'c:soc', rank: 4 },
     { kind: 'detail', ref: detail, rank: 2 },
   ])
-})
-
-test('a batch is as severe as its worst member', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, 1, 'critical', { batchWaitMs: 1 })
-  const batch = await frozen(ledger, 1, 'low')
-  await bring(ledger, 1, 'high')
-  const { claims } = await claim(ledger)
-  expect(claims.map(({ ref, rank }) => [ref === batch, rank])).toEqual([
-    [true, 5],
-    [false, 4],
-  ])
-  expect(claims[0]).toMatchObject({ kind: 'batch', destination: 'soc', total: 2, attempts: 0 })
 })
 
 test('a batch that lost the record of a member goes with the others, and keeps nothing else from going', async () => {
@@ -392,24 +333,6 @@ test('a batch that lost the record of a member goes with the others, and keeps n
   expect([status, halves.length]).toEqual(['settled', 2])
   for (const half of halves) await attempt(ledger, half, { outcome: 'delivered' })
   expect(await itemOf(ledger, 'a/high/3')).toMatchObject({ state: 'delivered' })
-})
-
-test('a batch that lost the records of all its members is due no longer', async () => {
-  const ledger = await tests.ledger()
-  await frozen(ledger, 1)
-  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/high/0')))
-  expect(await claim(ledger)).toMatchObject({ claims: [], left: 0 })
-  expect(await ledger.redis.exists(ledger.key('due', 'soc'))).toBe(0)
-})
-
-test('of what collects for a batch each is known by how long it waits', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, 3, 'high', { batchWaitMs: 1 })
-  const waiting = await peekBatch(ledger, 'soc', 3)
-  const sinces = waiting.flatMap(({ ref }, n) => [n * 1_000, ref])
-  await ledger.redis.zadd(ledger.key('collect', 'soc'), ...sinces)
-  const [first, ...others] = (await peekBatch(ledger, 'soc', 3)).map(({ ageMs }) => ageMs)
-  expect(others.map((ageMs) => Math.round(first! - ageMs))).toEqual([1_000, 2_000])
 })
 
 test('an attempt that left no process is none: it is due again at once, unmarked', async () => {

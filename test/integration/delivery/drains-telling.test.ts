@@ -1,9 +1,5 @@
 /** How processes tell each other of work, and what the slow pass looks at. */
 import { expect, test } from 'vitest'
-import { Drains } from '../../../src/delivery/drains.ts'
-import type { Orphans } from '../../../src/delivery/orphans.ts'
-import type { SinkDrain } from '../../../src/delivery/sink-drain.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
@@ -11,7 +7,7 @@ import type { Sink } from '../../../src/sinks/sink.ts'
 import { attemptOf } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { aStanding, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
 
@@ -49,39 +45,6 @@ test('of several pieces of work for one sink the earliest is told, and each sink
   expect(await waits(keys)).toEqual({ 'main|soc': 30, 'main|siem': 0 })
 })
 
-test('what a script made is told for when it leaves: at once, with its batch, or without its full event', async () => {
-  const batch = { max: 10, waitMs: 90_000, maxBytes: 100_000 }
-  const { drains, keys } = await rig(aRehearsedSink('siem', { batch }))
-  const about = { ref: 'i:x:0:y', sv: 'high', rk: 4 }
-  await drains.announceChanges('main', [
-    { ...about, k: 'soc', kind: 'single' },
-    { ...about, k: 'siem', kind: 'collect' },
-    { ...about, k: 'gone', kind: 'collect' },
-    { ...about, k: 'slow', kind: 'detail' },
-    { ...about, k: 'people', kind: 'group' },
-    { ...about, k: 'quiet', kind: 'suppressed' },
-  ])
-  expect(await waits(keys)).toEqual({
-    'main|soc': 0,
-    'main|siem': 90,
-    'main|gone': 0,
-    'main|slow': 20,
-  })
-})
-
-test('a hint for a sink of another configuration is cleared, and the own ones are taken up', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, drains, keys } = await rig(soc)
-  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
-  await drains.announce('main', [{ sink: 'soc' }, { sink: 'elsewhere' }])
-  drains.start()
-  await drains.readHintsOnce()
-  expect(Object.keys(await waits(keys))).not.toContain('main|elsewhere')
-  await until('it is sent', () => soc.received.length === 1)
-  expect(drains.ledgersFor('soc')).toEqual([ledger])
-  await drains.stop(1_000)
-})
-
 test('a process that has not started, or is stopping, takes nothing up and tells all the same', async () => {
   const soc = aRehearsedSink('soc')
   const { ledger, drains, keys } = await rig(soc)
@@ -95,75 +58,6 @@ test('a process that has not started, or is stopping, takes nothing up and tells
   await drains.reconcileOnce()
   expect(scripts).toEqual([])
   expect(Object.keys(await waits(keys))).toEqual(['main|soc'])
-})
-
-test('thousands of hints of a sink that is slow hide no later one, and all of them are read again', async () => {
-  const [slow, soc] = [aRehearsedSink('slow'), aRehearsedSink('soc')]
-  const { ledger, hints } = await rig(slow, soc)
-  const nudged = new Map<string, string[]>([
-    ['slow', []],
-    ['soc', []],
-  ])
-  const drains = new Drains({
-    noteGroups: () => undefined,
-    sinks: new Map([slow, soc].map((sink) => [sink.name, sink])),
-    createDrain: ({ name }) =>
-      ({
-        isIdle: true,
-        nudge: (account: string) => void nudged.get(name)!.push(account),
-      }) as unknown as SinkDrain,
-    ledgers: [ledger],
-    hints,
-    orphans: {} as Orphans,
-    standing: aStanding(),
-    detailWaitMs: 0,
-    leaseMs: 10_000,
-    clock: systemClock,
-    logger: silent,
-  })
-  const accounts = Array.from({ length: 2_500 }, (_none, at) => `a${at}`)
-  await hints.write(accounts.map((account) => ({ account, sink: 'slow', inMs: -60_000 })))
-  await hints.write([{ account: 'main', sink: 'soc', inMs: 0 }])
-  drains.start()
-  for (let reads = 0; reads < 3; reads += 1) await drains.readHintsOnce()
-  expect(nudged.get('soc')).toEqual(['main'])
-  expect(new Set(nudged.get('slow')).size).toBe(2_500)
-  for (let reads = 0; reads < 3; reads += 1) await drains.readHintsOnce()
-  expect(nudged.get('slow')).toHaveLength(5_000)
-})
-
-test('what is told of a sink while it is at work begins no second loop beside it', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, hints } = await rig(soc)
-  const step = Promise.withResolvers<number>()
-  let steps = 0
-  const drain = {
-    isIdle: false,
-    nudge: () => undefined,
-    onReady: () => undefined,
-    step: () => {
-      steps += 1
-      return step.promise
-    },
-  }
-  const drains = new Drains({
-    noteGroups: () => undefined,
-    sinks: new Map([['soc', soc]]),
-    createDrain: () => drain as unknown as SinkDrain,
-    ledgers: [ledger],
-    hints,
-    orphans: {} as Orphans,
-    standing: aStanding(),
-    detailWaitMs: 0,
-    leaseMs: 10_000,
-    clock: systemClock,
-    logger: silent,
-  })
-  drains.start()
-  for (let told = 0; told < 3; told += 1) await drains.announce('main', [{ sink: 'soc' }])
-  expect(steps).toBe(1)
-  drain.isIdle = true
-  step.resolve(0)
 })
 
 test('a process whose clock is some minutes slow still finds what is due by the clock of Redis', async () => {

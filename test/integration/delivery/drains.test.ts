@@ -8,8 +8,8 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readPendingRefs } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
-import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { type Sink } from '../../../src/sinks/sink.ts'
 import { claimDue } from '../../../src/delivery/claims.ts'
 import {
   beginAttempt,
@@ -182,93 +182,6 @@ test.concurrent('while the circuit is open the backlog stays where it is, unopen
   await expectConservation(ledger)
 })
 
-test.concurrent('one message tries whether a sink is back, whoever else has something for it', async () => {
-  const sending = Promise.withResolvers<void>()
-  const soc = aRehearsedSink('soc', { concurrency: 8 })
-  soc.next(async () => {
-    await sending.promise
-    throw new SinkError('unavailable', 'still down')
-  })
-  const { ledger, keys, circuit, drains } = await rig(soc)
-  await circuit.report('soc', 'broken')
-  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  await bring(ledger, 'soc', 20)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is tried', () => soc.received.length === 1)
-  const other = aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks: [soc] })
-  other.drains.start()
-  await other.drains.announce('main', [{ sink: 'soc' }])
-  expect(await pendingIn(ledger)).toEqual({ queued: 19, sending: 1 })
-  sending.resolve()
-  await until('it failed', async () => (await pendingIn(ledger))['retrying'] === 1)
-  await until('its circuit is open again', async () => {
-    const { state } = await circuit.read('soc', Date.now())
-    return state === 'open'
-  })
-  for (const one of [drains, other.drains]) await one.stop(1_000)
-  expect(soc.received).toHaveLength(1)
-  expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
-})
-
-test.concurrent('a sink that asks for a pause gets it from a replica that has claims, too, and gets one message', async () => {
-  const asked = Promise.withResolvers<void>()
-  const [soc, same] = [1, 2].map(() => aRehearsedSink('soc', { limitPerSecond: 0.5 }))
-  soc!.next(async () => {
-    await asked.promise
-    throw new SinkError('rate_limited', 'slower', { retryAfterMs: 60_000 })
-  })
-  const { ledger, drains, with: process } = await rig(soc!)
-  const other = process([same!], { drain: { holder: { owner: 'other', leaseMs: 10_000 } } })
-  await bring(ledger, 'soc', 20)
-  for (const one of [drains, other.drains]) one.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is tried', () => soc!.received.length === 1)
-  await other.drains.announce('main', [{ sink: 'soc' }])
-  const holders = (): Promise<string[]> => tests.redis.hvals(ledger.key('claims'))
-  await until('the other has claims', async () => /other/.test(String(await holders())))
-  asked.resolve()
-  await until('all is given back', async () => (await holders()).length === 0)
-  for (const one of [drains, other.drains]) await one.stop(1_000)
-  expect(soc!.received.length + same!.received.length).toBe(1)
-  expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
-})
-
-test.concurrent('a sink without a limit that asks for a pause is left alone with all that was claimed for it', async () => {
-  let aheadMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
-  const ending = Promise.withResolvers<void>()
-  const soc = aRehearsedSink('soc')
-  soc.next(() => ending.promise)
-  const { ledger, circuit, with: process } = await rig()
-  const { drains } = process([soc], { clock, drain: { clock } })
-  await bring(ledger, 'soc', 8)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', () => soc.received.length === 1)
-  await circuit.report('soc', 'none', { pauseMs: 60_000 }) // by another replica
-  aheadMs += 300
-  ending.resolve()
-  await until(
-    'the rest is given back',
-    async () => (await tests.redis.hlen(ledger.key('claims'))) === 0,
-  )
-  await drains.stop(1_000)
-  expect(soc.received).toHaveLength(1)
-  expect(await pendingIn(ledger)).toEqual({ queued: 7 })
-})
-
-test.concurrent('a replica that finds nothing to send leaves the place to one that does', async () => {
-  const soc = aRehearsedSink('soc', { limitPerSecond: 0.01 })
-  const { drains, hints, options } = await rig(soc)
-  await hints.write([{ account: 'main', sink: 'soc', inMs: 0 }])
-  drains.start()
-  await drains.readHintsOnce()
-  await until('it looked', async () => (await hints.read(10)).length === 0)
-  await drains.stop(1_000)
-  expect(await options.pace.take(soc)).toMatchObject({ isTaken: true })
-})
-
 test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {
   const soc = aRehearsedSink('soc', {
     concurrency: 1,
@@ -322,82 +235,12 @@ test.concurrent('a send that outlasts its lease stays one: the lease is renewed,
   expect(soc.received).toHaveLength(1)
 })
 
-test('a pass over the leases ends when they are renewed, so that no second one begins beside it', async () => {
-  let aheadMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
-  const waits: number[] = []
-  const sleep: Clock['sleep'] = (ms, signal) => {
-    waits.push(ms)
-    return clock.sleep(ms, signal)
-  }
-  const [sending, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const soc = aRehearsedSink('soc')
-  soc.next(() => sending.promise)
-  const { ledger, with: process } = await rig()
-  const { drains } = process([soc], { clock: { ...clock, sleep }, drain: { clock } })
-  await bring(ledger, 'soc', 1)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
-  let isAsked = false
-  around(ledger, async (_script, run, ...args) => {
-    if (!String(args[0]).includes('"renew":[')) return run()
-    isAsked = true
-    await answering.promise
-    return run()
-  })
-  aheadMs += 4_000
-  let isOver = false
-  waits.length = 0
-  const pass = drains.renewOnce().then(() => (isOver = true))
-  // where Redis hangs it ends, too, before the next third of the lease is over
-  expect(waits).toEqual([expect.toSatisfy((ms: number) => ms < 10_000 / 3)])
-  await until('a lease is being renewed', () => isAsked)
-  expect(isOver).toBe(false)
-  answering.resolve()
-  await pass
-  sending.resolve()
-  await drains.stop(1_000)
-})
-
 test('a process that stops waits for nothing that is due later', async () => {
   const { drains } = await rig(aRehearsedSink('soc'))
   drains.start()
   await drains.announce('main', [{ sink: 'soc', inMs: 600_000 }])
   // longer than the test may take
   await expect(drains.stop(600_000)).resolves.toBeUndefined()
-})
-
-test.concurrent('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
-  const sending = Promise.withResolvers<void>()
-  const soc = aRehearsedSink('soc')
-  soc.next(() => sending.promise)
-  const { ledger, with: process } = await rig()
-  const leaseMs = 30_000
-  // time of the process passes a hundred times as fast
-  const clock: Clock = {
-    ...systemClock,
-    monotonic: () => 100 * systemClock.monotonic(),
-    sleep: (ms, signal) => systemClock.sleep(ms / 100, signal),
-  }
-  const holder = { owner: 'r1', leaseMs }
-  const { drains } = process([soc], { leaseMs, clock, drain: { holder, clock } })
-  await bring(ledger, 'soc', 1)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
-  let renewals = 0
-  around(ledger, (_script, run, ...args) => {
-    renewals += String(args[0]).includes('"renew":[') ? 1 : 0
-    return run()
-  })
-  const stopped = drains.stop(60_000_000)
-  await until('its lease was renewed for as long as two leases', () => renewals >= 8)
-  const asked = { sink: 'soc', max: 1, leastRank: 1 }
-  expect((await claimDue(ledger, { owner: 'r2', leaseMs }, asked)).claims).toEqual([])
-  sending.resolve()
-  await stopped
-  await expectConservation(ledger)
 })
 
 test.concurrent('what still hangs when a stop gives up is renewed no longer: another process takes it up', async () => {
@@ -419,27 +262,6 @@ test.concurrent('what still hangs when a stop gives up is renewed no longer: ano
   )
 })
 
-test.concurrent('a process that was frozen for long sends nothing that it claimed before', async () => {
-  let frozenMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + frozenMs }
-  const soc = aRehearsedSink('soc')
-  const { ledger, with: process } = await rig(soc)
-  const { drains } = process([soc], { clock, drain: { clock } })
-  await bring(ledger, 'soc', 1)
-  around(ledger, async (script, run, ...args) => {
-    const answer = await run()
-    if (script === 'advance-claims' && String(args[0]).includes('"begin":[{')) frozenMs += 6_000
-    return answer
-  })
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it woke', () => frozenMs > 0)
-  await drains.stop(1_000)
-  expect(soc.received).toEqual([])
-  expect(await itemOf(ledger, 'a/high/0')).toMatchObject({ attempts: 0, repeatRisks: 0 })
-  await expectConservation(ledger)
-})
-
 test.concurrent('a sink that batches goes on batch after batch, and keeps its wait for the rest', async () => {
   const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 300 }, concurrency: 2 })
   const { ledger, with: process } = await rig(siem)
@@ -457,159 +279,6 @@ test.concurrent('a sink that batches goes on batch after batch, and keeps its wa
   ])
   await expectConservation(ledger)
 })
-
-const away = (): Promise<never> => Promise.reject(new Error('its shard is away'))
-const hanging = (): Promise<never> => new Promise(() => undefined)
-
-test.concurrent.each([
-  ['fails', 'claim-due', away],
-  ['fails', 'advance-claims', away],
-  ['hangs', 'claim-due', hanging],
-  ['hangs', 'advance-claims', hanging],
-] as const)(
-  'an account whose part of Redis %s at %s delays no other account of its sink',
-  async (_how, script, answer) => {
-    const soc = aRehearsedSink('soc')
-    const keys = tests.keys()
-    const [broken, whole] = [
-      await tests.ledger({ keys, account: 'broken' }),
-      await tests.ledger({ keys, account: 'whole' }),
-    ]
-    await bring(broken, 'soc', 5, 'critical')
-    await bring(whole, 'soc', 5, 'low')
-    let asked = 0
-    around(broken, (name, run) => {
-      if (name !== script) return run()
-      asked += 1
-      return answer()
-    })
-    const find = (name: string): AccountLedger => (name === 'broken' ? broken : whole)
-    const shared = { redis: tests.redis, keys, ledger: whole, sinks: [soc] }
-    const { drains } = aDeliveryRig({ ...shared, drain: { findLedger: find } })
-    const beganMs = systemClock.monotonic()
-    drains.start()
-    await drains.announce('broken', [{ sink: 'soc', rank: 5 }])
-    await drains.announce('whole', [{ sink: 'soc', rank: 2 }])
-    await allLeft(whole)
-    const seconds = (systemClock.monotonic() - beganMs) / 1_000
-    await drains.stop(100)
-    expect(asked).toBeLessThan(5 + seconds) // once a second
-    expect(soc.received.map(({ members }) => members[0]?.account)).toEqual(
-      Array.from({ length: 5 }, () => 'whole'),
-    )
-  },
-)
-
-test.concurrent('where one part of Redis hangs, the leases of the others are renewed on time', async () => {
-  const ending = Promise.withResolvers<void>()
-  const soc = aRehearsedSink('soc', {
-    concurrency: 2,
-    send: async () => {
-      await ending.promise
-      return { answer: '' }
-    },
-  })
-  const keys = tests.keys()
-  const [hung, whole] = [
-    await tests.ledger({ keys, account: 'hung' }),
-    await tests.ledger({ keys, account: 'whole' }),
-  ]
-  for (const ledger of [hung, whole]) await bring(ledger, 'soc', 1)
-  let hangs = false
-  around(hung, (_script, run) => (hangs ? hanging() : run()))
-  const find = (name: string): AccountLedger => (name === 'hung' ? hung : whole)
-  let aheadMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
-  // what hangs is given up after a quarter of a lease
-  const shared = { redis: tests.redis, keys, ledger: whole, sinks: [soc], leaseMs: 400 }
-  const { drains } = aDeliveryRig({ ...shared, clock, drain: { findLedger: find, clock } })
-  drains.start()
-  for (const name of ['hung', 'whole']) await drains.announce(name, [{ sink: 'soc' }])
-  for (const ledger of [hung, whole]) {
-    await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
-  }
-  hangs = true
-  const due = whole.key('due', 'soc')
-  const [ref = ''] = await tests.redis.zrange(due, '0', '-1')
-  for (let renewals = 0; renewals < 3; renewals += 1) {
-    const beforeMs = Number(await tests.redis.zscore(due, ref))
-    aheadMs += 2_000
-    await drains.renewOnce()
-    await expect
-      .poll(async () => Number(await tests.redis.zscore(due, ref)))
-      .toBeGreaterThan(beforeMs)
-  }
-  ending.resolve()
-  await allLeft(whole)
-  await drains.stop(100)
-})
-
-test.concurrent('a circuit that closes holds nothing up while the tries that wait are brought forward', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, keys, circuit, with: process } = await rig()
-  await circuit.report('soc', 'broken')
-  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  await bring(ledger, 'soc', 5)
-  const { drains } = process([soc], { drain: { retryNow: { retryAll: hanging } } })
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await allLeft(ledger)
-  await drains.stop(100)
-  expect(soc.received).toHaveLength(5)
-})
-
-test.concurrent.each([-60_000, 60_000])(
-  'a try comes again when the table says, by a clock of the process that is %s ms off, too',
-  async (offMs) => {
-    const clock = { ...systemClock, now: () => Date.now() + offMs }
-    const soc = aRehearsedSink('soc')
-    soc.next('unavailable')
-    const { ledger, with: process } = await rig()
-    const { drains } = process([soc], { clock, drain: { clock } })
-    await bring(ledger, 'soc', 1)
-    drains.start()
-    const sinceMs = Date.now()
-    await drains.announce('main', [{ sink: 'soc' }])
-    await until('it failed', async () => (await pendingIn(ledger))['retrying'] === 1)
-    const { atMs } = await itemOf(ledger, 'a/high/0')
-    await drains.stop(1_000)
-    expect(atMs! - sinceMs).toBeGreaterThanOrEqual(4_000)
-    expect(atMs!).toBeLessThanOrEqual(Date.now() + 6_000)
-  },
-)
-
-test.concurrent.each(['accepted', 'split'])(
-  'what was written is counted once, though the reply was lost: %s',
-  async (how) => {
-    const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 1 } })
-    if (how === 'split') siem.next('invalid')
-    const { ledger, drains, options } = await rig(siem)
-    await takeIn(
-      ledger,
-      ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['siem'])),
-      { batchWaitMs: 1 },
-    )
-    let lost = 0
-    around(ledger, async (script, run, ...args) => {
-      const answer = await run()
-      const isSettling = script === 'advance-claims' && String(args[0]).includes('"settle":[{')
-      if (isSettling && (lost += 1) === 1) throw new Error('the reply was lost')
-      return answer
-    })
-    drains.start()
-    await drains.announce('main', [{ sink: 'siem' }])
-    await allLeft(ledger, 'siem')
-    await drains.stop(1_000)
-    const { body } = await options.metrics.render()
-    const counted = body
-      .split('\n')
-      .filter((line) => /^tocsin_deliveries_total\{.* [^0]/.test(line))
-    expect(
-      counted.map((line) => /outcome="(\w+)".* (\d+)$/.exec(line)?.slice(1).join(' ')),
-    ).toEqual(how === 'split' ? ['split 1', 'delivered 2'] : ['delivered 1'])
-    await expectConservation(ledger)
-  },
-)
 
 test.concurrent('a stop on a Redis that takes nothing any more ends, and never spins', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })

@@ -1,12 +1,9 @@
 import { expect, test } from 'vitest'
-import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
 import { createOverflow } from '../../../src/delivery/failover.ts'
-import { createRetryNow, forEachPage } from '../../../src/delivery/reroute.ts'
+import { createRetryNow } from '../../../src/delivery/reroute.ts'
 import { listDeadLetters, makeRetriesDue } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { scanRecords } from '../../../src/store/records.ts'
-import { dieAt, uids } from '../../support/grouping.ts'
 import {
   expectConservation,
   redisForTests,
@@ -14,7 +11,6 @@ import {
   silent,
   takeIn,
   waitingIn,
-  whileFull,
 } from '../../support/ledger.ts'
 import { aReliefRig, fallbackAfterMs, type ReliefRig, relievedAs } from '../../support/failover.ts'
 
@@ -45,14 +41,6 @@ test('after a minute without a way, what came singly for people comes as one mes
   expect(message).toMatchObject({ mayBeRepeat: true, summary: { total: 5 } })
   const severities = message!.members.map(({ event }) => event.severity)
   expect(severities).toEqual(['critical', 'critical', 'high', 'medium', 'low'])
-})
-
-test('what came singly for people is gathered though Redis is full', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.ledger, events('soc', 'low', 'high'))
-  await rig.down('soc', 61_000)
-  await whileFull(tests.redis, () => rig.relieve())
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ group: 2 })
 })
 
 async function showCritical({ ledger }: ReliefRig, n: number): Promise<void> {
@@ -117,19 +105,6 @@ async function tryInVain(rig: ReliefRig, sink: 'soc' | 'lake'): Promise<void> {
   }
 }
 
-test('a half-open circuit is tried with what waits for a try far away, where nothing else is there', async () => {
-  const rig = await aReliefRig(tests)
-  await showCritical(rig, 0)
-  await tryInVain(rig, 'soc')
-  await halfOpen(rig, 'soc')
-  await rig.deliverDue('soc')
-  expect(rig.sinks.soc.received).toHaveLength(5)
-  await rig.relieve()
-  await rig.deliverDue('soc')
-  expect(rig.sinks.soc.received).toHaveLength(6)
-  expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ delivered: 1 })
-})
-
 test('once a circuit has closed, nothing waits that failed while it was open', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   await takeIn(rig.ledger, events('lake', 'high', 'high'))
@@ -140,22 +115,6 @@ test('once a circuit has closed, nothing waits that failed while it was open', a
   await rig.deliverDue('lake')
   await rig.deliverDue('lake')
   expect((await expectConservation(rig.ledger)).sinks['lake']).toMatchObject({ delivered: 3 })
-})
-
-test('who sends is told of a single try that is brought forward, and of none where there is none', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.ledger, events('lake', 'high'))
-  rig.sinks.lake.next('unavailable')
-  await rig.deliverDue('lake')
-  const told: string[] = []
-  const tell: WorkAnnouncer['announce'] = async (account, work) => {
-    told.push(...work.map(({ sink }) => `${account} ${sink}`))
-  }
-  const drains = { announce: tell, ledgersFor: () => [rig.ledger] }
-  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
-  await wake.retryAll('lake')
-  await wake.retryAll('lake')
-  expect(told).toEqual([`${rig.ledger.account} lake`])
 })
 
 test('a fallback of which each recipient is in trouble gets nothing', async () => {
@@ -272,19 +231,6 @@ test('what the sink itself refused, or put off, keeps its time', async () => {
   expect(await makeRetriesDue(rig.ledger, 'lake', 9)).toHaveLength(1)
 })
 
-test('what one sink is refused keeps no other from its relief', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(
-    rig.ledger,
-    uids(3).map((event) => routed(event, ['soc', 'lake'])),
-  )
-  await rig.down('soc', 61_000)
-  dieAt(rig.ledger, 'group-items', 1)
-  await expect(rig.relieve()).rejects.toThrow('killed')
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(sinks).toMatchObject({ soc: { dead: 2 }, lake: { dead: 2 } })
-})
-
 test('two replicas that count the same excess give it up once', async () => {
   const options = { fallbacks: {}, pendingMax: 2 }
   const rig = await aReliefRig(tests, options)
@@ -334,28 +280,6 @@ test('hundreds above pending_max are given up a hundred at a time, as long as th
   expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 1 })
 })
 
-test('the same holds while an operator pauses the sink; machines get each', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.ledger, events('soc', 'low', 'low'))
-  await takeIn(rig.ledger, [routed({ uid: 'paste/site/9' }, ['lake'])])
-  const pause = { reason: 'x', sinceMs: Date.now() - 61_000 }
-  await rig.circuit.pause('soc', pause)
-  await rig.circuit.pause('lake', pause)
-  await rig.relieve()
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(waitingIn(sinks['soc'])).toEqual({ group: 2 })
-  expect(waitingIn(sinks['lake'])).toEqual({ queued: 1 })
-})
-
-test('a test event is not gathered: it goes by itself, as a test', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  const canary = [routed({ uid: 'canary/tocsin/1', type: 'canary' }, ['soc'])]
-  await takeIn(rig.ledger, canary, { feed: '_tocsin' })
-  await rig.down('soc', 61_000)
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ queued: 1 })
-})
-
 /** As if the item had been made so many minutes ago. */
 async function madeBefore({ ledger }: ReliefRig, n: number, minutes: number): Promise<void> {
   const name = ledger.key('rec', ledger.fingerprints.recordId(`paste/site/${n}`))
@@ -378,29 +302,6 @@ test('beyond pending_max the least severe die, of those the oldest, and can be r
   for (const { ref } of letters) await replayDeadLetter(rig.ledger, ref, undefined)
   await rig.deliverDue('lake')
   expect(rig.sinks.lake.received).toHaveLength(5)
-})
-
-test('what exceeds pending_max again is looked for a minute later, and not at each pass', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.ledger, events('lake', 'low', 'high'))
-  await rig.relieve()
-  await takeIn(rig.ledger, [routed({ uid: 'paste/site/7' }, ['lake'])])
-  rig.clock.aheadMs += 45_000
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 2 })
-  rig.clock.aheadMs += 15_000
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 1 })
-})
-
-test('what collects for a batch is given up without leaving a batch of nothing', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.ledger, events('siem', 'low', 'low', 'high'), { batchWaitMs: 1_000 })
-  await rig.relieve()
-  expect(await tests.redis.zcard(rig.ledger.key('collect', 'siem'))).toBe(1)
-  const states: string[] = []
-  for await (const { items } of scanRecords(rig.ledger)) states.push(...items.map((i) => i.state))
-  expect(states.toSorted()).toEqual(['dead', 'dead', 'queued'])
 })
 
 test('with a fallback they go there, whatever the circuit', async () => {
@@ -437,18 +338,4 @@ test('what is to be gathered or diverted is found behind any number that stays, 
   const { sinks } = await readAccounting(rig.ledger)
   expect(waitingIn(sinks['soc'])).toEqual({ group: 1 })
   expect(sinks['siem']).toMatchObject({ diverted: 1 })
-})
-
-test('a pass over a list goes on behind what stays, however many pages of it there are', async () => {
-  const list = Array.from({ length: 650 }, (_none, n) => String(n))
-  const seen: string[] = []
-  await forEachPage(
-    ({ offset, count }) => Promise.resolve(list.slice(offset, offset + count)),
-    (refs) => {
-      seen.push(...refs)
-      return Promise.resolve(0)
-    },
-    { mayContinue: () => Promise.resolve(true), alive: () => undefined },
-  )
-  expect(seen).toEqual(list)
 })

@@ -1,16 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { type MemberOptions, toStoredMember } from '../../../src/delivery/delivery-member.ts'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/suppression.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { aDelivery } from '../../support/deliveries.ts'
 import { bareMembers } from '../../support/delivery.ts'
 import { attemptOf, beginAttempt, claimRef, sealBatch } from '../../support/attempts.ts'
 import { readPendingRefs } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
-import { readItems, readRecord } from '../../../src/store/records.ts'
-import { measureMember, renderBody } from '../../../src/sinks/webhook/body.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -122,26 +118,6 @@ test('a batch keeps within its size, and never carries less than one item', asyn
     nowMs: Date.now() + 1,
   })
   expect(await sizes(huge, each.batches)).toEqual([1, 1])
-})
-
-test('what the routes and the configuration say of an event counts for the size of its batch', async () => {
-  const ledger = await collected(6)
-  const notes = [randomBytes(600).toString('hex')]
-  const options: MemberOptions = {
-    ...bareMembers,
-    findTenant: () => 17,
-    findGuidance: () => ({ notes, runbookUrls: [], mentions: [], nextStep: notes[0] ?? '' }),
-  }
-  const [ref = ''] = await tests.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
-  const [found] = await readItems(ledger, [ref])
-  const member = toStoredMember({}, found!, options)
-  const eachBytes = measureMember(member!)
-  const maxBytes = 3 * eachBytes + 300
-  const sink = siem({ batch: { max: 6, waitMs: 0, maxBytes }, measure: measureMember })
-  const { batches } = await flushOnce(ledger, sink, { nowMs: Date.now() + 1, ...options })
-  expect(await sizes(ledger, batches)).toEqual([3, 3])
-  const delivery = aDelivery(sink, { members: Array.from({ length: 3 }, () => member!) })
-  expect(Buffer.byteLength(renderBody(delivery))).toBeLessThanOrEqual(maxBytes)
 })
 
 test('what was collected goes one by one when the sink no longer batches', async () => {

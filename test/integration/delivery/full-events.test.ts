@@ -131,29 +131,6 @@ test.each<[string, Partial<DetailJobsOptions>]>([
   },
 )
 
-test('a process that has not started fetches none of the full events that others want', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys, account: 'main' })
-  const asked: string[] = []
-  const jobsOf = (owner: string) =>
-    aDetailJobs(keys, {
-      findLedger: () => ledger,
-      fetchDetail: async () => (asked.push(owner), 'unavailable'),
-    })
-  const [idle, running] = [jobsOf('idle'), jobsOf('running')]
-  running.start()
-  try {
-    for (let n = 0; n < 10; n += 1) {
-      const accepted = await takeIn(ledger, [routed({ uid: `e/${n}` }, ['soc'], true)])
-      await idle.add('main', accepted.status === 'committed' ? accepted.changes : [])
-      await until('it was asked for', () => asked.length > n)
-    }
-  } finally {
-    await Promise.all([idle.stop(3_000), running.stop(3_000)])
-  }
-  expect(asked).toEqual(Array.from({ length: 10 }, () => 'running'))
-})
-
 test('full events that an organization is slow to give keep no other organization waiting', async () => {
   const keys = tests.keys()
   const ledgers = new Map([

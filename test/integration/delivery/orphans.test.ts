@@ -3,12 +3,10 @@ import { createOrphans, type Orphans, type OrphansOptions } from '../../../src/d
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { freezeBatch, peekBatch } from '../../../src/delivery/claims.ts'
 import { returnedGroup } from '../../../src/grouping/placement.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, makeDue } from '../../support/attempts.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
-import { around } from '../../support/grouping.ts'
 import {
   aStanding,
   redisForTests,
@@ -16,7 +14,6 @@ import {
   silent,
   takeIn,
   waitingIn,
-  whileFull,
 } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -64,21 +61,6 @@ test('what is due for a sink that no configuration has is held, five hundred at 
   orphans.report()
   orphans.report()
   expect(orphans.said).toEqual([{ sinks: ['soc', 'siem'], items: 501 }])
-})
-
-test('a batch whose sink is gone is held though Redis is full, and goes on when the sink is back', async () => {
-  const ledger = await tests.ledger()
-  const events = ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['siem']))
-  await takeIn(ledger, events, { batchWaitMs: 1 })
-  const members = await peekBatch(ledger, 'siem', 10)
-  const frozen = { sink: 'siem', destination: 'siem', members }
-  const message = await freezeBatch(ledger, { owner: 'r1', leaseMs: 10_000 }, frozen)
-  await makeDue(ledger, message!.ref)
-  const orphans = orphansOf(ledger, { batchWaits: { siem: 1_000 } })
-  await whileFull(tests.redis, () => orphans.hold(ledger, 'siem'))
-  expect(await waiting(ledger, 'siem')).toEqual({ held: 2 })
-  expect(await whileFull(tests.redis, () => orphans.takeBack(ledger, 'siem'))).toBe(2)
-  expect(await waiting(ledger, 'siem')).toEqual({ queued: 2 })
 })
 
 test('a message that is known to have gone is settled and not held, though its sink is gone', async () => {
@@ -150,13 +132,4 @@ test('hundreds that were held go on in one pass when their sink is back, and how
   back.report()
   expect(back.said).toEqual([{ items: 450 }])
   expect(await waiting(ledger)).toEqual({ queued: 450 })
-})
-
-test('a pass takes back two thousand at most: other accounts are looked at, too', async () => {
-  const ledger = await tests.ledger()
-  const refs = Array.from({ length: 150 }, (_, i) => `i:${i}:0:soc`)
-  await tests.redis.sadd(ledger.key('orphans', 'soc'), ...refs)
-  around(ledger, () => Promise.resolve(0)) // they stay, as if ever more were held
-  const back = orphansOf(ledger, { batchWaits: { soc: false } })
-  expect(await back.takeBack(ledger, 'soc')).toBe(2_000)
 })

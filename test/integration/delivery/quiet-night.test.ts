@@ -236,25 +236,6 @@ test.each<[string, Failing, number]>([
   },
 )
 
-test.each<[string, Failing, number, string[]]>([
-  ['500, alone', { reason: 'unavailable', status: 500 }, 6, []],
-  ['500, while others pass', { reason: 'unavailable', status: 500 }, 19, ['other']],
-  ['400', { reason: 'invalid', status: 400 }, 49, []],
-])(
-  'a group for people with one event that is answered by %s: the others are told soon',
-  async (_name, failed, count, others) => {
-    const sinks = [hook(failing(isPoison, failed), { type: 'slack' })]
-    const night = await aNight(tests, { sinks })
-    await night.bring(['poison/of/0', ...numbered('well', count)], ['hook'])
-    await night.time.pass(30_000)
-    await night.bring(others, ['hook'], { severity: 'critical' })
-    await night.time.pass(120_000)
-    expect(night.told).toHaveLength(count + others.length)
-    expect(distinct(night.told, { sick: false }).size).toBe(count + others.length)
-    await expectConservation(night.ledgers[0]!)
-  },
-)
-
 test('a group for people stays whole while the receiver refuses everything', async () => {
   let isBack = false
   const sink = hook(
@@ -269,26 +250,6 @@ test('a group for people stays whole while the receiver refuses everything', asy
   expect(new Set(night.told.map(({ atMs }) => atMs)).size).toBe(1)
 })
 
-test.each([
-  [1, 5],
-  [8, 1],
-])(
-  'batches (%i of them) stay whole in an outage of %i h, and are told when it is over',
-  async (batches, hours) => {
-    let isBack = false
-    let sent = 0
-    const refuse = failing(always, { reason: 'unavailable', status: 503 })!
-    const answer: NightSink['answer'] = (...given) => (isBack ? (sent += 1) : refuse(...given))
-    const night = await aNight(tests, { sinks: [hook(answer, inBatches)] })
-    await night.bring(numbered('one', batches * 50), ['hook'])
-    await night.time.pass(hours * 3_600_000)
-    isBack = true
-    await night.time.pass(900_000)
-    expect(night.told).toHaveLength(batches * 50)
-    expect(sent).toBeLessThanOrEqual(batches + 6)
-  },
-)
-
 test('eight batches of which each has a bad event in every ten, alone at night: the others are told', async () => {
   const sinks = [hook(failing(isPoison, { reason: 'unavailable', status: 500 }), inBatches)]
   const night = await aNight(tests, { sinks })
@@ -297,30 +258,6 @@ test('eight batches of which each has a bad event in every ten, alone at night: 
   await night.time.pass(2 * 3_600_000)
   expect(distinct(night.told, { sick: false }).size).toBe(360)
   expect(distinct(night.tried, { sick: true }).size).toBe(40)
-})
-
-test('a recipient that takes nothing is tried now and then, and costs the others no place in the pace', async () => {
-  let isFull = true
-  const refuse = { reason: 'recipient_deferred', scope: 'destination' } as const
-  const answer = failing((delivery) => isFull && toFull(delivery), refuse)
-  const night = await aNight(tests, {
-    sinks: [mail(answer, { limitPerSecond: 1, type: 'webhook' })],
-  })
-  await night.bring(numbered('burst', 200), ['mail:full'], { severity: 'critical' })
-  await night.time.pass(60_000)
-  const sinceMs = night.time.clock.monotonic()
-  await night.bring(numbered('later', 50), ['mail:well'])
-  await night.time.pass(60_000)
-  const well = night.told.filter(({ destination }) => destination === 'mail:well')
-  expect(well).toHaveLength(50)
-  expect(well.at(-1)!.atMs - sinceMs).toBeLessThanOrEqual(55_000)
-  const inVain = night.tried.filter(({ destination }) => destination === 'mail:full')
-  expect(inVain.length).toBeLessThanOrEqual(12)
-  const [last, ...before] = inVain.map(({ uid }) => uid).toReversed()
-  expect(before[0]).not.toBe(last)
-  isFull = false
-  await night.time.pass(900_000)
-  expect(night.told).toHaveLength(250)
 })
 
 test('what is for a recipient to whom no relay is granted goes to the fallback, and the others get theirs', async () => {
@@ -390,16 +327,4 @@ test('a server that falls silent at every recipient opens the circuit of the sin
   await night.time.pass(75_000)
   const { state } = await night.circuit.read('mail', night.time.clock.now())
   expect(state).toBe('open')
-})
-
-test('a server that answers no mail at its end gets four times as many as at once, and no more', async () => {
-  const answer = failing(always, { reason: 'timeout', afterMs: 600_000 })
-  const night = await aNight(tests, { sinks: [hook(answer, { ...asMail, concurrency: 2 })] })
-  await night.bring(numbered('burst', 40), ['hook'])
-  const tried: number[] = []
-  for (let at = 0; at < 5; at += 1) {
-    await night.time.pass(at === 0 ? 15_000 : 20_000)
-    tried.push(night.tried.length)
-  }
-  expect(tried).toEqual([2, 4, 6, 8, 8])
 })

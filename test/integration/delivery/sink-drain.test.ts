@@ -208,50 +208,6 @@ test('of an account whose part of Redis hangs one round is awaited, and no more 
   expect(rounds).toBe(1)
 })
 
-test('what hung and goes on while the circuit is asked takes the place of those that wait', async () => {
-  let sending = 0
-  const sent = Promise.withResolvers<never>()
-  const gate = Promise.withResolvers<void>()
-  let isHeld = false
-  const soc = aRehearsedSink('soc', { send: () => ((sending += 1), sent.promise) })
-  const rig = await aRig(soc, {
-    accounts: ['one', 'two', 'whole'],
-    async admit() {
-      if (isHeld) {
-        gate.resolve()
-        await until('both go on', () => sending === 2)
-      }
-      return { count: 9, waitMs: 0, isProbe: false }
-    },
-  })
-  for (const ledger of rig.ledgers) await bring(ledger, 5)
-  let held = 0
-  for (const ledger of rig.ledgers.slice(0, 2)) {
-    around(ledger, (script, run) => {
-      if (script !== 'advance-claims') return run()
-      held += 1
-      return gate.promise.then(run)
-    })
-  }
-  standStill(rig)
-  for (const [at, account] of ['one', 'two'].entries()) {
-    rig.drain.nudge(account)
-    await turnsUntil(rig.drain, `${account} hangs`, () => held === at + 1)
-    rig.clock.aheadMs += 501
-  }
-  around(rig.ledgers[2]!, async (script, run) => {
-    const answer = await run()
-    if (script === 'claim-due') isHeld = true
-    rig.clock.aheadMs += 300 // the circuit is asked again before the next is opened
-    return answer
-  })
-  rig.drain.nudge('whole')
-  await turnsUntil(rig.drain, 'both go on', () => sending >= 2)
-  for (let i = 0; i < 5; i += 1) await rig.drain.step()
-  const begun = rig.asked.filter(({ account, begin }) => account === 'whole' && begin?.length)
-  expect(begun).toEqual([])
-})
-
 test('behind a shut circuit nothing is claimed: other processes look when it may open, this one in five seconds', async () => {
   let admitted: AdmitResult = { count: 0, waitMs: 40_000, isProbe: false }
   const soc = aRehearsedSink('soc')
@@ -301,20 +257,6 @@ test('what is claimed while the sink shuts is not sent', async () => {
   const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
   await turnsUntil(rig.drain, 'it goes back', () => backs() === 1)
   expect(soc.received).toHaveLength(1)
-})
-
-test('a circuit that is slow to hear of a send keeps no other account waiting', async () => {
-  const soc = aRehearsedSink('soc')
-  const rig = await aRig(soc, { accounts: ['a', 'b'] })
-  rig.options.circuit.report = () => new Promise(() => undefined)
-  await bring(rig.ledgers[0]!, 2, 'critical')
-  await bring(rig.ledgers[1]!, 1, 'low')
-  standStill(rig)
-  rig.drain.nudge('a', { rank: 5 })
-  await turnsUntil(rig.drain, 'all of the first are sent', () => soc.received.length === 2)
-  rig.drain.nudge('b', { rank: 2 })
-  await turnsUntil(rig.drain, 'that of the other is sent', () => soc.received.length === 3)
-  expect(soc.received[2]!.members[0]!.account).toBe('b')
 })
 
 test.each([
@@ -404,28 +346,6 @@ test('an account whose claim fails is asked again a second later, and its failur
   expect(await rig.drain.step()).toBe(1_000)
 })
 
-test('each of two accounts that fail at once is told', async () => {
-  const rig = await aRig(aRehearsedSink('soc'), { accounts: ['a', 'b'] })
-  const opening = Promise.withResolvers<void>()
-  let openings = 0
-  for (const ledger of rig.ledgers) {
-    await bring(ledger, 1)
-    around(ledger, async (script, run) => {
-      if (script !== 'advance-claims') return run()
-      openings += 1
-      await opening.promise
-      throw new Error(`${ledger.account} is away`)
-    })
-    rig.drain.nudge(ledger.account)
-  }
-  await turnsUntil(rig.drain, 'both are being opened', () => openings === 2)
-  opening.resolve()
-  await systemClock.sleep(0)
-  const told = [rig.drain.takeFailure(), rig.drain.takeFailure(), rig.drain.takeFailure()]
-  const errors = told.map((failure) => failure?.error)
-  expect(errors).toEqual([new Error('a is away'), new Error('b is away'), undefined])
-})
-
 test('a probe whose claim fails leaves its place to the next', async () => {
   const probe = { count: 1, waitMs: 0, isProbe: true }
   const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(probe) })
@@ -465,19 +385,6 @@ test('a probe is renewed while it waits and while it is sent', async () => {
   await turnsUntil(drain, 'it is sent', () => soc.sent.length === 1)
   await drain.renew()
   expect(did).toEqual(['renewed soc', 'renewed soc'])
-})
-
-test('a probe that waits leaves its place to the next when its claim is lost', async () => {
-  let takes = 0
-  const take = () => Promise.resolve({ isTaken: false, nextInMs: (takes += 1) && 20 })
-  const rig = await aProbeRig(aHangingSink({ limitPerSecond: 1 }), { take })
-  const ledger = rig.ledgers[0]!
-  await turnsUntil(rig.drain, 'it waits', () => takes > 0)
-  const ref = `i:${ledger.fingerprints.recordId('main/high/0')}:0:soc`
-  await beginAttempt(ledger, ref, 'other', 60_000)
-  rig.clock.aheadMs += 4_000
-  await rig.drain.renew()
-  expect(rig.did).toEqual(['renewed soc', 'released soc'])
 })
 
 test('a probe that cannot be opened while the process stops leaves its place to the next', async () => {
@@ -670,26 +577,6 @@ test('a sink with a limit is sent to when its place has come, and is not asked f
   expect(asked).toBe(2)
 })
 
-test('what a shut circuit keeps back takes no place in the pace of its sink', async () => {
-  let isShut = false
-  const soc = aRehearsedSink('soc', { limitPerSecond: 5 })
-  let taken = 0
-  const rig = await aRig(soc, {
-    pace: { take: () => Promise.resolve({ isTaken: (taken += 1) > 0, nextInMs: 1_000 }) },
-    admit: (_sink, count) =>
-      Promise.resolve({ count: isShut ? 0 : count, waitMs: isShut ? 9_000 : 0, isProbe: false }),
-  })
-  standStill(rig)
-  await bring(rig.ledgers[0]!, 2)
-  rig.drain.nudge('main')
-  await turnsUntil(rig.drain, 'one is sent', () => rig.reports.length === 1)
-  isShut = true
-  rig.clock.aheadMs += 1_000
-  const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
-  await turnsUntil(rig.drain, 'the other goes back', () => backs() === 1)
-  expect([soc.received.length, taken]).toEqual([1, 1])
-})
-
 test('what is tried again in minutes keeps no process busy: hints name it when its time comes', async () => {
   const soc = aRehearsedSink('soc')
   soc.next('unavailable')
@@ -703,24 +590,6 @@ test('what is tried again in minutes keeps no process busy: hints name it when i
   expect(rig.drain.isIdle).toBe(true)
 })
 
-test('the success of a probe is told at once, though the sink took something a moment before it shut', async () => {
-  let admitted: AdmitResult = { count: 1, waitMs: 0, isProbe: false }
-  const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(admitted) })
-  standStill(rig)
-  await bring(rig.ledgers[0]!, 1)
-  rig.drain.nudge('main')
-  await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 1)
-  admitted = { count: 0, waitMs: 100, isProbe: false }
-  await bring(rig.ledgers[0]!, 1, 'low')
-  rig.drain.nudge('main')
-  await rig.drain.step()
-  await until('it is shut', () => rig.drain.inHand === 0)
-  admitted = { count: 1, waitMs: 0, isProbe: true }
-  rig.clock.aheadMs += 100
-  await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 2)
-  expect(rig.reports).toEqual(['ok', 'ok'])
-})
-
 test('what waits goes back once a send has shut the sink: nothing is kept from others meanwhile', async () => {
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc)
@@ -730,18 +599,6 @@ test('what waits goes back once a send has shut the sink: nothing is kept from o
   const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
   await turnsUntil(rig.drain, 'the others go back', () => backs() === 3)
   expect(soc.received).toHaveLength(2) // the next one was opened by the step that wrote the outcome
-})
-
-test('what waits in hand goes on, however long the send before it took, while the circuit is closed', async () => {
-  const soc = aHangingSink({ concurrency: 1 })
-  const rig = await aRig(soc)
-  await bring(rig.ledgers[0]!, 2)
-  rig.drain.nudge('main')
-  await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
-  rig.clock.aheadMs += 1_000
-  soc.letGo()
-  await turnsUntil(rig.drain, 'the other one is sent', () => soc.sent.length === 2)
-  expect(rig.asked.flatMap(({ back = [] }) => back)).toEqual([])
 })
 
 test('something worse that comes while others wait in hand is sent before them', async () => {
@@ -757,42 +614,6 @@ test('something worse that comes while others wait in hand is sent before them',
   soc.letGo()
   await turnsUntil(rig.drain, 'all are sent', () => soc.sent.length === 5)
   expect(soc.sent.slice(2, 4).toSorted()).toEqual(['main/critical/0', 'main/critical/1'])
-})
-
-test('something worse is not kept waiting by all that was claimed before it for a sink that is slow', async () => {
-  let going = Promise.withResolvers<void>()
-  const sent: string[] = []
-  const soc = aRehearsedSink('soc', {
-    concurrency: 2,
-    async send({ members }) {
-      sent.push(members[0]!.event.uid)
-      await going.promise
-      return { answer: 'ok' }
-    },
-  })
-  const rig = await aRig(soc)
-  await bring(rig.ledgers[0]!, 16, 'low')
-  rig.drain.nudge('main', { rank: 2 })
-  await turnsUntil(rig.drain, 'two are sent', () => sent.length === 2)
-  await bring(rig.ledgers[0]!, 4, 'critical')
-  let claimed = 0
-  around(rig.ledgers[0]!, async (script, run) => {
-    const answer = await run()
-    if (script === 'claim-due') claimed += 1
-    return answer
-  })
-  rig.drain.nudge('main', { rank: 5 })
-  for (const sentThen of [4, 6]) {
-    // 16, and as many that are worse as there is room for
-    const areInHand = (): boolean => claimed === sentThen / 2 - 1 && rig.drain.inHand === 18
-    await turnsUntil(rig.drain, 'two that are worse are in hand', areInHand)
-    const answering = going
-    going = Promise.withResolvers()
-    answering.resolve()
-    await turnsUntil(rig.drain, 'the next two are sent', () => sent.length === sentThen)
-  }
-  going.resolve()
-  expect(sent.slice(2, 6).every((uid) => uid.startsWith('main/critical'))).toBe(true)
 })
 
 test('what was claimed before a circuit opened does not go along with its probe', async () => {
@@ -904,16 +725,6 @@ test('an outcome that cannot be written is written by a later turn, and what was
 function standStill({ clock, options }: Rig): void {
   Object.assign(options.clock, { monotonic: () => 1_000_000 + clock.aheadMs })
 }
-
-test('an account without a ledger costs one look, and its hint is cleared', async () => {
-  const rig = await aRig(aRehearsedSink('soc'))
-  const hint = { account: 'gone', sink: 'soc', value: '1' }
-  rig.drain.nudge('gone', { hint })
-  await turnsUntil(rig.drain, 'the hint is cleared', () => rig.cleared.length > 0)
-  expect(rig.cleared).toEqual([{ ...hint, inMs: undefined }])
-  await until('nothing is in hand', () => rig.drain.inHand === 0)
-  expect(rig.drain.isIdle).toBe(true)
-})
 
 test('what has left is counted: each message, each event in it, and how long it took', async () => {
   const rig = await aRig(aRehearsedSink('soc'))

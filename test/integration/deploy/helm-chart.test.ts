@@ -30,14 +30,6 @@ function pathsIn(section: Record<string, unknown>, under = ''): string[] {
   })
 }
 
-test('the chart and the image it starts are those of this version', () => {
-  const { version, appVersion } = parse(read('Chart.yaml')) as Record<string, string>
-  const { version: own } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    version: string
-  }
-  expect([version, appVersion]).toEqual([own, own])
-})
-
 test('every value is used by a template, and no template uses another', () => {
   expect(pathsIn(values).toSorted()).toEqual([...used].toSorted())
   expect(used.size).toBeGreaterThan(20)
@@ -45,21 +37,6 @@ test('every value is used by a template, and no template uses another', () => {
 
 test('the schema takes the values as they are', () => {
   expect(schema.safeParse(values).error).toBeUndefined()
-})
-
-test.each([
-  ['a key that is none', { replica: 3 }],
-  ['a key that is none below another', { image: { name: 'tocsin' } }],
-  ['a configuration that is no text', { config: { accounts: {} } }],
-  ['a digest without its kind', { image: { digest: 'ab12' } }],
-  ['a port that is none', { port: 70_000 }],
-  ['a tag in the repository', { image: { repository: 'a/b:1' } }],
-  ['a variable that is a number', { env: [{ name: 'A', value: 1 }] }],
-  ['a label that is a number', { podLabels: { a: 1 } }],
-  ['a budget that lets no node be drained', { podDisruptionBudget: { maxUnavailable: 0 } }],
-  ['a peer that would be everybody', { networkPolicy: { from: [{}] } }],
-])('the schema refuses %s', (_what, wrong) => {
-  expect(schema.safeParse({ ...values, ...wrong }).success).toBe(false)
 })
 
 test('every value has a place in the schema', () => {
@@ -86,13 +63,6 @@ test.each([
 ])('the pods have %s', (line) => {
   const deployment = read('templates/deployment.yaml').split('\n')
   expect(deployment.map((text) => text.trim())).toContain(line)
-})
-
-test('a pod has longer to end than the daemon takes', () => {
-  const [, seconds] = /terminationGracePeriodSeconds: (\d+)/.exec(
-    read('templates/deployment.yaml'),
-  )!
-  expect(Number(seconds)).toBeGreaterThan(10)
 })
 
 const config = `  # by hand
@@ -190,23 +160,6 @@ describe.skipIf(!isInstalled(program, helmRemedy))('helm', () => {
     expect(parts.get('PrometheusRule')!.spec).toEqual(parse(ofRelease))
   })
 
-  test('gives each release a job of its own, so that two hide nothing of each other', () => {
-    const parts = render({
-      ...least,
-      serviceMonitor: { enabled: true },
-      prometheusRule: { enabled: true },
-    })
-    const { jobLabel } = parts.get('ServiceMonitor')!.spec as { jobLabel: string }
-    expect(parts.get('Service')!.metadata.labels![jobLabel]).toBe('watch')
-    const rules = JSON.stringify(parts.get('PrometheusRule')!.spec)
-    expect(new Set(rules.match(/job=\\"\w+\\"/g))).toEqual(new Set(['job=\\"watch\\"']))
-  })
-
-  test('closes a network policy that names nobody to everybody', () => {
-    const parts = render({ ...least, networkPolicy: { enabled: true } })
-    expect(parts.get('NetworkPolicy')!.spec).toMatchObject({ ingress: [] })
-  })
-
   test('closes the pods, and gives them longer to end than the daemon takes', () => {
     const { spec } = podIn(render(least))
     expect(spec.securityContext).toMatchObject({
@@ -228,54 +181,10 @@ describe.skipIf(!isInstalled(program, helmRemedy))('helm', () => {
     expect(secret).toEqual({ secretName: 'tocsin', defaultMode: 0o440 })
   })
 
-  test('lets a node be drained that has the only replica, ready or not', () => {
-    expect(render({ ...least, replicas: 1 }).get('PodDisruptionBudget')!.spec).toMatchObject({
-      maxUnavailable: 1,
-      unhealthyPodEvictionPolicy: 'AlwaysAllow',
-    })
-  })
-
-  test('replaces the pods when the configuration changes, and only then', () => {
-    const sum = (given: object): string =>
-      podIn(render(given)).metadata.annotations['checksum/config']!
-    expect(sum({ ...least, replicas: 3 })).toBe(sum(least))
-    expect(sum({ ...least, config: `${config}watch: true` })).not.toBe(sum(least))
-  })
-
-  test('lets Service and probes ask where the configuration listens', () => {
-    const http = "http: {host: '${TOCSIN_HTTP_HOST}', port: '${TOCSIN_HTTP_PORT:-9464}'}"
-    const parts = render({
-      ...least,
-      config: config.replace(/^http.*$/m, () => http),
-      port: 9000,
-      env: [{ name: 'LOG_LEVEL', value: 'debug' }],
-    })
-    const [container] = podIn(parts).spec.containers
-    expect(container!.env).toEqual([
-      { name: 'TOCSIN_HTTP_HOST', value: '0.0.0.0' },
-      { name: 'TOCSIN_HTTP_PORT', value: '9000' },
-      { name: 'LOG_LEVEL', value: 'debug' },
-    ])
-    expect(container!.ports).toEqual([{ name: 'http', containerPort: 9000 }])
-    expect(container!.livenessProbe.httpGet).toEqual({ path: '/healthz', port: 'http' })
-    expect(container!.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'http' })
-    const { ports } = parts.get('Service')!.spec as { ports: object[] }
-    expect(ports).toEqual([{ name: 'http', port: 9000, targetPort: 'http' }])
-  })
-
   test('takes config/tocsin.yaml as it is, with a Redis', () => {
     const example = readFileSync(join(root, 'config/tocsin.yaml'), 'utf8')
     const env = [{ name: 'REDIS_URL', value: 'rediss://redis.example.com' }]
     expect(render({ ...least, config: example, env }).has('Deployment')).toBe(true)
-  })
-
-  test('leaves to the pod what only the cluster knows', () => {
-    const env = ['HOST', 'PORT', 'URL'].map((name) => ({
-      name,
-      valueFrom: { secretKeyRef: { name: 'tocsin', key: name } },
-    }))
-    const known = "http: {host: '${HOST:-127.0.0.1}', port: '${PORT:-1}'}\nredis: {url: '${URL}'}"
-    expect(render({ ...least, config: known, env }).has('Deployment')).toBe(true)
   })
 
   const redis = "redis: {url: 'redis://redis.example.com'}"
@@ -332,14 +241,5 @@ describe.skipIf(!isInstalled(program, helmRemedy))('helm', () => {
     expect(refused.status).toBe(1)
     expect(refused.stderr).toMatch(message)
     expect(refused.stderr).not.toContain('hidden')
-  })
-
-  test('says which commands come next', () => {
-    const notes = helm(['install', 'watch', '--dry-run=client'], { ...least, replicas: 1 })
-    expect(notes).toContain('kubectl -n default rollout status deployment/watch\n')
-    expect(notes).toContain(
-      'kubectl -n default exec deployment/watch -- node dist/main.js doctor --config /etc/tocsin/tocsin.yaml',
-    )
-    expect(notes).toContain('One replica: while its node is drained nothing is polled')
   })
 })

@@ -6,12 +6,11 @@ import {
   aGatheringRig,
   around,
   aSlackRig,
-  uids,
   type GatheringRig,
   type GatheringRigOptions,
   type SlackRig,
 } from '../../support/grouping.ts'
-import { redisForTests, takeIn, whileFull } from '../../support/ledger.ts'
+import { redisForTests, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 import { runScriptAt } from '../../support/script-clock.ts'
 
@@ -98,29 +97,6 @@ test('groups that end with nothing in them make no storm of the one that has som
   expect(rig.soc.received.at(-1)!.summary).toMatchObject({ kind: 'group', labels: { type: 't0' } })
 })
 
-test('a mute whose end was moved is looked at again at its new end, not every second', async () => {
-  let untilMs = Date.now() + 60_000
-  let judged = 0
-  const rig = await aRig({
-    gate() {
-      judged += 1
-      return { act: 'hold', rule: 'night', untilMs }
-    },
-  })
-  await takeIn(
-    rig.ledger,
-    uids(50).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs = 11_000
-  for (let pass = 0; pass < 3; pass += 1) await rig.flush()
-  expect(judged).toBe(50)
-  untilMs = Date.now() + 8 * 3_600_000
-  rig.clock.aheadMs = 61_000
-  await rig.flush()
-  const [, atMs] = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1', 'WITHSCORES')
-  expect(Number(atMs)).toBe(untilMs)
-})
-
 test('a summary of a backlog waits for no full event, and asks for none; a machine does', async () => {
   const sinks = [aRehearsedSink('soc', { type: 'slack' }), aRehearsedSink('siem')]
   const rig = await aSlackRig(given, { sinks })
@@ -138,33 +114,6 @@ test('a summary of a backlog waits for no full event, and asks for none; a machi
   rig.clock.aheadMs = 16_000
   expect(await rig.flush()).toBe(1)
   expect(sinks[0]!.received.at(-1)!.summary).toMatchObject({ kind: 'backlog', total: 3 })
-})
-
-test('what was collected leaves though Redis is full', async () => {
-  const rig = await aRig()
-  await takeIn(
-    rig.ledger,
-    uids(2).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs = 11_000
-  expect(await whileFull(given.redis, () => rig.flush())).toBe(1)
-  expect(rig.soc.received).toHaveLength(1)
-})
-
-test('a restart on a full Redis lets groups leave, also while a mute holds some', async () => {
-  const gate: GatheringRigOptions['gate'] = (uid) =>
-    uid.startsWith('muted')
-      ? { act: 'hold', rule: 'night', untilMs: Date.now() + 8 * 3_600_000 }
-      : { act: 'send' }
-  const first = await aRig({ gate })
-  await takeIn(first.ledger, [first.event({ uid: 'muted/by/night' })])
-  first.clock.aheadMs = 11_000
-  expect(await first.flush()).toBe(0)
-  await takeIn(first.ledger, [first.event({ uid: 'a/b/1' })])
-  const again = await aRig({ gate, keys: first.keys, ledgers: [first.ledger] })
-  again.clock.aheadMs = 400_000
-  expect(await whileFull(given.redis, () => again.flush())).toBe(1)
-  expect(again.soc.received[0]!.members.map(({ event }) => event.uid)).toEqual(['a/b/1'])
 })
 
 interface DigestsRig extends GatheringRig {
@@ -221,14 +170,6 @@ test('an account whose groups cannot be flushed keeps no other account from its 
   expect(due).toHaveLength(1)
 })
 
-test('a digest begins though Redis is full', async () => {
-  const oncall = aRehearsedSink('oncall', { type: 'email' })
-  const rig = await aSlackRig(given, { sinks: [oncall], digests: { oncall: everyMorning } })
-  await whileFull(given.redis, () => rig.ensureDigests())
-  const timers = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1')
-  expect(timers).toEqual([expect.stringMatching(/^c:[0-9a-f]+:oncall$/)])
-})
-
 test('a destination gets eight messages at once, and then one in ten seconds', async () => {
   const ledger = await given.ledger()
   const at = { redis: given.redis, nowMs: Date.now() }
@@ -244,21 +185,4 @@ test('a destination gets eight messages at once, and then one in ten seconds', a
   // as if a clock that was an hour ahead had been set back: no more than a full bucket is awaited
   await given.redis.set(ledger.key('flushes', 'soc'), at.nowMs + 3_600_000)
   expect(await take(1)).toEqual([0, 10_000])
-})
-
-test('a group for which its destination has no place left is looked at again when there is one', async () => {
-  const rig = await aRig()
-  await rig.showGroups(1)
-  rig.clock.aheadMs = 11_000
-  const name = rig.ledger.key('flushes', 'soc')
-  await given.redis.set(name, Date.now() + 80_000) // all eight are used up
-  const beforeMs = rig.clock.now()
-  expect(await rig.flush()).toBe(0)
-  const [, atMs] = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1', 'WITHSCORES')
-  expect(Number(atMs) - beforeMs).toBeGreaterThan(5_000)
-  expect(Number(atMs) - rig.clock.now()).toBeLessThanOrEqual(10_000)
-  await given.redis.set(name, Date.now() + 70_000)
-  rig.clock.aheadMs += 10_000
-  expect(await rig.flush()).toBe(1)
-  expect(rig.soc.received).toHaveLength(1)
 })

@@ -1,9 +1,8 @@
 /** What waits while its sink, its digest, its recipient or its account is changed or goes. */
 import { expect, test } from 'vitest'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
-import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
+import { aDigestRig, dayMs } from '../../support/digest-rig.ts'
 import {
   aGatheringRig,
   around,
@@ -19,10 +18,8 @@ import {
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { makeDue } from '../../support/attempts.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
-import { until } from '../../support/rehearsal.ts'
 
 const given = redisForTests()
 
@@ -134,18 +131,6 @@ test('a sink that goes after a turn was cut off leaves nothing stuck in its mess
   expect(await collectionKeys(waiting.ledger)).toEqual([])
 })
 
-test('what was delivered stays so when its sink goes before all of it is settled', async () => {
-  const waiting = await aWaitingGroup(700)
-  const [ref] = await waiting.seal()
-  dieAt(waiting.ledger, 'settle-members', 2)
-  await waiting.deliver(ref!) // whoever settled the rest was killed
-  await makeDue(waiting.ledger, ref!)
-  await withoutSinks(waiting).heal()
-  const { soc } = (await expectConservation(waiting.ledger)).sinks
-  expect(soc!.delivered).toBe(700)
-  expect(waitingIn(soc)).toEqual({})
-})
-
 test('what a mute holds comes when the mute is gone from the configuration, or ends sooner', async () => {
   const hold = (untilMs: number) => () => ({ act: 'hold', rule: 'weekend', untilMs }) as const
   const nowMs = Date.now()
@@ -187,33 +172,6 @@ test('a group whose sink has become a webhook goes one by one', async () => {
   expect(waitingIn(soc)).toEqual({})
 })
 
-test('a message that was frozen before its sink became a webhook goes one by one, too, and none of it dies', async () => {
-  const waiting = await aWaitingGroup(30)
-  const { keys, ledger } = waiting
-  expect(await waiting.seal()).toHaveLength(1)
-  const refuse = (): Promise<void> => Promise.reject(new SinkError('invalid', 'one by one'))
-  const hook = aRehearsedSink('soc')
-  const send: Sink['send'] = async (delivery, options) => {
-    if (delivery.summary) await refuse()
-    return hook.send(delivery, options)
-  }
-  const { drains } = aDeliveryRig({
-    redis: given.redis,
-    keys,
-    ledger: ledger,
-    sinks: [{ ...hook, send }],
-  })
-  drains.start()
-  await drains.reconcileOnce()
-  await until('all of it is settled', async () => {
-    const { soc } = (await expectConservation(ledger)).sinks
-    return Object.keys(waitingIn(soc)).length === 0
-  })
-  await drains.stop(1_000)
-  expect((await expectConservation(ledger)).sinks['soc']).toMatchObject({ delivered: 30, dead: 0 })
-  expect(hook.received).toHaveLength(30)
-})
-
 test('a digest that is made daily comes at the next morning, not at the end of its old week', async () => {
   const weekday = new Date().getUTCDay()
   const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
@@ -231,21 +189,6 @@ test('a digest that is made daily comes at the next morning, not at the end of i
   expect(daily.oncall.received[0]!.summary!.digest!.dueAtMs).toBeLessThan(endMs + 2 * dayMs)
 })
 
-test('a digest that its blocked sink kept back says when it was due', async () => {
-  let isBlocked = true
-  const rig = await aDigestRig(given, { isBlocked: () => isBlocked })
-  const dueAtMs = everyMorning.schedule.next(Date.now())
-  await rig.show(rig.ledgers[0]!, ...uids(2))
-  rig.toMorning(1)
-  for (let minute = 0; minute < 300; minute += 1) {
-    await rig.flush()
-    rig.clock.aheadMs += 60_000
-  }
-  isBlocked = false
-  expect(await rig.flush()).toBe(1)
-  expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate: true, dueAtMs })
-})
-
 test('a recipient who was taken off the list gets no more digests, the others theirs', async () => {
   const { keys, ledgers } = await aDigestRig(given, { recipients: 2 })
   const rig = await aDigestRig(given, { keys, ledgers: ledgers })
@@ -259,40 +202,4 @@ test('a recipient who was taken off the list gets no more digests, the others th
     Array.from({ length: 4 }, () => 'oncall:0'),
   )
   expect((await expectConservation(ledgers[0]!)).sinks['oncall']?.dead ?? 0).toBe(0)
-})
-
-test('the first digest of a sink does not count what was suppressed before it', async () => {
-  const silenced = { act: 'suppress', reason: 'silence', rule: 's' } as const
-  const before = await aDigestRig(given, { digest: null, gate: () => silenced })
-  const { keys, ledgers } = before
-  await before.show(ledgers[0]!, ...uids(7))
-  before.clock.aheadMs = 11_000
-  await before.flush()
-  const rig = await aDigestRig(given, { keys, ledgers: ledgers })
-  rig.toMorning(1)
-  await rig.flush()
-  expect(rig.oncall.received[0]!.summary!.digest!.suppressed).toBe(0)
-})
-
-test('a digest whose second account is gone is sent, and settles that account when it is back', async () => {
-  const both = await aDigestRig(given, { accounts: 2 })
-  const { keys, ledgers } = both
-  await both.show(ledgers[0]!, ...uids(20))
-  await both.show(ledgers[1]!, ...uids(4))
-  both.toMorning(1)
-  const [ref] = await both.seal()
-  const one = await aDigestRig(given, { keys, ledgers: [ledgers[0]!] })
-  Object.assign(one.oncall, { canAttach: true })
-  await one.deliver(ref!, ledgers[0])
-  const [sent] = one.oncall.received
-  expect(sent!.summary!.total).toBe(24)
-  expect(sent!.attachment).toBeDefined()
-  expect((await expectConservation(ledgers[0]!)).sinks['oncall']!.delivered).toBe(20)
-  expect(waitingIn((await expectConservation(ledgers[1]!)).sinks['oncall'])).toEqual({ batch: 4 })
-  const againAtMs = Number(await given.redis.zscore(ledgers[0]!.key('due', 'oncall'), ref!))
-  expect(againAtMs).toBeGreaterThan(Date.now() + 3_500_000) // an hour: nobody asks for it all the time
-  await both.deliver(ref!, ledgers[0])
-  expect(both.oncall.received).toEqual([])
-  expect(await given.redis.exists(ledgers[0]!.key('batch', ref!.split(':')[1]!))).toBe(0)
-  expect((await expectConservation(ledgers[1]!)).sinks['oncall']!.delivered).toBe(4)
 })

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestState } from '../../../src/grouping/flusher.ts'
 import {
-  flushDigest,
   endWindowNow,
   ensureDigests,
   previewWindow,
@@ -9,16 +8,16 @@ import {
 } from '../../../src/grouping/digest-flush.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
-import { claimFlush, peekFlush, readDueTimers, readTimerMs } from '../../../src/grouping/timers.ts'
+import { readTimerMs } from '../../../src/grouping/timers.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readDueRefs } from '../../../src/store/pending-items.ts'
-import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
+import { findDeliveryItems } from '../../../src/store/records.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
-import { around, uids } from '../../support/grouping.ts'
+import { uids } from '../../support/grouping.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const given = redisForTests()
@@ -98,31 +97,6 @@ test('what goes at once is listed as sent already and counted nowhere else', asy
   expect(rig.oncall.received[3]!.summary!.digest!.alreadySentTotal).toBe(0)
 })
 
-test('of hundreds that went at once a digest counts each once', async () => {
-  const rig = await aDigestRig(given)
-  await rig.show(rig.ledgers[0]!, ...uids(130).map((one) => ({ ...one, severity: 'critical' })))
-  rig.toMorning(1)
-  await rig.flush()
-  const { digest } = rig.oncall.received.at(-1)!.summary!
-  expect(digest!.alreadySentTotal).toBe(130)
-  expect(digest!.alreadySentBySeverity).toEqual([{ severity: 'critical', count: 130 }])
-  expect(digest!.alreadySent).toHaveLength(50)
-})
-
-test('of what was sent already a digest knows who it was and when, though its content has expired', async () => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  await rig.show(ledger!, { uid: 'a/b/worst', severity: 'critical' })
-  const recordId = ledger!.fingerprints.recordId('a/b/worst')
-  await given.redis.del(ledger!.key('pay', recordId))
-  const [item] = (await readRecord(ledger!, recordId))!.items
-  rig.toMorning(1)
-  await rig.flush()
-  expect(rig.oncall.received.at(-1)!.summary!.digest!.alreadySent).toEqual([
-    { severity: 'critical', type: 'stealer_log', uid: 'a/b/worst', sentAtMs: item!.endedAtMs },
-  ])
-})
-
 /** As if so much had happened to items of the sink meanwhile. */
 async function countIn(ledger: AccountLedger, counts: Record<string, number>): Promise<void> {
   await given.redis.sadd(ledger.key('sinks'), 'oncall') // as the commit of any item does
@@ -145,19 +119,6 @@ test('what was kept back, died or was diverted counts once for all recipients, a
   expect([first!.mayBeRepeat, second!.mayBeRepeat]).toEqual([false, false])
 })
 
-test('no count of a digest is negative where a ledger was removed since the digest before', async () => {
-  const both = await aDigestRig(given, { accounts: 2 })
-  const { keys, ledgers } = both
-  await countIn(ledgers[1]!, { suppressed: 9, dead: 9, diverted: 9 })
-  both.toMorning(1)
-  await both.flush()
-  const rest = await aDigestRig(given, { keys, ledgers: [ledgers[0]!] })
-  rest.toMorning(2)
-  await rest.flush()
-  const { digest } = rest.oncall.received[0]!.summary!
-  expect(digest).toMatchObject({ suppressed: 0, dead: 0, diverted: 0 })
-})
-
 test.each([
   [14, false],
   [16, true],
@@ -171,25 +132,6 @@ test.each([
     expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate })
   },
 )
-
-test('a preview says what the digest says then, also of what rules keep back', async () => {
-  const verdicts: Record<string, Verdict> = {
-    'paste/site/1': { act: 'suppress', reason: 'silence', rule: 's1' },
-    'paste/site/2': { act: 'hold', rule: 'night', untilMs: 9 },
-  }
-  const rig = await aDigestRig(given, { gate: (uid) => verdicts[uid] ?? { act: 'send' } })
-  await rig.show(rig.ledgers[0]!, ...uids(5))
-  rig.toMorning(1)
-  const sink = rig.options.sinks.get('oncall') as DigestSink
-  const { about, members: going } = await previewWindow(rig.options, sink, 'oncall:0')
-  expect(await rig.flush()).toBe(1)
-  const { digest, ...summary } = rig.oncall.received[0]!.summary!
-  const { digest: previewed, ...others } = about.summary
-  expect(others).toEqual(summary)
-  expect({ ...previewed, toMs: 0 }).toEqual({ ...digest, toMs: 0 })
-  expect(digest).toMatchObject({ suppressed: 1, held: 1 })
-  expect(going.map(({ uid }) => uid)).toEqual(['paste/site/0', 'paste/site/3', 'paste/site/4'])
-})
 
 test('where no ledger is open, a digest is neither begun nor ended, and none can be looked at', async () => {
   const rig = await aDigestRig(given)
@@ -288,30 +230,6 @@ test('two accounts share one digest, each ledger settles its own, and its id fin
   })
 })
 
-test('where there are two accounts, what was sent at once names its own, though the sink gets nothing of the other', async () => {
-  const rig = await aDigestRig(given, { accounts: 2 })
-  const [one] = rig.ledgers
-  await rig.show(one!, { uid: 'a/b/worst', severity: 'critical' }, ...uids(1))
-  rig.toMorning(1)
-  await rig.flush()
-  const { digest } = rig.oncall.received.at(-1)!.summary!
-  expect(digest!.alreadySent).toMatchObject([{ uid: 'a/b/worst', account: one!.account }])
-})
-
-test('where the timer of the second account is due first, both accounts still share one digest', async () => {
-  const rig = await aDigestRig(given, { accounts: 2 })
-  const [one, two] = rig.ledgers
-  await rig.show(one!, ...uids(2))
-  await rig.show(two!, ...uids(3))
-  rig.toMorning(1)
-  const nowMs = rig.clock.now()
-  const [timer] = await readDueTimers(two!, { nowMs, count: 9 })
-  const turn = (await claimFlush(two!, timer!, nowMs))!
-  expect(await flushDigest(rig.options, turn)).toBe(0)
-  expect(await rig.flush()).toBe(1)
-  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([5])
-})
-
 test('a digest whose schedule became rarer after its last window does not come at its old time', async () => {
   const daily = await aDigestRig(given)
   const { keys, ledgers } = daily
@@ -394,25 +312,6 @@ test('more than it shows is counted, and a sink that can attach gets all of it a
   expect(new Set(lines).size).toBe(311)
 })
 
-test('of more than it shows the worst are shown, the worst first, as in the file', async () => {
-  const rig = await aDigestRig(given)
-  Object.assign(rig.oncall, { canAttach: true })
-  const severities = { worst: 'high', bad: 'medium', worse: 'medium' }
-  await rig.show(rig.ledgers[0]!, ...uids(20).map((event) => ({ ...event, severity: 'low' })))
-  await rig.show(
-    rig.ledgers[0]!,
-    ...Object.entries(severities).map(([name, severity]) => ({ uid: `a/b/${name}`, severity })),
-  )
-  rig.toMorning(1)
-  await rig.flush()
-  const [message] = rig.oncall.received
-  const shown = message!.members.map(({ event }) => event.severity)
-  expect(shown).toEqual(['high', 'medium', 'medium', 'low', 'low'])
-  const [, ...rows] = Buffer.from(message!.attachment!.content).toString().trim().split('\r\n')
-  expect(rows).toHaveLength(23)
-  expect(rows.slice(0, 4).map((row) => /low|medium|high/.exec(row)?.[0])).toEqual(shown.slice(0, 4))
-})
-
 test('what a mute holds waits for the next digest', async () => {
   let isMuted = true
   const rig = await aDigestRig(given, {
@@ -466,82 +365,4 @@ test('operators see how much waits for a digest over all accounts, when it is du
   const window = ledgers[0]!.key('group', digestGroupId('oncall:0'))
   await given.redis.hset(window, 'from', dueMs + dayMs) // that recipient's next one has gone
   expect(await state()).toMatchObject({ nextDueMs: dueMs + dayMs })
-})
-
-test('a preview looks at the very window that the turn ends, and before the first event at an empty one', async () => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  const id = digestGroupId('oncall:0')
-  const firstMs = everyMorning.schedule.next(Date.now())
-  await rig.show(ledger!, ...uids(2))
-  rig.toMorning(1)
-  await rig.flush()
-  await rig.show(ledger!, ...uids(1, 10))
-  rig.toMorning(2)
-  const nowMs = rig.clock.now()
-  const peeked = await peekFlush(ledger!, { id, sink: 'oncall', nowMs })
-  const claimed = await claimFlush(ledger!, peeked.timer, nowMs)
-  const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
-  expect(claimed).toEqual({ ...peeked, ...times })
-  const note = JSON.stringify({ suppressed: 0, dead: 0, diverted: 0 })
-  const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
-  expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
-  expect(await peekFlush(ledger!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
-    ledger: ledger,
-    timer: 'c:nothing:oncall',
-    id: 'nothing',
-    sink: 'oncall',
-    kind: 'digest',
-    about: { destination: '', route: null, labels: {}, feed: null },
-    sequence: 0,
-    dueAtMs: nowMs,
-    claimedUntilMs: 0,
-    openedAtMs: nowMs,
-    fence: { opened: false, seq: 0 },
-  })
-})
-
-test('a digest that nothing disturbs is closed at the first try, and one that is disturbed each time after three', async () => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  await rig.show(ledger!, ...uids(2))
-  rig.toMorning(1)
-  let [seals, closes] = [0, 0]
-  let isDisturbed = false
-  around(ledger!, async (script, run) => {
-    if (script === 'freeze-members') seals += 1
-    if (script !== 'close-flush') return run()
-    closes += 1
-    return isDisturbed ? 'again' : run()
-  })
-  expect([await rig.flush(), seals, closes]).toEqual([1, 1, 1])
-  await rig.show(ledger!, ...uids(3, 10))
-  rig.toMorning(2)
-  isDisturbed = true
-  expect([await rig.flush(), closes]).toEqual([0, 4])
-  isDisturbed = false
-  rig.clock.aheadMs += 31_000
-  expect(await rig.flush()).toBe(1)
-  rig.toMorning(3)
-  const before = seals
-  expect([await rig.flush(), seals - before]).toEqual([1, 0]) // nobody is in it
-  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 3, 0])
-})
-
-test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
-  const rig = await aDigestRig(given, { accounts: 2 })
-  const { ledgers } = rig
-  for (const ledger of ledgers) await rig.show(ledger, { uid: 'a/b/1' })
-  rig.oncall.next('timeout')
-  rig.toMorning(1)
-  const [ref] = await rig.seal()
-  await rig.deliver(ref!)
-  const options = { ledgers: ledgers, staleMs: 0, batchWaitMs: undefined, groups: {} }
-  expect(await unfreezeMessage(ledgers[0]!, ref!, options)).toBe('open')
-  for (const ledger of ledgers) {
-    const { items } = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/1')))!
-    expect(items).toMatchObject([{ state: 'queued', attempts: 1, repeatRisks: 1 }])
-    expect(items[0]!.history).toMatchObject([{ number: 1, reason: 'timeout' }])
-    await expectConservation(ledger)
-  }
 })

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { flushGroups } from '../../../src/grouping/group-flush.ts'
-import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { releaseDetail } from '../../../src/store/pending-items.ts'
 import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
@@ -109,15 +107,6 @@ describe('a group', () => {
     await expectConservation(rig.ledger)
   })
 
-  test('settles the last of its members as well where one is left over', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(301))
-    rig.clock.aheadMs = 11_000
-    await rig.flush()
-    const { sinks } = await expectConservation(rig.ledger)
-    expect(sinks['soc']).toMatchObject({ created: 301, delivered: 301 })
-  })
-
   test('is told of and claimed by the rank of its worst severity', async () => {
     const rig = await aRig()
     const told: unknown[] = []
@@ -153,47 +142,6 @@ describe('a group', () => {
     rig.clock.aheadMs = 11_000
     expect(await rig.flush()).toBe(1)
     expect(rig.soc.received.map((delivery) => delivery.isTest)).toEqual([isTest])
-  })
-
-  test('of events of a type called canary is no test', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(2).map((one) => ({ ...one, type: 'canary' })))
-    rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(1)
-    expect(rig.soc.received[0]).not.toHaveProperty('isTest')
-  })
-
-  test('of no collection is no message', async () => {
-    expect(await flushGroups((await aRig()).options, [])).toBe(0)
-  })
-
-  test('of two groups that leave together names neither of them', async () => {
-    const rig = await aRig()
-    const page = ['paste', 'leak'].map((type) =>
-      rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } }),
-    )
-    await takeIn(rig.ledger, page)
-    rig.clock.aheadMs = 11_000
-    const nowMs = rig.clock.now()
-    const timers = await readDueTimers(rig.ledger, { nowMs, count: 9 })
-    const turns = await Promise.all(timers.map((timer) => claimFlush(rig.ledger, timer, nowMs)))
-    expect(
-      await flushGroups(
-        rig.options,
-        turns.filter((turn) => turn !== undefined),
-      ),
-    ).toBe(1)
-    await rig.flush()
-    expect(rig.soc.received).toMatchObject([{ summary: { kind: 'storm', total: 2, labels: {} } }])
-  })
-
-  test('of one event is that event, as if it had come alone', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(1))
-    rig.clock.aheadMs = 11_000
-    await rig.flush()
-    expect(rig.soc.received[0]!.summary).toBeUndefined()
-    expect(rig.soc.received[0]!.members).toHaveLength(1)
   })
 
   test('says what comes later not before its interval is over, and nothing twice', async () => {
@@ -272,20 +220,6 @@ describe('a group', () => {
     const shown = message!.members.map(({ event }) => event.uid)
     expect(shown).toEqual(['a/b/3', 'a/b/1', 'a/b/2', 'a/b/0'])
     expect(message!.summary).toMatchObject({ kind: 'group', total: 4, ...grouping })
-  })
-
-  test('shows an unknown severity before newer critical ones, as it counts them', async () => {
-    const rig = await aRig()
-    await takeIn(rig.ledger, [rig.event({ uid: 'a/b/unknown', severity: 'none' })], {
-      requestedAtMs: 1,
-    })
-    const criticals = uids(12).map((event) => rig.event({ ...event, severity: 'critical' }))
-    await takeIn(rig.ledger, criticals, { requestedAtMs: 1_000 })
-    rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(1)
-    const { summary, members } = rig.soc.received[0]!
-    expect(summary!.bySeverity[0]).toEqual({ severity: 'none', count: 1 })
-    expect(members[0]!.event.uid).toBe('a/b/unknown')
   })
 
   test('of a blocked sink is looked at again after a while, not at every pass', async () => {

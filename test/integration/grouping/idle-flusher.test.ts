@@ -1,8 +1,7 @@
 /** What the loops of groups and digests ask Redis: while nothing is due, and when all digests are. */
 import { expect, test } from 'vitest'
 import { aGatheringRig, clockToSet, type GatheringRig } from '../../support/grouping.ts'
-import { digestGroupId } from '../../../src/grouping/placement.ts'
-import { dayMs, everyMorning } from '../../support/digest-rig.ts'
+import { everyMorning } from '../../support/digest-rig.ts'
 import { aStanding, redisForTests, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -91,49 +90,4 @@ test('a group is flushed at its time if this process took its event in, and with
   expect(flushedAt[0]).toBeLessThanOrEqual(4)
   expect(flushedAt[1]).toBeGreaterThan(4) // nobody noted it here
   expect(flushedAt[1]).toBeLessThanOrEqual(11)
-})
-
-/** Commands for each digest of a fleet whose digests are all due. */
-async function countPerDigest(rig: FleetRig): Promise<number> {
-  await rig.tick()
-  rig.clock.aheadMs += dayMs
-  const before = await countCommands()
-  const { messages } = await rig.flusher.flushDigestsOnce(control)
-  expect(messages).toBe(rig.ledgers.length)
-  return ((await countCommands()) - before - 1) / messages
-}
-
-test('digests that are due together share what is read of all accounts', async () => {
-  const [few, many] = [await aFleet(4), await aFleet(40)]
-  // a reading is shared for five seconds
-  let readings = 0
-  const { readCoverage } = many.options
-  many.options.readCoverage = () => {
-    readings += 1
-    return readCoverage()
-  }
-  const [less, more] = [await countPerDigest(few), await countPerDigest(many)]
-  expect(readings).toBe(1)
-  expect(more - less).toBeLessThan(3)
-})
-
-test('a shared reading covers each window to its end: windows end when it began', async () => {
-  const rig = await aFleet(2)
-  await rig.tick()
-  rig.clock.aheadMs += dayMs
-  rig.clock.monotonic = () => 0
-  const beganMs = rig.clock.now()
-  const { readCoverage } = rig.options
-  rig.options.readCoverage = () => {
-    rig.clock.aheadMs += 60_000 // it takes its time
-    return readCoverage()
-  }
-  await rig.flusher.flushDigestsOnce(control)
-  const [lead] = rig.ledgers
-  for (const name of ['tenant0', 'tenant1']) {
-    const window = lead!.key('group', digestGroupId(name))
-    const fromMs = Number(await given.redis.hget(window, 'from'))
-    expect(fromMs).toBeGreaterThanOrEqual(beganMs)
-    expect(fromMs - beganMs).toBeLessThan(60_000)
-  }
 })

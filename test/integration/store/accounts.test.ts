@@ -1,9 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { parseConfig } from '../../../src/config/load.ts'
-import { findRenames } from '../../../src/daemon/accounts.ts'
-import { ownFeed } from '../../../src/event.ts'
 import { settleMembers, unfreezeMessage } from '../../../src/grouping/freeze.ts'
-import { createSecret } from '../../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { scanKeys } from '../../../src/redis/health.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
@@ -171,14 +167,6 @@ test('a message that is undone waits for the account whose ledger is closed, and
   expect(await firstDueMs(lead, 'soc')).toBeUndefined()
 })
 
-test('of more accounts than are opened at once each has its ledger, once and in its order', async () => {
-  const place = { redis: tests.redis, keys: tests.keys(), config: ledgerConfig }
-  const names = Array.from({ length: 101 }, (_none, n) => `a${n}`)
-  const ledgers = await openLedgers(place, names)
-  expect(ledgers.map(({ account }) => account)).toEqual(names)
-  expect(await tests.redis.get(ledgers[0]!.key('mark-key'))).toMatch(/^[0-9a-f]{64}$/)
-})
-
 const baseUrl = 'https://api.example.com'
 
 test.each([
@@ -210,46 +198,11 @@ test('accounts whose keys could not be read are told apart by their feeds', () =
   )
 })
 
-test('only the keys of new accounts are read to find out which of them was renamed: many may have left', async () => {
-  const keys = tests.keys()
-  const left = await tests.ledger({ keys, account: 'left' })
-  await takeIn(left, [routed({ uid: 'a/b/1' })], { feed: 'brand' })
-  const text = `
-accounts:
-  old: {base_url: https://api.example.com, api_key: fw_old}
-  new: {base_url: https://api.example.com, api_key: fw_new}
-feeds: {brand: {type: events, account: new, identifier_group: 7}}
-sinks: {soc: {type: webhook, url: 'https://hooks.example.com/x', secret: a-secret-of-24-bytes-abc}}
-route: {sinks: [soc]}
-`
-  const { config } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
-  const reads: string[] = []
-  const accounts = config.accounts.map((account) => {
-    const read = (): string => (reads.push(account.name), account.apiKey.reveal())
-    return { ...account, apiKey: createSecret(read) }
-  })
-  const renames = await findRenames(
-    { config: { ...config, accounts }, redis: tests.redis, keys },
-    ['new'],
-    left,
-  )
-  expect(renames).toEqual([{ account: 'new', left: 'left', why: 'it has the same feed: brand' }])
-  expect(reads).toEqual(['new'])
-})
-
 test('of an account that left before there was a registry the feeds tell', () => {
   const fresh = { baseUrl, key: 'z', feeds: ['brand'] }
   expect(findRenameReason(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
     'it has the same feed: brand',
   )
-})
-
-test('what Tocsin tells of itself is no feed of the account that holds it', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' })], { feed: ownFeed })
-  await takeIn(ledger, [routed({ uid: 'a/b/2' })], { feed: 'brand' })
-  for (const feed of ['zeta', 'apps']) await takeIn(ledger, [], { feed })
-  expect((await readHoldings(ledger)).feeds).toEqual(['apps', 'brand', 'zeta'])
 })
 
 test('an account says that its ledger is being removed while it is, so that one broken off is seen', async () => {

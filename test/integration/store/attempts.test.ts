@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
-  countDeadLetters,
   type Group,
   holdOrphan,
   withholdItems,
@@ -12,8 +11,8 @@ import {
   readSinkNames,
   makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
-import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
-import { readPayload, readRecord } from '../../../src/store/records.ts'
+import { replayDeadLetter } from '../../support/acts.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import {
   attemptOf,
   beginAttempt,
@@ -168,14 +167,6 @@ test('the history keeps the last five attempts and counts all', async () => {
   expect(item.history.map(({ number }) => number)).toEqual([3, 4, 5, 6, 7])
 })
 
-test('of an answer the history keeps 200 characters, however much a sink says', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't1', lease)
-  await settle(ledger, ref, 't1', { outcome: 'delivered', answer: 'x'.repeat(10_000) })
-  expect((await itemOf(ledger, 'a/b/1')).history[0]!.answer).toBe('x'.repeat(200))
-})
-
 test('settled records expire with history and payload; unsettled ones never', async () => {
   const ledger = await tests.ledger()
   const [ref = ''] = await madeBy(ledger, 'a/b/1', ['soc', 'siem'])
@@ -201,62 +192,6 @@ test('a settled event that is to go to one more destination keeps history and pa
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['siem'])], { feed: 'another' })
   const names = [ledger.key('rec', id), ledger.key('pay', id)]
   expect(await Promise.all(names.map((name) => tests.redis.pttl(name)))).toEqual([-1, -1])
-})
-
-test('a dead letter is listed, shown, replayed and counted as both', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead', reason: 'invalid', answer: 'HTTP 422' })
-  const { total, letters } = await listDeadLetters(ledger, 'soc', { offset: 0, count: 10 })
-  expect(total).toBe(1)
-  expect(letters[0]).toMatchObject({
-    record: { uid: 'a/b/1' },
-    item: { history: [{ reason: 'invalid' }] },
-  })
-  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('done')
-  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('busy')
-  expect(await dueAt(ledger, Number.MAX_SAFE_INTEGER)).toEqual([ref])
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['soc']).toMatchObject({
-    created: 1,
-    replayed: 1,
-    dead: 1,
-    pending: { queued: 1 },
-  })
-})
-
-test('a discarded letter stays counted as dead', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead' })
-  expect(await discardDeadLetter(ledger, ref)).toBe('done')
-  expect((await listDeadLetters(ledger, 'soc', { offset: 0, count: 1 })).total).toBe(0)
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['soc']).toMatchObject({ dead: 1 })
-})
-
-test('a letter whose history has expired is no longer counted', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead' })
-  const endsMs = Date.now() - ledger.retention.history
-  await tests.redis.zadd(ledger.key('dead', 'soc'), endsMs - 60_000, ref)
-  expect(await countDeadLetters(ledger, 'soc')).toBe(1) // another item may keep its record
-  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
-  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
-})
-
-test('a letter whose payload has expired cannot be replayed, and says why', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead' })
-  await tests.redis.del(ledger.key('pay', ledger.fingerprints.recordId('a/b/1')))
-  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('no_payload')
-  await expectConservation(ledger)
 })
 
 test('only what waits to be sent is kept back: nothing that ended, was tried, or waits for something else', async () => {
@@ -312,15 +247,6 @@ test('items held for their detail are sent on together when it is there', async 
     { found: { payload: { detail: { name: 'x' } } } },
   ])
   await expectConservation(ledger)
-})
-
-test('a full event that comes when nobody waits for it any more changes nothing of what is sent', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
-  const recordId = ledger.fingerprints.recordId('a/b/1')
-  const late = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'late' } }
-  expect(await releaseDetail(ledger, recordId, { soc: false }, { payload: late })).toEqual([])
-  expect((await readPayload(ledger, recordId))?.detail).toBeUndefined()
 })
 
 async function sealedBatch(ledger: AccountLedger, uids: string[]): Promise<string> {
@@ -445,14 +371,6 @@ test('items of a sink that is gone are held, visible and counted, and go on when
   await expectConservation(ledger)
 })
 
-test('a feed and a sink may have a name that every object knows', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['constructor'])], { feed: 'constructor' })
-  const accounting = await expectConservation(ledger)
-  expect(accounting.feeds['constructor']).toMatchObject({ fetched: 1, new: 1 })
-  expect(accounting.sinks['constructor']).toMatchObject({ created: 1, pending: { queued: 1 } })
-})
-
 test('once its sink is back so many tries are due at once as asked for, and what it refused is not among them', async () => {
   const ledger = await tests.ledger()
   const refs: string[] = []
@@ -503,20 +421,6 @@ test.each([
     expect(await makeRetriesDue(ledger, 'siem', 9)).toEqual([])
   },
 )
-
-test('once its sink is back, hundreds that keep their time hide no other try', async () => {
-  const ledger = await tests.ledger()
-  const laterMs = Date.now() + 3_600_000
-  const refs = [...(await madeBy(ledger, 'a/b/1')), ...(await madeBy(ledger, 'a/b/2'))]
-  for (const [at, ref] of refs.entries()) {
-    await beginAttempt(ledger, ref, 't1', lease)
-    const outcome = { outcome: 'retry', counts: true, reason: 'unavailable' } as const
-    await settle(ledger, ref, 't1', { ...outcome, inMs: 3_601_000 + at })
-  }
-  const others = Array.from({ length: 499 }, (_, n) => [String(laterMs + n), `i:gone:${n}:soc`])
-  await tests.redis.zadd(ledger.key('due', 'soc'), ...others.flat())
-  expect(await makeRetriesDue(ledger, 'soc', 9)).toEqual(refs)
-})
 
 test('a message whose members are being taken out of it is not sent', async () => {
   const ledger = await tests.ledger()

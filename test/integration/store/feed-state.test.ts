@@ -40,17 +40,6 @@ test('half a page that cannot be read makes its feed unreadable, until a page re
   expect(await unreadable()).toBeUndefined()
 })
 
-test('a page of which nothing can be read makes its feed unreadable also where it goes in in two halves', async () => {
-  const ledger = await tests.ledger()
-  const malformed = Array.from({ length: 1_000 }, (_none, n) => {
-    return { uid: null, problem: 'no event', raw: JSON.stringify({ n }) }
-  })
-  await takeIn(ledger, [], { malformed })
-  const { unreadable, sequence } = await openFeed(ledger, 'brand', 0)
-  expect(sequence).toBe(2)
-  expect(unreadable).toMatchObject({ shown: 1_000, unread: 1_000 })
-})
-
 test('a page that was fetched before its feed was rewound is stale', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [])
@@ -190,11 +179,4 @@ test('a refusal of the service is news once, and so is its end', async () => {
   }
   expect(news).toEqual([true, false, true, false])
   expect(known).toEqual([refused, refused, undefined, undefined])
-})
-
-test('an event dated in the future does not carry the newest time past now', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1', createdAtMs: 32_503_680_000_000 })])
-  const state = await openFeed(ledger, 'brand', 0)
-  expect(state.newestMs).toBeLessThanOrEqual(state.nowMs)
 })

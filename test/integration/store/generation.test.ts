@@ -12,7 +12,6 @@ import {
   type PreviousConfirmation,
 } from '../../../src/store/account-ledger.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { runScriptAt } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
 
@@ -65,61 +64,6 @@ test('a configuration that another stands in for stays the newest until one is s
   expect(await activate(keys, named('one'))).toEqual(numbered(5)) // an operator went back to it
   expect([await isNewest('one'), await isNewest('two')]).toEqual([true, false])
   expect(await confirm('two')).toBeUndefined()
-})
-
-test('a configuration keeps its place in the very millisecond in which its patience ends', async () => {
-  const name = tests.keys().shared('generation')
-  const confirmAt = (nowMs: number, hash: string) =>
-    runScriptAt(
-      { redis: tests.redis, nowMs },
-      'activate-generation',
-      [name],
-      [hash, 'confirm', 60, '', `id of ${hash}`],
-    )
-  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1, 0, 0, ''])
-  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0, 1_000_000, 1, 'id of one'])
-  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_000, 1, 'id of one'])
-  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_061, 2, 'id of one'])
-})
-
-test('a configuration that stood in for an hour on end, while the newest did not come back, is the newest', async () => {
-  const name = tests.keys().shared('generation')
-  const second = 1_000
-  let nowMs = 1_000_000
-  const run = (hash: string, verb = 'confirm') =>
-    runScriptAt(
-      { redis: tests.redis, nowMs },
-      'activate-generation',
-      [name],
-      [hash, verb, 60 * second, '', 'id'],
-    )
-  const readNewest = () => tests.redis.hget(name, 'newest')
-  const standInFor = async (ms: number) => {
-    for (const endMs = nowMs + ms; nowMs < endMs;) {
-      nowMs += 30 * second
-      await run('two')
-    }
-  }
-  await run('two', 'start')
-  await run('one', 'start') // an old replica restarts in a roll, and goes away
-  nowMs += 61 * second
-  await run('two')
-  await standInFor(3_570 * second)
-  expect(await readNewest()).toBe('one')
-  await run('one') // it is back in the last half minute
-  nowMs += 61 * second
-  await run('two')
-  await standInFor(3_570 * second)
-  nowMs += 61 * second // nobody confirmed: Redis was away for all
-  await run('two')
-  await standInFor(3_570 * second)
-  expect(await readNewest()).toBe('one')
-  await standInFor(30 * second)
-  expect(await readNewest()).toBe('two')
-  await run('one')
-  expect(await tests.redis.hget(name, 'hash')).toBe('two')
-  await run('one', 'start')
-  expect(await readNewest()).toBe('one')
 })
 
 const hourAgo = -3_600_000

@@ -14,13 +14,7 @@ import type { RoutedEvent } from '../../../src/store/intake.ts'
 import type { Group } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord } from '../../../src/store/records.ts'
 import { areInhibited } from '../../../src/store/silences.ts'
-import {
-  expectConservation,
-  pastThisMillisecond,
-  redisForTests,
-  routed,
-  takeIn,
-} from '../../support/ledger.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const dayMs = 86_400_000
@@ -46,45 +40,6 @@ test('a page is taken in once: its repeat makes duplicates and no items', async 
   expect(accounting.sinks['siem']).toMatchObject({ created: 1 })
 })
 
-test('a page goes in in pieces of 500 events, items and malformed ones, each behind a fence of its own', async () => {
-  const ledger = await tests.ledger()
-  let pages = 0
-  const pieces = async (events: number, sinks: number, unread = 0): Promise<number> => {
-    const feed = `feed-${(pages += 1)}`
-    const to = Array.from({ length: sinks }, (_none, at) => `sink-${at}`)
-    const shown = Array.from({ length: events }, (_none, at) =>
-      routed({ uid: `${feed}/${at}` }, to),
-    )
-    const malformed = Array.from({ length: unread }, (_none, at) => {
-      return { uid: null, problem: 'no event', raw: JSON.stringify({ feed, at }) }
-    })
-    const accepted = await takeIn(ledger, shown, { feed, malformed })
-    expect(accepted).toMatchObject({
-      counts: { fetched: events + unread, new: events, quarantined: unread },
-    })
-    return (await openFeed(ledger, feed, 1000)).sequence
-  }
-  expect(await pieces(250, 1)).toBe(1)
-  expect(await pieces(251, 1)).toBe(2)
-  expect(await pieces(0, 0, 500)).toBe(1)
-  expect(await pieces(0, 0, 501)).toBe(2)
-  expect(await pieces(100, 1, 300)).toBe(1)
-  expect(await pieces(1, 500, 0)).toBe(1) // larger than a piece, and in one all the same
-  expect(await pieces(2, 499, 0)).toBe(2)
-})
-
-test('the newest of a page is what was created last; without a time there is none', async () => {
-  const ledger = await tests.ledger()
-  const newest = async () => (await openFeed(ledger, 'brand', 1000)).newestMs
-  await takeIn(ledger, [routed({ uid: 'a/b/1', createdAtMs: null })])
-  expect(await newest()).toBeUndefined()
-  await takeIn(
-    ledger,
-    [7, null, 9, 8].map((createdAtMs, at) => routed({ uid: `a/c/${at}`, createdAtMs })),
-  )
-  expect(await newest()).toBe(9)
-})
-
 test('what is dated ahead of now is counted, and no newest; the latest such date is kept', async () => {
   const ledger = await tests.ledger()
   const shown = [7, 12, 30, 10].map((createdAtMs) =>
@@ -105,16 +60,6 @@ test('what is dated ahead of now is counted, and no newest; the latest such date
   const again = await takeIn(ledger, more, { limitMs: 10, sequence: 2 })
   expect(again).toMatchObject({ counts: { duplicate: 4, ahead: 1 } })
   expect(await openFeed(ledger, 'brand', 1000)).toMatchObject({ newestMs: 10, aheadMs: 30 })
-})
-
-test('a page beyond now says nothing of whether the tail was read to its end', async () => {
-  const ledger = await tests.ledger()
-  const read = () => openFeed(ledger, 'brand', 1000)
-  await takeIn(ledger, [], { isCaughtUp: true, requestedAtMs: 1_000 })
-  await takeIn(ledger, [], { isBeyond: true, isCaughtUp: false, requestedAtMs: 2_000, sequence: 1 })
-  expect(await read()).toMatchObject({ isEnded: true, lastCaughtUpMs: 1_000, lastSuccessMs: 2_000 })
-  await takeIn(ledger, [], { isBeyond: true, isCaughtUp: true, requestedAtMs: 3_000, sequence: 2 })
-  expect((await read()).lastCaughtUpMs).toBe(1_000)
 })
 
 test('the same uid twice in one page is one event', async () => {
@@ -489,12 +434,6 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
   await expectConservation(ledger)
 })
 
-test('of a malformed item so much is kept as can be looked at, however large it is', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [], { malformed: [{ uid: null, problem: 'x: y', raw: 'x'.repeat(20_000) }] })
-  expect((await listQuarantined(ledger)).map(({ raw }) => raw.length)).toEqual([16_384])
-})
-
 test('malformed items that look alike once masked are told apart by what is never stored', async () => {
   const ledger = await tests.ledger()
   const malformed = ['Pangolin-1', 'Pangolin-2'].map((identity) => ({
@@ -566,19 +505,6 @@ test('an event inhibits others, not itself, from its commit on for the time of i
   const leftMs = await ledger.redis.pttl(ledger.key('inhibit', 'host'))
   expect(leftMs).toBeGreaterThan(50_000)
   expect(leftMs).toBeLessThanOrEqual(60_000)
-})
-
-test('of the events that inhibit others the last three are remembered, however many come', async () => {
-  const ledger = await tests.ledger()
-  const ids: string[] = []
-  for (let n = 0; n < 6; n += 1) {
-    await takeIn(ledger, [
-      { ...routed({ uid: `a/b/${n}` }), inhibits: [{ key: 'host', windowMs: 60_000 }] },
-    ])
-    await pastThisMillisecond(tests.redis)
-    ids.push(ledger.fingerprints.recordId(`a/b/${n}`))
-  }
-  expect(await tests.redis.zrange(ledger.key('inhibit', 'host'), '0', '-1')).toEqual(ids.slice(3))
 })
 
 test('an audit hears of each event and each malformed item what the ledger knows', async () => {

@@ -2,19 +2,14 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
-  firstDueMs,
   type Group,
-  groupItems,
   holdOrphan,
   withholdItems,
   listDeadLetters,
   overflowItems,
-  postponeDue,
-  readMemberRefs,
   releaseDetail,
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
-import { replayDeadLetter } from '../../support/acts.ts'
 import { type Item, readPayload, readRecord } from '../../../src/store/records.ts'
 import {
   beginAttempt,
@@ -109,18 +104,6 @@ test('an item whose sink is gone is neither due, nor in its batch, nor on its wa
   await expectConservation(ledger)
 })
 
-test('an item of a batch that is sealed leaves with it when its sink is gone', async () => {
-  const ledger = await tests.ledger()
-  const page = { batchWaitMs: 1_000 }
-  await takeIn(ledger, [routed({ uid }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])], page)
-  const refs = (await peekBatch(ledger, 'siem', 9)).map((waiting) => waiting.ref)
-  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
-  await holdOrphan(ledger, batch!)
-  expect(await due(ledger, 'siem')).toEqual([])
-  expect(await tests.redis.smembers(ledger.key('orphans', 'siem'))).toHaveLength(2)
-  await expectConservation(ledger)
-})
-
 test('an event whose group ended while its details were fetched opens it again', async () => {
   const ledger = await tests.ledger()
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
@@ -137,81 +120,6 @@ test('an event whose group ended while its details were fetched opens it again',
   expect(await tests.redis.zrange(ledger.key('timers'), '0', '-1')).toEqual(['c:g:soc'])
   await expectConservation(ledger)
   await expectNothingStranded(ledger)
-})
-
-test('an event that waited for its details goes in its batch, and not by itself as well', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid }, ['siem'], true)])
-  await releaseDetail(ledger, ledger.fingerprints.recordId(uid), { siem: 1_000 }, undefined)
-  expect(await due(ledger, 'siem')).toEqual(['c:siem'])
-})
-
-test('a batch does not wait longer because more comes', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/0' }, ['siem'])], { batchWaitMs: 1_000 })
-  await tests.redis.zincrby(ledger.key('due', 'siem'), -500, 'c:siem') // as if it had come earlier
-  const before = await tests.redis.zscore(ledger.key('due', 'siem'), 'c:siem')
-  await takeIn(ledger, [routed({ uid }, ['siem'])], { batchWaitMs: 1_000 })
-  expect(await tests.redis.zscore(ledger.key('due', 'siem'), 'c:siem')).toBe(before)
-})
-
-test('what a rule keeps from being sent is due no more', async () => {
-  const { ledger, ref } = await aLedger('soc')
-  expect(await due(ledger, 'soc')).toEqual([ref])
-  await withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])
-  expect(await due(ledger, 'soc')).toEqual([])
-  await expectConservation(ledger)
-})
-
-test('work that is postponed is due that much later, and what is not due does not become so', async () => {
-  const { ledger, ref } = await aLedger('soc')
-  await postponeDue(ledger, ref, 3_600_000)
-  const dueInMs = (await firstDueMs(ledger, 'soc'))! - Date.now()
-  expect(Math.abs(dueInMs - 3_600_000)).toBeLessThan(60_000)
-  await postponeDue(ledger, 'i:gone:0:soc', 1)
-  expect(await due(ledger, 'soc')).toEqual([ref])
-})
-
-test('a letter that is replayed has not ended, until it is delivered', async () => {
-  const { ledger, ref } = await aLedger('soc')
-  await beginAttempt(ledger, ref, 't1', lease)
-  await settle(ledger, ref, 't1', { outcome: 'dead', reason: 'invalid' })
-  expect((await itemIn(ledger)).endedAtMs).toBeGreaterThan(0)
-  await replayDeadLetter(ledger, ref, undefined)
-  expect(await itemIn(ledger)).toMatchObject({ state: 'queued', endedAtMs: undefined })
-})
-
-test('the halves of a refused batch hold its members, and none is left behind', async () => {
-  const ledger = await tests.ledger()
-  const uids = ['a/b/1', 'a/b/2', 'a/b/3']
-  const page = { batchWaitMs: 1_000 }
-  await takeIn(
-    ledger,
-    uids.map((one) => routed({ uid: one }, ['siem'])),
-    page,
-  )
-  const refs = (await peekBatch(ledger, 'siem', 9)).map((waiting) => waiting.ref)
-  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
-  await beginAttempt(ledger, batch!, 't', lease)
-  const { halves } = await settle(ledger, batch!, 't', { outcome: 'split', reason: 'invalid' })
-  const begun = await Promise.all(
-    (halves ?? []).map((half) => beginAttempt(ledger, half, 't', lease)),
-  )
-  const members = begun.map((half) =>
-    half.status === 'send' ? half.members.map((member) => member.uid) : [],
-  )
-  expect(begun).toMatchObject([{ attempt: 1 }, { attempt: 1 }])
-  expect(members).toEqual([['a/b/1', 'a/b/2'], ['a/b/3']])
-  for (const [at, half] of (halves ?? []).entries()) {
-    const record = await readRecord(ledger, ledger.fingerprints.recordId(members[at]![0]!))
-    expect(`b:${record!.items[0]!.messageId}:siem`).toBe(half)
-    await settle(ledger, half, 't', { outcome: 'delivered' })
-  }
-  const history = (await itemIn(ledger)).history.map(({ outcome, reason }) => [outcome, reason])
-  expect(history).toEqual([
-    ['split', 'invalid'],
-    ['delivered', undefined],
-  ])
 })
 
 test('a full event that comes when its message went leaves what was told as it is', async () => {
@@ -254,29 +162,6 @@ test('of what waits for a sink that is gone one step holds five hundred: Redis a
   expect(await ledger.run('orphan-item', 'c:g:soc', 'hold', 0)).toBe(0)
   expect(await tests.redis.zcard(ledger.key('collect', 'g'))).toBe(10)
   expect(await ledger.run('orphan-item', 'c:g:soc', 'hold', 0)).toBe(1)
-})
-
-test('items that still go singly are gathered and counted, and listed a page at a time', async () => {
-  const ledger = await tests.ledger()
-  const uids = ['a/b/1', 'a/b/2', 'a/b/3', 'a/b/delivered']
-  await takeIn(
-    ledger,
-    uids.map((one) => routed({ uid: one }, ['soc'])),
-  )
-  const [delivered, ...refs] = uids
-    .map((one) => `i:${ledger.fingerprints.recordId(one)}:0:soc`)
-    .toReversed()
-  for (const ref of [delivered!, refs[0]!]) await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, delivered!, 't', { outcome: 'delivered' })
-  await settle(ledger, refs[0]!, 't', { outcome: 'retry', inMs: 9_000, counts: true })
-  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
-  const group: Group = { id: 'g', kind: 'group', waitMs: 9, isUrgent: false, about }
-  expect(await groupItems(ledger, [], { soc: group })).toBe(0)
-  expect(await groupItems(ledger, [delivered!, ...refs], { soc: group })).toBe(3)
-  expect(await groupItems(ledger, refs, { soc: group })).toBe(0)
-  expect(await readMemberRefs(ledger, 'g', { offset: 0, count: 2 })).toEqual(refs.slice(0, 2))
-  expect(await readMemberRefs(ledger, 'g', { offset: 2, count: 2 })).toEqual(refs.slice(2))
-  await expectConservation(ledger)
 })
 
 /** An item for `soc` in each state in which it waits, and in each in which it is on its way. */

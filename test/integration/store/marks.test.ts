@@ -77,21 +77,6 @@ test('what was last seen before the horizon is new, and its week is forgotten', 
   expect(fields.filter((field) => field.startsWith(String(number - 16)))).toEqual([])
 })
 
-test('what was last seen in the oldest week that the horizon reaches is known', async () => {
-  const ledger = { ...(await tests.ledger()), horizonMs: 13 * weekMs }
-  await takeIn(ledger, [event])
-  await age(ledger, 13)
-  expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
-})
-
-test('a week with as many marks as its own number is known like any other', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [event])
-  const { number } = await newestWeek(ledger)
-  await tests.redis.hset(ledger.key('weeks'), `${number}:n`, number)
-  expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
-})
-
 test('a lost event that is marked in two weeks is taken in again by a repair', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [event])
@@ -216,23 +201,6 @@ describe('as a week grows', () => {
     },
   )
 
-  test('the bucket of a mark follows from its last 18 bits alone: what another version marked is found', async () => {
-    const ledger = await tests.ledger()
-    const week = Math.floor(Date.now() / weekMs)
-    const begun = { [week]: 300_000, [`${week}:first`]: 2, [`${week}:n`]: 0 }
-    await tests.redis.hset(ledger.key('weeks'), begun)
-    const short = ['0', '-7', '12345678', '-123456789', '1234567890'].map((m, b) => ({ m, b }))
-    const marks = [...short, ...someMarks(200)]
-    await write(ledger, marks)
-    const stored = await marksIn(ledger, week)
-    for (const { m, b } of marks) {
-      const bits = Number(BigInt.asUintN(18, BigInt(m.replace('-', ''))))
-      const hash = (b % 2) + 2 * bits
-      const bucket = hash < 300_000 ? hash : hash % 2 ** 18 // those from there on are not split yet
-      expect(stored.get(ledger.key('marks', String(week), String(bucket)))).toContain(m)
-    }
-  })
-
   test('what is written, erased and asked for in any order is what a plain set would say', async () => {
     const step = fc.record({ erase: fc.boolean(), from: fc.nat(1_500), count: fc.nat(400) })
     await fc.assert(
@@ -256,17 +224,6 @@ describe('as a week grows', () => {
       }),
       { numRuns: 25 },
     )
-  })
-
-  test('a new bucket lives as long as the one that it was split from', async () => {
-    const ledger = await tests.ledger()
-    await write(ledger, someMarks(201))
-    const names = [...(await marksIn(ledger, Math.floor(Date.now() / weekMs))).keys()]
-    const left = await Promise.all(names.map((name) => tests.redis.pttl(name)))
-    expect(left.map((ms) => ms > ledger.horizonMs && ms <= ledger.horizonMs + weekMs)).toEqual([
-      true,
-      true,
-    ])
   })
 
   test('a commit of many events splits no more than its marks fill', async () => {
@@ -328,10 +285,3 @@ const write = (ledger: AccountLedger, marks: { m: string; b: number }[]) =>
 async function known(ledger: AccountLedger, marks: { m: string; b: number }[]): Promise<number> {
   return (await run(ledger, 'known', marks)).reduce((sum, one) => sum + one, 0)
 }
-
-test('a mark stays an integer of eight bytes in a compact set', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [event])
-  const [name = ''] = await tests.redis.keys(ledger.key('marks', '*'))
-  expect(await tests.redis.object('ENCODING', name)).toBe('intset')
-})

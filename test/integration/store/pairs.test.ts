@@ -99,11 +99,3 @@ test('of very many sources the first twenty are named, each once, for as long as
   expect(leftMs).toBeGreaterThan(pair.forMs - 60_000)
   expect(leftMs).toBeLessThanOrEqual(pair.forMs)
 })
-
-test('a pair of which nobody knows any more who had it first is told when it comes again', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [leak(1)])
-  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('credential/1')))
-  await takeIn(ledger, [leak(2)])
-  expect((await itemOf(ledger, 2)).state).toBe('queued')
-})

@@ -76,13 +76,6 @@ test('an entry counts for the feed that set it aside last', async () => {
   expect(Object.keys(await countQuarantined(ledger))).toEqual(['leaks'])
 })
 
-test('entries are found by the beginning of their ids', async () => {
-  const ledger = await aLedgerWithEntries(5)
-  const [first] = await listQuarantined(ledger)
-  expect(await listQuarantined(ledger, first!.id.slice(0, 12))).toEqual([first])
-  expect(await listQuarantined(ledger, 'none')).toEqual([])
-})
-
 test('what is older than a history is neither listed nor counted, though nothing came to sweep it out', async () => {
   const ledger = await aLedgerWithEntries(2)
   await setAsideBefore(ledger, 1, ledger.retention.history + 60_000)
@@ -91,19 +84,6 @@ test('what is older than a history is neither listed nor counted, though nothing
   await setAsideBefore(ledger, 1, ledger.retention.history - 60_000)
   expect(await listQuarantined(ledger)).toHaveLength(2)
   expect(await countQuarantined(ledger)).toMatchObject({ brand: { open: 2 } })
-})
-
-test('entries are counted by feed, and those since a time as fresh', async () => {
-  const ledger = await aLedgerWithEntries(3)
-  await takeIn(ledger, [], { feed: 'leaks', malformed: malformed(1, 10) })
-  const newestMs = await setAsideBefore(ledger, 0, 30_000)
-  const sinceMs = await setAsideBefore(ledger, 1, 60_000)
-  const counts = await countQuarantined(ledger, sinceMs + 0.5) // a clock may count fractions
-  expect(counts).toMatchObject({
-    brand: { open: 3, fresh: 2, newestMs },
-    leaks: { open: 1, fresh: 1 },
-  })
-  expect(Object.keys(counts).toSorted()).toEqual(['brand', 'leaks'])
 })
 
 test('what is replayed is new to every feed that set it aside, and what is gone cannot be', async () => {

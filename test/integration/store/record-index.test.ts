@@ -1,19 +1,12 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
-import {
-  createLedgerCheckSchedule,
-  readLedgerCheckNote,
-} from '../../../src/audit/ledger-check-schedule.ts'
 import { type LedgerCheck, isConsistent, checkLedgers } from '../../../src/audit/ledger-check.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   discardItem,
   holdOrphan,
-  scanPendingItems,
   resendItem,
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
@@ -23,14 +16,12 @@ import {
   scanEntries,
   scanNewestEntries,
 } from '../../../src/store/record-index.ts'
-import { createRetention } from '../../../src/store/retention.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import {
   pastThisMillisecond,
   proofOf,
   redisForTests,
   routed,
-  silent,
   takeIn,
 } from '../../support/ledger.ts'
 
@@ -194,57 +185,6 @@ test('a record is pending since the first of its items was, though it came back 
   expect(await idsIn(scanPendingEntries(ledger))).toEqual(ids)
   await settle(ledger, refOf(ledger, 1), 'delivered') // the first of its two
   expect(await idsIn(scanPendingEntries(ledger))).toEqual(ids.toReversed())
-})
-
-test('pending items are found without a look at what is settled', async () => {
-  const ledger = await tests.ledger()
-  const settled = Array.from({ length: 500 }, (_none, n) => routed({ uid: `a/old/${n}` }, []))
-  await takeIn(ledger, settled)
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['lake'])])
-  await tests.redis.config('RESETSTAT')
-  const found: string[] = []
-  for await (const { ref } of scanPendingItems(ledger, 'soc')) found.push(ref)
-  expect(found).toEqual([refOf(ledger, 1)])
-  expect(await commandsRun()).toEqual({ mget: 1, zrevrangebyscore: 1 })
-})
-
-/** How often each command ran since the counts were reset, but for those of the test itself. */
-async function commandsRun(): Promise<Record<string, number>> {
-  const info = await tests.redis.info('commandstats')
-  const counts = [...info.matchAll(/cmdstat_([a-z|]+):calls=(\d+)/g)].map(
-    ([, name = '', calls]) => [name, Number(calls)] as const,
-  )
-  return Object.fromEntries(
-    counts.filter(([name]) => !/^(?:config|info|time|ping|client)/.test(name)),
-  )
-}
-
-test('no pass asks for names of keys, and keys of others cost none of them a command', async () => {
-  const keys = createKeys('shared')
-  const { redis } = tests
-  const ledger = await tests.ledger({ keys })
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, [])])
-
-  async function cost(): Promise<Record<string, number>> {
-    const given = { ledgers: [ledger], redis, keys, logger: silent, isActive: () => true }
-    const clock = { ...systemClock, sleep: () => Promise.resolve() }
-    const retention = createRetention({ ...given, clock, maxBytes: 1, onTrimmed: () => undefined })
-    const schedule = createLedgerCheckSchedule({ ...given, clock })
-    await redis.del(keys.shared('proof'), keys.shared('keeping'))
-    await redis.config('RESETSTAT')
-    await retention.retainOnce(new AbortController().signal, () => undefined)
-    await schedule.checkOnce(new AbortController().signal, () => undefined)
-    for await (const _placed of scanPendingItems(ledger));
-    return commandsRun()
-  }
-
-  await cost() // what could make room has
-  const alone = await cost()
-  const fill = `for i = 1, 20000 do redis.call('SET', 'foreign:' .. i, 1) end`
-  await redis.eval(fill, 0)
-  expect(await cost()).toEqual(alone)
-  expect(alone).not.toHaveProperty('scan')
-  expect((await readLedgerCheckNote(redis, keys))?.records).toBe(1)
 })
 
 test('settled records are compared with the index by and by, the pending ones each time', async () => {

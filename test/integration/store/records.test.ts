@@ -9,7 +9,6 @@ import {
   deliveryIdPattern,
   findDeliveryItems,
   readItems,
-  readPayloads,
   readRecord,
   scanRecords,
 } from '../../../src/store/records.ts'
@@ -160,30 +159,6 @@ test('the history of an event that was raised, tried, held and shadowed is whole
   expect(found).toEqual([{ record, item: record!.items[2] }])
 })
 
-test('contents are read in the order in which they are asked for, and what has expired is left open', async () => {
-  const ledger = await tests.ledger()
-  const known = ['a/b/1', 'a/b/2', 'a/b/3']
-  await takeIn(
-    ledger,
-    known.map((one) => routed({ uid: one })),
-  )
-  const ids = known.map((one) => ledger.fingerprints.recordId(one))
-  await tests.redis.del(ledger.key('pay', ids[1]!))
-  const contents = await readPayloads(ledger, ids.toReversed())
-  expect(contents.map((one) => one?.event.uid)).toEqual(['a/b/3', undefined, 'a/b/1'])
-  expect(await readPayloads(ledger, [])).toEqual([])
-  expect(await readItems(ledger, [])).toEqual([])
-  const items = await readItems(
-    ledger,
-    ids.toReversed().map((id) => `i:${id}:0:soc`),
-  )
-  expect(items.map(({ record, payload }) => [record.uid, payload?.event.uid])).toEqual([
-    ['a/b/3', 'a/b/3'],
-    ['a/b/2', undefined],
-    ['a/b/1', 'a/b/1'],
-  ])
-})
-
 test.each([
   [`e${'0a'.repeat(16)}`, true],
   [`b${'0a'.repeat(20)}`, true],
@@ -247,22 +222,6 @@ async function backdate(ledger: AccountLedger, recordId: string, byMs: number): 
   await ledger.redis.zadd(ledger.key('records'), item!.e, recordId)
   return item!.h.at(-1)!.at
 }
-
-test('of a message each event is named once, though one came back more severe while they were read', async () => {
-  const ledger = await tests.ledger()
-  const event = { uid, severity: 'low' } as const
-  await takeIn(ledger, [routed(event, ['siem'])], { batchWaitMs: 1_000 })
-  const ref = `i:${ledger.fingerprints.recordId(uid)}:0:siem`
-  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [ref])
-  await beginAttempt(ledger, batch!, 't1', 30_000)
-  await settleAttempt(ledger, { ref: batch!, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
-  const found = []
-  for await (const { item } of findDeliveryItems([ledger], `b${batch!.split(':')[1]}`)) {
-    found.push(item.state)
-    await takeIn(ledger, [routed({ ...event, severity: 'high' }, ['siem'])])
-  }
-  expect(found).toEqual(['delivered'])
-})
 
 test('the counters of feed and sinks say of each event and item what became of it, and nothing else', async () => {
   const ledger = await tests.ledger()

@@ -103,41 +103,6 @@ test('what a fallback gets is told as the item that it stands for: its route, it
   expect(atLake!.id).not.toBe(waiting!.id)
 })
 
-test('what a destination had by an earlier record is not sent to it again', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid }, ['soc', 'lake'])])
-  const name = ledger.key('rec', ledger.fingerprints.recordId(uid))
-  const record = JSON.parse((await tests.redis.get(name))!) as { i: unknown[] }
-  record.i.pop()
-  await tests.redis.set(name, JSON.stringify(record))
-  const [item] = await itemsOf(ledger)
-  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
-  const where = {
-    ref: `i:${ledger.fingerprints.recordId(uid)}:0:soc`,
-    record: { uid },
-    item: item!,
-  }
-  const diverted = await rerouteItem(ledger, where, { to: 'lake', targets, staleMs: 0 })
-  expect(diverted).toEqual({ status: 'done', made: [] })
-  expect((await itemsOf(ledger)).map(({ state }) => state)).toEqual(['diverted'])
-})
-
-test('what is not there any more is neither moved, nor diverted, nor sent again', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid })])
-  const [item] = await itemsOf(ledger)
-  for (const ref of ['i:gone:0:soc', `i:${ledger.fingerprints.recordId(uid)}:1:soc`]) {
-    const where = { ref, record: { uid }, item: item! }
-    expect(await moveItem(ledger, where, [], 'ann')).toBe('other')
-    expect(await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('other')
-    expect(await rerouteItem(ledger, where, { to: 'lake', targets: [], staleMs: 0 })).toEqual({
-      status: 'other',
-      made: [],
-    })
-  }
-  expect(await itemsOf(ledger)).toEqual([item])
-})
-
 const hourMs = 3_600_000
 const lake = { sink: 'lake', destination: 'lake', batchWaitMs: undefined }
 
@@ -205,13 +170,6 @@ test('what comes back from a fallback is sent by the sink that it left, under it
   ])
   expect(items[0]!.id).toBe(left!.id)
   expect(await beginAttempt(ledger, ref, 't2', 30_000)).toMatchObject({ status: 'send' })
-})
-
-test('what a fallback got is not sent to it again once the history of the event has ended', async () => {
-  const { ledger } = await divertedWhileSent()
-  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId(uid)))
-  const again = await takeIn(ledger, [routed({ uid }, ['soc', 'lake'])], { feed: 'second' })
-  expect(again).toMatchObject({ counts: { new: 1 }, changes: [] })
 })
 
 test('a dead letter that is sent again waits in its batch, and is no letter any more', async () => {

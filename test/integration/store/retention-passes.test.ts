@@ -127,38 +127,6 @@ test('nothing goes of an account that takes more than its part while all of them
   }
 })
 
-test('what waits is weighed with what is settled, each at its place', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys })
-  await fill(ledger, 3)
-  const waiting = [1, 2].map((n) => routed({ uid: `a/b/${n}`, notes: 'x'.repeat(5_000 * n) }))
-  await takeIn(ledger, waiting)
-  const note = await keep({ ledgers: [ledger], keys, maxBytes: 2 ** 40 })
-  expect(note?.bytes).toBe(await weigh(ledger))
-})
-
-test('what was dropped is no longer counted as used', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys })
-  await fill(ledger, 4, { notes: 'x'.repeat(2 ** 20) })
-  const info = await tests.redis.info('memory')
-  const usedBytes = Number(/used_memory:(\d+)/.exec(info)?.[1])
-  const note = await keep({ ledgers: [ledger], keys, maxBytes: 3 * 2 ** 20 })
-  const dropped = usedBytes - note!.usedBytes
-  expect(await tests.redis.zcard(ledger.key('records'))).toBe(2)
-  expect(dropped).toBeGreaterThan(1.8 * 2 ** 20)
-  expect(dropped).toBeLessThan(3.8 * 2 ** 20) // Redis may free buffers of its own meanwhile
-})
-
-test('each account is a step, also one that keeps nothing: a thousand of them are no stall', async () => {
-  const keys = tests.keys()
-  const names = ['one', 'two', 'three']
-  const ledgers = await Promise.all(names.map((account) => tests.ledger({ keys, account })))
-  let steps = 0
-  await keep({ ledgers, keys, maxBytes: 2 ** 30, alive: () => void (steps += 1) })
-  expect(steps).toBe(3)
-})
-
 test('the next pass comes in half of the time in which it would be full, after an hour where nothing grows', async () => {
   const keys = tests.keys()
   const ledger = await tests.ledger({ keys })

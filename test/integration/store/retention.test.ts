@@ -122,46 +122,6 @@ async function weighed({ keys, keep }: Scene): Promise<number> {
   return bytes
 }
 
-test('the quarantine counts, and its oldest entries make room with the oldest events', async () => {
-  const { keys, ledger, keep } = await aScene()
-  await settled(ledger, 0, { agoMinutes: 5 })
-  const before = await weighed({
-    keys,
-    ledger: ledger,
-    keep,
-    trimmed: { histories: 0, payloads: 0 },
-  })
-  const malformed = Array.from({ length: 40 }, (_none, n) => ({
-    uid: n % 2 === 0 ? `a/b/${n}` : null,
-    problem: 'x: y',
-    raw: `{"n":${n},"text":"${'x'.repeat(16_000)}"}`,
-  }))
-  await takeIn(ledger, [], { malformed })
-  const ages = ledger.key('quarantine-ages')
-  const ids = await tests.redis.zrange(ages, '0', '-1')
-  for (const [n, id] of ids.entries()) await tests.redis.zadd(ages, Date.now() - n * minuteMs, id)
-  const bytes = await weighed({
-    keys,
-    ledger: ledger,
-    keep,
-    trimmed: { histories: 0, payloads: 0 },
-  })
-  expect(bytes - before).toBeGreaterThan(40 * 16_000)
-  let dropped = 0
-  await keep(Math.floor(bytes / 2), {
-    onTrimmed: ({ quarantined }) => void (dropped += quarantined),
-  })
-  expect(await kept(ledger, 1)).toBe('+') // five minutes old: what is older went first, and was enough
-  const left = await tests.redis.zrange(ages, '0', '-1')
-  expect(left.toSorted()).toEqual(ids.slice(0, 40 - dropped).toSorted())
-  expect(dropped).toBeGreaterThan(10)
-  expect(dropped).toBeLessThan(30)
-  const tables = ['quarantine', 'quarantine-feeds'].map((name) =>
-    tests.redis.hlen(ledger.key(name)),
-  )
-  expect(await Promise.all(tables)).toEqual([left.length, left.length])
-})
-
 test('nothing goes while it fits', async () => {
   const scene = await aScene()
   for (const n of [0, 1, 2]) await settled(scene.ledger, n, { agoMinutes: 10 * n })
@@ -249,16 +209,6 @@ test('it breaks off where the process stops, its configuration is replaced, or a
   }
 })
 
-test('a large payload counts for what it is', async () => {
-  const scene = await aScene()
-  const { ledger } = scene
-  await settled(ledger, 0, { agoMinutes: 50 })
-  await settled(ledger, 1, { agoMinutes: 40, notes: 'x'.repeat(100_000) })
-  for (const n of [2, 3, 4]) await settled(ledger, n, { agoMinutes: 30 - n })
-  await scene.keep(50_000)
-  expect(await kept(ledger, 5)).toBe('--+++')
-})
-
 test('where more than fits is not settled, all that is settled goes, and the log says so', async () => {
   const scene = await aScene()
   const lines: string[] = []
@@ -281,17 +231,6 @@ test('a dead letter goes with its event, and is no longer counted', async () => 
   await scene.keep(Math.floor(0.7 * (await weighed(scene))))
   expect(await kept(scene.ledger, 2)).toBe('-+')
   expect(await countDeadLetters(scene.ledger, 'soc')).toBe(1)
-})
-
-test('a dead letter whose event another item keeps stays listed, however old it is', async () => {
-  const { ledger, keep } = await aScene()
-  await settled(ledger, 0, { agoMinutes: 5, outcome: 'dead' })
-  const kept = `i:${ledger.fingerprints.recordId(uidOf(0))}:0:soc`
-  const gone = `i:${ledger.fingerprints.recordId('nobody')}:0:soc`
-  await tests.redis.zadd(ledger.key('dead', 'soc'), 1, kept, 2, gone)
-  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
-  await keep(2 ** 40)
-  expect(await tests.redis.zrange(ledger.key('dead', 'soc'), '0', '-1')).toEqual([kept])
 })
 
 test('what is replayed after it was weighed stays', async () => {
@@ -370,30 +309,6 @@ test('what was seen after the newest that made room is known to be all there', a
     (await readRecord(ledger, ledger.fingerprints.recordId(uidOf(0))))?.firstSeenMs ?? 0
   await scene.keep(100)
   expect(await readTrimmedUntilMs(ledger)).toBe(seenMs + 1 + 5 * minuteMs) // the service's clock may be ahead
-})
-
-test('a shorter retention.history lets the oldest go first all the same', async () => {
-  const { keys, ledger, keep } = await aScene()
-  for (const n of [0, 1, 2]) await settled(ledger, n, { agoMinutes: 60 - n })
-  const history = 14 * 24 * 60 * minuteMs // less than what the first ones have left
-  const shorter = { ...ledger, retention: { ...ledger.retention, history } }
-  for (const n of [3, 4, 5]) await settled(shorter, n, { agoMinutes: 10 - n })
-  const bytes = await weighed({ keys, keep } as Scene)
-  await keep(Math.floor(0.7 * bytes), { ledgers: [shorter] })
-  expect(await kept(ledger, 6)).toBe('---+++')
-})
-
-test('room is made where memory is full, and noted, so that not every look makes a pass', async () => {
-  const { keys, ledger, keep } = await aScene()
-  for (const n of [0, 1]) await settled(ledger, n, { agoMinutes: 50 - n })
-  await tests.redis.config('SET', 'maxmemory', '1')
-  try {
-    await keep(1_000)
-  } finally {
-    await tests.redis.config('SET', 'maxmemory', '0')
-  }
-  expect(await kept(ledger, 2)).toBe('--')
-  expect(await readRetentionNote(tests.redis, keys)).toMatchObject({ maxBytes: 1_000 })
 })
 
 describe('it does not wait for its time', () => {
@@ -505,40 +420,4 @@ test('of an account with many records a sample is weighed, in as many steps as o
   const all = Array.from({ length: 2_400 }, (_none, n) => n)
   const bytes = Number(await ledger.run('weigh-records', ...all))
   expect(Math.abs(sampled / bytes - 1)).toBeLessThan(0.02)
-})
-
-test('what retention.history has ended leaves the index, and what is left of it goes', async () => {
-  const { ledger, keep } = await aScene()
-  const days = 24 * 60
-  await settled(ledger, 0, { agoMinutes: 89 * days })
-  const ended = ledger.fingerprints.recordId(uidOf(0))
-  await tests.redis.del(ledger.key('rec', ended)) // two days later
-  await tests.redis.zadd(ledger.key('records'), Date.now() - 91 * days * minuteMs, ended)
-  await settled(ledger, 1, { agoMinutes: 15 * days, outcome: 'dead' })
-  await settled(ledger, 2, { agoMinutes: 13 * days })
-  expect(await kept(ledger, 3)).toBe('-?+')
-  await keep(2 ** 40)
-  const ids = await tests.redis.zrange(ledger.key('records'), '0', '-1')
-  expect(ids).toEqual([1, 2].map((n) => ledger.fingerprints.recordId(uidOf(n))))
-  const shorter = { ...ledger, retention: { history: 14 * days * minuteMs, payload: 1 } }
-  await keep(2 ** 40, { ledgers: [shorter], aheadMs: 2 * 3_600_000 })
-  expect(await kept(ledger, 3)).toBe('--+')
-  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
-  const [proof] = await proofOf([ledger])
-  expect(proof).toMatchObject({ records: 1, unfiled: 0, dangling: [] })
-})
-
-test('a step drops the oldest that it needs to, and says what it freed and how far it came', async () => {
-  const { ledger } = await aScene()
-  await settled(ledger, 0, { agoMinutes: 50, outcome: 'dead' })
-  await settled(ledger, 1, { agoMinutes: 40 })
-  const id = ledger.fingerprints.recordId(uidOf(0))
-  const { i } = JSON.parse((await tests.redis.get(ledger.key('rec', id)))!) as Stored
-  const bytes = Number(await ledger.run('weigh-records', 0))
-  const trim = (wanted: number) =>
-    ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, wanted)
-  expect(await trim(0)).toEqual([0, 0, 0, 0, 0, 0])
-  expect(await trim(bytes)).toEqual([1, 1, 0, bytes, i[0]!.e, 0])
-  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
-  expect(await kept(ledger, 2)).toBe('-+')
 })

@@ -102,16 +102,6 @@ test('of events and entries of the quarantine the older ones go first, until the
   ])
 })
 
-test('an entry of the index whose record is gone makes room for itself, and counts as no event', async () => {
-  const ledger = await tests.ledger()
-  await takeInSettled(ledger, 1)
-  const [id = ''] = await tests.redis.zrange(ledger.key('records'), '0', '-1')
-  await tests.redis.del(ledger.key('rec', id), ledger.key('pay', id))
-  expect(await trim(ledger, 1)).toEqual([0, 0, 0, 130, expect.any(Number), 0])
-  expect([await tests.redis.zcard(ledger.key('records')), await counted(ledger)]).toEqual([0, '0'])
-  expect(await tests.redis.exists(ledger.key('trimmed'))).toBe(0)
-})
-
 test('what retention.history has ended goes whether or not there is room, and counts as ended', async () => {
   const ledger = await tests.ledger()
   await takeInSettled(ledger, 3)
