@@ -63,26 +63,6 @@ test('pages for which the gateway gives up are halved until they come, and stay 
   await expectConservation(rig.ledger)
 })
 
-test('a sweep asks for no more at once than the gateway bore, and still knows what is late', async () => {
-  await begin({ credentialSizeLimit: 30 })
-  add(40)
-  await rig.toEnd(feed)
-  add(4, Date.now() - 2 * dayMs)
-  sizes()
-  await rig.toEnd(feed, 'sweep')
-  expect(new Set(sizes())).toEqual(new Set([25]))
-  const { feeds } = await expectConservation(rig.ledger)
-  expect(feeds['leaks']).toMatchObject({ new: 44, late: 4 })
-})
-
-test('a gateway that gives up on the smallest page too is a failure that moves nothing', async () => {
-  await begin({ credentialSizeLimit: 5 })
-  add(3)
-  expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'unavailable' })
-  expect(sizes()).toEqual([100, 50, 25, 10])
-  expect((await openFeed(rig.ledger, 'leaks', 0)).scan).toBeUndefined()
-})
-
 test.each([true, false])(
   'older ones than the start are never sent, whether the server heeds the times (%s) or not',
   async (filtersImportedAt) => {
@@ -118,43 +98,6 @@ test('a new credential is seen in the next poll, whatever its domain: the search
   expect(rig.sandbox.violations().changedScans).toBe(0)
   const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['soc']?.created).toBe(seen.length)
-})
-
-test('a poll reads from an hour before the poll before it, and a cursor is not kept beyond its window', async () => {
-  await begin({ endMode: 'empty' })
-  for (let i = 0; i < 120; i += 1) leak('acme.com', Date.now() - 2 * dayMs)
-  await rig.toEnd(keyword)
-  const first = searches().map(({ body }) => body as { from?: string })
-  expect(first.map(({ from }) => from === undefined)).toEqual([true, false, false])
-  const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
-  leak('acme.com', walk!.startedAtMs - hourMs + 1_000)
-  leak('b.com', walk!.startedAtMs - 2 * hourMs) // for the sweep
-  await rig.toEnd(keyword)
-  const [poll, ...more] = searches().map(({ body }) => body as Record<string, unknown>)
-  const { gte, lte } = (poll!['filters'] as { imported_at: Record<string, string> }).imported_at
-  expect(Date.parse(gte!)).toBe(walk!.startedAtMs - hourMs)
-  expect(Date.parse(lte!)).toBeGreaterThan(Date.now())
-  expect(poll).not.toHaveProperty('from')
-  expect(more).toHaveLength(1) // the empty page behind the last item
-  expect(await known()).toBe(121)
-  await rig.toEnd(keyword, 'sweep')
-  expect(await known()).toBe(122)
-})
-
-test('a window that broke off goes on at its cursor; one whose cursor is refused is read again from its start', async () => {
-  const old = { ...keyword, startMs: 30 * dayMs }
-  await begin()
-  for (let i = 0; i < 150; i += 1) leak('m.com', Date.now() - 20 * dayMs)
-  leak('z.com')
-  const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
-  rig.sandbox.faults.add({ ...strike, status: 503 })
-  expect(await rig.turn(old)).toMatchObject({ status: 'failed' })
-  rig.sandbox.expireCursors()
-  rig.asked()
-  await rig.toEnd(old)
-  expect(searches().map(({ body }) => 'from' in (body as object))).toEqual([true, false, true])
-  expect((await openFeed(rig.ledger, 'leaks', 0)).scan?.reason).toBe('cursor_refused')
-  expect(await known()).toBe(151)
 })
 
 test('a server that ignores the time filter is read whole, as seldom as it has pages, and a sweep adds nothing', async () => {
@@ -262,19 +205,6 @@ describe('where the account has the search without a quota', () => {
     },
   )
 
-  test('one refusal of what had worked, a gateway’s perhaps, does not cost quota for 30 days', async () => {
-    const others = await tests.redis.keys('*capability*')
-    await begin({ organizations: everything })
-    add(5)
-    await rig.toEnd(feed)
-    rig.sandbox.faults.add({ on: '/astp/*', effect: 'status', status: 403, times: 1 })
-    expect((await rig.turn(feed)).status).toBe('failed')
-    const names = await tests.redis.keys('*capability*')
-    const [own = ''] = names.filter((name) => !others.includes(name))
-    expect(await tests.redis.get(own)).toMatch(/^0 /)
-    expect(await tests.redis.pttl(own)).toBeLessThanOrEqual(3_600_000)
-  })
-
   test('a cursor of one search never goes to the other: a window begins again where the permission is lost', async () => {
     await begin({ organizations: everything })
     add(250)
@@ -298,20 +228,5 @@ describe('where the account has the search without a quota', () => {
     expect(await known()).toBe(250)
     const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']?.created).toBe(250)
-  })
-
-  test('a window that was begun by the global search is read on there, though the permission has come', async () => {
-    await begin()
-    add(250)
-    const strike = { on: '/firework/*', effect: 'status', status: 503 } as const
-    rig.sandbox.faults.add({ ...strike, withCursor: true, times: 1 })
-    expect(await rig.turn(feed)).toMatchObject({ status: 'failed' })
-    for (const name of await tests.redis.keys('*capability*')) {
-      await tests.redis.set(name, `1 ${Date.now()}`)
-    }
-    paths()
-    await rig.toEnd(feed)
-    expect(paths()).not.toContain(astpPath)
-    expect(await known()).toBe(250)
   })
 })

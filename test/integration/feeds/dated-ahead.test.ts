@@ -1,9 +1,9 @@
 /** A pretend service that shows events which are dated ahead of now, read over HTTP. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { feedLagMs, openFeed } from '../../../src/store/feed-state.ts'
+import { openFeed } from '../../../src/store/feed-state.ts'
 import { aFeed } from '../../support/feeds.ts'
-import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
-import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const hourMs = 3_600_000
@@ -44,22 +44,6 @@ test('a first scan takes in all of them as its backlog, and stays in front of th
   expect(rig.sandbox.violations().changedScans).toBe(0)
 })
 
-test('they are counted, and neither lag nor the newest event goes by them', async () => {
-  rig.sandbox.addEvents(1)
-  await rig.toEnd(feed)
-  const nowMs = Date.now()
-  addAhead(1)
-  addAhead(1, 100 * hourMs)
-  await rig.toEnd(feed)
-  const { feeds } = await expectConservation(rig.ledger)
-  expect(feeds['brand']).toMatchObject({ new: 3, ahead: 2, late: 0 })
-  expect(await scraped(rig.metrics, 'events_dated_ahead_total{feed="brand"}')).toBe(2)
-  const read = await state()
-  expect(read.newestMs).toBeLessThanOrEqual(nowMs)
-  expect(read.aheadMs).toBeGreaterThan(nowMs + 99 * hourMs)
-  expect(feedLagMs(read)).toBeLessThan(hourMs)
-})
-
 test('a poll takes one request more while a page does not hold them, and none otherwise', async () => {
   await rig.toEnd(feed)
   addAhead(25)
@@ -74,37 +58,6 @@ test('a poll takes one request more while a page does not hold them, and none ot
   }
   expect(await taken()).toBe(29)
   expect(Math.max(...requests)).toBe(2)
-})
-
-test('what is kept between pages is in the ledger: turns of one page each read all of them', async () => {
-  await rig.toEnd(feed)
-  addAhead(35)
-  for (let page = 0; page < 12; page += 1)
-    await rig.turn(feed, 'feed', { mayContinue: () => Promise.resolve(false) })
-  expect(await taken()).toBe(35)
-  rig.sandbox.addEvents(1)
-  await rig.turn(feed, 'feed', { mayContinue: () => Promise.resolve(false) })
-  await rig.turn(feed, 'feed', { mayContinue: () => Promise.resolve(false) })
-  expect(await taken()).toBe(36)
-})
-
-test('a page of them that fails leaves the tail as it is', async () => {
-  await rig.toEnd(feed)
-  addAhead(15)
-  // the tail itself has no cursor yet
-  rig.sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503, withCursor: true })
-  rig.asked()
-  for (let round = 1; round <= 3; round += 1) {
-    rig.sandbox.addEvents(1)
-    await rig.toEnd(feed)
-    expect(await taken()).toBe(9 + round) // those that are dated now, and the page that both share
-  }
-  const { scan } = await state()
-  expect(scan?.beyond?.retry).toMatchObject({ waitMs: 60_000 })
-  const failures = rig.asked().filter(({ status }) => status === 503)
-  expect(failures).toHaveLength(1) // later polls leave it alone
-  const failed = 'feed_polls_failed_total{feed="brand",reason="unavailable"}'
-  expect((await scraped(rig.metrics, failed)) ?? 0).toBe(0)
 })
 
 test('what is dated now comes with the next poll, however many stand ahead', async () => {

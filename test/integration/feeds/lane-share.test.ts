@@ -143,32 +143,6 @@ test('rescans take what the tails leave of the share, and no more', async () => 
   expect(tails.length).toBeGreaterThan(550) // every 5 s, and up to a slot of 1.4 s that it waits for
 })
 
-test('all feeds together are read so often as they may, whatever their limits allow or they state', async () => {
-  const { clock, run } = aQuickClock()
-  const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
-  const [hurried, ...others] = feedsOf('large', 3)
-  const feeds = [...feedsOf('small', 1), { ...hurried!, longestMs: 5_000 }, ...others]
-  const reader = readerOf(feeds, { clock, keys: tests.keys(), service, pollsPerSecond: 0.2 })
-  await run(readFor(reader, clock, hourMs))
-  expect(service.requests.length).toBeLessThanOrEqual(0.2 * 3_600 + feeds.length)
-  expect(service.requests.length).toBeGreaterThan(0.9 * 0.2 * 3_600)
-})
-
-test('rescans go on at their pace after a replica whose clock was hours ahead', async () => {
-  const { clock, run } = aQuickClock()
-  const keys = tests.keys()
-  const feeds = feedsOf('main', 20)
-  const lane = laneOf(feeds[0]!)
-  const { state } = newLane(clock.now())
-  const ahead = { ...state, rescansFreeAtMs: clock.now() + 3 * hourMs }
-  await saveLane(tests.redis, keys, lane, { state: ahead, places: new Map(), generation: 1 })
-  const service = aService(clock)
-  await run(readFor(readerOf(feeds, { clock, keys, service }), clock, 10 * 60_000))
-  const kinds = service.requests.map(({ kind }) => kind)
-  const rescans = kinds.filter((kind) => kind === 'sweep').length
-  expect(rescans / kinds.length).toBeGreaterThan(0.08)
-})
-
 test('rescans are looked for when they are due, not before, and the next replica knows when', async () => {
   const { clock, run } = aQuickClock()
   const beginMs = clock.now()
@@ -186,21 +160,6 @@ test('rescans are looked for when they are due, not before, and the next replica
   const later = times.filter((minutes) => minutes >= 1)
   expect(later).toHaveLength(50)
   for (const minutes of later) expect(minutes).toBeCloseTo(4, 0)
-})
-
-test('rescans are planned for the share that is in force after a 429, until it has come back', async () => {
-  const { clock, run } = aQuickClock()
-  const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
-  const keys = tests.keys()
-  const reader = readerOf(feedsOf('main', 1), { clock, keys, service })
-  const limit = keys.shared('limit', 'main', 'search')
-  await run(readFor(reader, clock, 60_000))
-  await tests.redis.hincrby(limit, 'pauses', 1)
-  await run(readFor(reader, clock, hourMs))
-  const planned = service.looks.map(({ allowedPerSecond }) => allowedPerSecond!)
-  expect(planned[0]).toBe(0.7)
-  expect(Math.min(...planned)).toBeLessThan(0.42) // a look every five minutes
-  expect(planned.at(-1)).toBe(0.7)
 })
 
 /** What the lane `main` has handed over. */
@@ -224,22 +183,6 @@ test('a newer configuration forgets the feeds that it has no more, and an older 
   expect(await known()).toEqual(['main/main-1', 'main/main-2'])
 })
 
-test('nothing is forgotten of a feed whose organization a newer configuration does not know yet', async () => {
-  const { clock, run } = aQuickClock()
-  const keys = tests.keys()
-  const begun = { clock, keys, service: aService(clock) }
-  const feeds = feedsOf('main', 2)
-  await run(readFor(readerOf(feeds, { ...begun, generation: 1 }), clock, 20_000))
-  const unknown = { ...laneOf(feeds[1]!), id: 'server', organization: 'server' }
-  const newer = readerOf(feeds, {
-    ...begun,
-    generation: 2,
-    of: (feed) => (feed === feeds[1] ? unknown : laneOf(feed)),
-  })
-  await run(newer.hold(laneOf(feeds[0]!), () => true))
-  expect(await knownFeeds(keys)).toEqual(['main/main-0', 'main/main-1'])
-})
-
 test('a poller is told to look into the ledger only where nobody knows when the feed was read', async () => {
   const { clock, run } = aQuickClock()
   const service = aService(clock)
@@ -253,28 +196,6 @@ test('a poller is told to look into the ledger only where nobody knows when the 
     true,
     ...tails.slice(1).map(() => false),
   ])
-})
-
-test('a feed of which only the ledger knows when it was read is not asked again before its interval ends', async () => {
-  const { clock, run } = aQuickClock()
-  const readAtMs = clock.now() - hourMs / 4
-  const asked: number[] = []
-  const usual = aService(clock)
-  const service = {
-    ...usual,
-    pollOnce(of: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
-      asked.push(clock.now() - readAtMs)
-      if (!turn.isForgotten) return usual.pollOnce(of, turn)
-      return Promise.resolve({ status: 'not_due', untilMs: readAtMs + hourMs, readAtMs })
-    },
-  }
-  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
-  const reader = readerOf([feed], { clock, keys: tests.keys(), service })
-  await run(readFor(reader, clock, hourMs / 2))
-  expect(asked).toEqual([hourMs / 4])
-  expect(reader.feedPlace(feed)).toMatchObject({ readAtMs, askedAtMs: readAtMs })
-  await run(readFor(reader, clock, hourMs / 4 + 500))
-  expect(asked[1]).toBe(hourMs)
 })
 
 test('a feed that costs quota is not asked again by the next replica while its answer is out', async () => {
@@ -328,38 +249,6 @@ test('a feed whose ledger says that it was read to its end has no more pages', a
   await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
   await run(readFor(readerOf([feed], { clock, keys, service }), clock, 10 * 60_000))
   expect(asked).toHaveLength(1)
-})
-
-test('what was learned of a feed is told while its lane is held, and for a turn after', async () => {
-  const { clock, run } = aQuickClock()
-  const service = aService(clock)
-  const [feed] = feedsOf('main', 1)
-  const reader = readerOf([feed!], { clock, keys: tests.keys(), service })
-  expect(reader.feedPlace(feed!)).toBeUndefined()
-  const endMs = clock.now() + 60_000
-  let whileHeld: unknown
-  await run(
-    reader.hold(laneOf(feed!), () => {
-      whileHeld = reader.feedPlace(feed!)?.intervalMs
-      return clock.now() >= endMs
-    }),
-  )
-  expect(whileHeld).toBeGreaterThan(0)
-  await run(clock.sleep(defaultTimings.laneHoldMs - 1_000))
-  expect(reader.feedPlace(feed!)?.intervalMs).toBe(whileHeld)
-  await run(clock.sleep(1_000))
-  expect(reader.feedPlace(feed!)).toBeUndefined()
-})
-
-test('a new walk of the tail has its feed looked at again at once', async () => {
-  const { clock, run } = aQuickClock()
-  const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
-  const reader = readerOf(feedsOf('main', 2), { clock, keys: tests.keys(), service })
-  await run(readFor(reader, clock, 60_000))
-  expect(service.looks).toHaveLength(2)
-  service.changed.add('main-1')
-  await run(readFor(reader, clock, 60_000))
-  expect(service.looks.slice(2).map(({ feed }) => feed.name)).toEqual(['main-1'])
 })
 
 test('a poll that fails is told when the feed is asked again', async () => {

@@ -200,22 +200,6 @@ test('accounts that turn out to be of one organization come to its lane', async 
   expect(await redis.exists(keys.shared('lanes', 'seven.search'))).toBe(1)
 })
 
-test('each pause by a 429 halves the share of feeds, once', async () => {
-  const keys = tests.keys()
-  const poller = aPoller()
-  await tests.redis.hset(keys.shared('limit', 'main', 'search'), 'pauses', 4)
-  const lanes = await start(poller, feedsOf('main', 1), { keys })
-  await until('the lanes went on', () => poller.of('main-0').length > 0)
-  await tests.redis.hset(keys.shared('limit', 'main', 'search'), 'pauses', 5)
-  await lanes.stop(2_000)
-  await start(aPoller(), feedsOf('main', 1), { keys })
-  const lane = keys.shared('lane', 'main', 'search')
-  const readShare = async (): Promise<unknown> =>
-    JSON.parse((await tests.redis.hget(lane, '')) ?? '{}').share?.value
-  await until('the share is known', async () => (await readShare()) !== undefined)
-  expect(await readShare()).toBe(0.25)
-})
-
 test('a stop that may take long gives lanes back at once, though a server hangs', async () => {
   const keys = tests.keys()
   const poller = aPoller({ 'main-0': hang })
@@ -224,64 +208,6 @@ test('a stop that may take long gives lanes back at once, though a server hangs'
   await until('the lanes went on', () => poller.of('main-0').length > 0)
   await lanes.stop(600_000) // longer than the test may take
   expect(await tests.redis.llen(keys.shared('lanes', 'active'))).toBe(0)
-})
-
-test('many lanes that change hands all the time are each held once: none counts as stalled', async () => {
-  const keys = tests.keys()
-  const poller = aPoller()
-  const feeds = Array.from({ length: 150 }, (_none, at) => feedsOf(`main${at}`, 1)).flat()
-  const timings = {
-    ...shortTimings,
-    minPollIntervalMs: 50,
-    laneHoldMs: 100,
-    stalledCheckMs: 100,
-  }
-  const lanes = await start(poller, feeds, { keys, timings, pollsPerSecond: 1_000 })
-  const events = keys.shared('lanes', 'events')
-  const saidOf = async (event: string) => {
-    const entries = await tests.redis.xrange(events, '-', '+')
-    return entries.filter(([, fields]) => fields.includes(event)).map(([, fields]) => fields)
-  }
-  await until('each lane changed hands', async () => (await saidOf('active')).length > 150 * 3)
-  timings.laneHoldMs = 60_000
-  // from here on a lane keeps its lock only if that is renewed; where it ends, the lane counts as stalled
-  const jobs = feeds.map(({ account }) => keys.shared('lanes', `${account}.search`))
-  const firstSeen = new Map<string, number>()
-  async function isRenewed(job: string): Promise<boolean> {
-    const [holder, endMs, fetchedAt] = await Promise.all([
-      tests.redis.get(`${job}:lock`),
-      tests.redis.pexpiretime(`${job}:lock`),
-      tests.redis.hget(job, 'processedOn'),
-    ])
-    if (holder === null) return false
-    const hold = `${job} ${holder} ${fetchedAt}` // a token may get the same lane again
-    if (!firstSeen.has(hold)) firstSeen.set(hold, endMs)
-    return endMs > firstSeen.get(hold)!
-  }
-  await until('the lock of each lane was renewed while one hold lasted', async () =>
-    (await Promise.all(jobs.map(isRenewed))).every(Boolean),
-  )
-  expect(await saidOf('stalled')).toEqual([])
-  await lanes.stop(2_000)
-})
-
-test('jobs that somebody deleted are added again', async () => {
-  const keys = tests.keys()
-  const poller = aPoller()
-  const timings = { ...shortTimings, laneHoldMs: 300 }
-  const lanes = await start(poller, feedsOf('main', 1), { keys, timings })
-  await until('the lanes went on', () => poller.of('main-0').length > 0)
-  await tests.redis.del(await tests.redis.keys(keys.shared('lanes', '*')))
-  await until('the lanes went on', async () => {
-    await lanes.ensure()
-    return (await tests.redis.exists(keys.shared('lanes', 'main.search'))) === 1
-  })
-  const before = poller.polls.length
-  await until('the lanes went on', () => poller.polls.length > before + 3)
-  // a job that is fetched leaves the one for the other
-  const places = ['active', 'wait'].map((place) => keys.shared('lanes', place))
-  const looks = await tests.redis.multi(places.map((place) => ['llen', place])).exec()
-  expect(looks!.reduce((sum, [, jobs]) => sum + Number(jobs), 0)).toBe(1)
 })
 
 test('an answer that came late is followed by the next page at once', async () => {
@@ -322,20 +248,4 @@ test('a clock that is set back by hours stops no feed, nor what a replica with a
   await start(other, feedsOf('main', 3), { keys })
   await readAllOnceMore(other)
   expect(other.of('main-0')).not.toEqual([])
-})
-
-test('a replica of an older configuration gives a lane back that only the newer one has', async () => {
-  const keys = tests.keys()
-  const newer = aPoller()
-  const lanes = await start(newer, feedsOf('added', 1), { keys, generation: () => 2 })
-  await lanes.stop(2_000)
-  const job = keys.shared('lanes', 'added.search')
-  const waiting = keys.shared('lanes', 'wait')
-  const timesHeld = async (): Promise<number> => Number(await tests.redis.hget(job, 'ats'))
-  const before = await timesHeld()
-  await start(aPoller(), feedsOf('main', 1), { keys, isActive: () => false })
-  const isLeft = async (): Promise<boolean> =>
-    (await timesHeld()) > before && (await tests.redis.lpos(waiting, 'added.search')) !== null
-  await until('the older one had it', isLeft)
-  expect(await tests.redis.zcard(keys.shared('lanes', 'delayed'))).toBe(0) // no clock's time
 })

@@ -91,16 +91,6 @@ test('what matches late is told, however old it is, and once: old matches of a n
   expect([...(await rig.records()).values()].every(({ items }) => items.length === 1)).toBe(true)
 })
 
-test('each request that asks whether the service filters by match time takes a slot of its feed', async () => {
-  const capabilities = await begin('honoured')
-  let slots = 0
-  await rig.turn(feed, 'sweep', { onSlot: () => void (slots += 1) })
-  const requests = rig.asked()
-  expect(requests.length).toBeGreaterThan(2) // two that ask, and a page at least
-  expect(slots).toBe(requests.length)
-  expect((await capabilities.read(name))?.has).toBe(true)
-})
-
 /** As if the feed had been read by match time up to so long ago. */
 async function matchedBefore(agoMs: number): Promise<string> {
   const { scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
@@ -134,29 +124,6 @@ test('an event that comes into the feed later, as by a raised severity, takes no
   expect([...(await rig.records()).keys()]).toContain(raised.uid)
   expect((await capabilities.read(name))?.has).toBe(true)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(0)
-})
-
-test('of many that come into the feed at once few are asked for again', async () => {
-  const capabilities = await begin('honoured')
-  await rig.turn(feed, 'sweep')
-  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
-  for (let i = 0; i < 10; i += 1) {
-    const matchedAtMs = Date.now() - hourMs + i * 300_000
-    rig.sandbox.addEvent({ createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs })
-  }
-  const before = rig.sandbox.requests.length
-  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
-  const again = rig.sandbox.requests
-    .slice(before)
-    .filter(({ body }) => JSON.stringify(body ?? {}).includes('materialized_at'))
-  const ofMinutes = again.filter(({ body }) => {
-    const { gte, lte } = (body as { filters: { materialized_at: { gte: string; lte: string } } })
-      .filters.materialized_at
-    return Date.parse(lte) - Date.parse(gte) === 120_000
-  })
-  expect(ofMinutes.length).toBeGreaterThan(0)
-  expect(ofMinutes.length).toBeLessThanOrEqual(2 * 3) // of two pages
-  expect((await capabilities.read(name))?.has).toBe(true)
 })
 
 /** From now on every request that filters by match time fails so. */
@@ -249,19 +216,4 @@ test('what is matched while this machine’s clock is ahead is found all the sam
   await rig.turn(feed, 'sweep')
   const after = (await openFeed(rig.ledger, 'brand', startMs)).rescans.matched!
   expect(after.toMs - before.toMs).toBeLessThan(60_000)
-})
-
-test('an event without a match time that has just become visible proves nothing', async () => {
-  const capabilities = await begin('honoured')
-  await rig.turn(feed, 'sweep')
-  const just = rig.sandbox.addEvent({ createdAtMs: Date.now() - 90_000, matchedAtMs: null })
-  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
-  expect([...(await rig.records()).keys()]).toContain(just.uid)
-  expect((await capabilities.read(name))?.has).toBe(true)
-})
-
-test('an empty page in the middle is no answer to whether a service filters by match time', async () => {
-  const capabilities = await begin('honoured', { sandbox: { emptyPages: 0.5, seed: 2 } })
-  await rig.turn(feed, 'sweep')
-  expect((await capabilities.read(name))?.has).toBe(true)
 })

@@ -58,13 +58,6 @@ describe('what a server has', () => {
     expect(left).toBeLessThanOrEqual(30 * dayMs)
   })
 
-  test('is asked again for another key, whose user may have the permission', async () => {
-    const memory = aMemory()
-    expect(await memory.of('key 1').find('astp', refusing(403))).toBe(false)
-    expect(await memory.of('key 2').find('astp', () => Promise.resolve())).toBe(true)
-    expect(await memory.of('key 1').read('astp')).toMatchObject({ has: false })
-  })
-
   test.each([
     [403, 'an hour', dayMs / 24],
     [404, 'a day', dayMs],
@@ -110,14 +103,5 @@ describe('what a server has', () => {
     const page = new UpstreamError('auth', 'forbidden', { status: 403, fault: 'html' })
     expect(await memory.of('key').find('astp', () => Promise.reject(page))).toBe(false)
     expect(await memory.leftMs('key', 'astp')).toBeLessThanOrEqual(3_600_000)
-  })
-
-  test('is no longer used once it was found wanting, and the log says why', async () => {
-    const memory = aMemory()
-    await memory.of('key').note('materialized_at', true)
-    await memory.of('key').demote('materialized_at', 'a whole reading found what the filter hid')
-    expect(await memory.of('key').read('materialized_at')).toMatchObject({ has: false })
-    expect(memory.logged()).toContain('a whole reading found what the filter hid')
-    expect(memory.logged()).toContain('"level":"warn"')
   })
 })

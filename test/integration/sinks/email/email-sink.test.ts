@@ -42,30 +42,6 @@ describe('a mail', () => {
     expect(server.commands).toContain('RCPT TO:<oncall@example.com>')
   })
 
-  test('does not say that it is automatic where a ticket system would drop it for that', async () => {
-    const server = await rawServer()
-    const smtp = `smtp://127.0.0.1:${server.port}`
-    await send(emailSink({ smtp, autoSubmitted: true }))
-    await send(emailSink({ smtp, autoSubmitted: false }))
-    const [usual, plain] = server.mails.map((mail) => parseMail(mail).headers)
-    expect(usual!.get('auto-submitted')).toBe('auto-generated')
-    expect([...usual!.keys()].filter((name) => !plain!.has(name))).toEqual(['auto-submitted'])
-  })
-
-  test('has the facts in plain text and in HTML', async () => {
-    const server = await rawServer()
-    await send(emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }))
-    const { text, html } = parseMail(server.mails[0]!)
-    for (const part of [text, html]) {
-      expect(part).toContain('example[.]com')
-      expect(part).toContain('stealer_log/stealer_logs_live/12345')
-      expect(part).toContain('2026-11-01 12:01 UTC')
-      expect(part).toContain('0123456789abcdef')
-    }
-    expect(text).toMatch(/^Open event:\s+https:\/\/app\.example\.com\//m)
-    expect(html).toContain('<a href="https://app.example.com/')
-  })
-
   test('keeps its Message-ID on every attempt, with the time of the attempt as its date', async () => {
     const server = await rawServer()
     let now = Date.UTC(2026, 10, 1, 12, 34, 56)
@@ -162,17 +138,6 @@ describe('connections', () => {
     expect(server.mails).toHaveLength(3)
   })
 
-  test('of an aborted send that the server had not yet let begin lose no answer', async () => {
-    const server = await rawServer()
-    server.script({ RCPT: 'hang' })
-    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
-    const stop = new AbortController()
-    const failed = failureOf(sink, {}, stop.signal)
-    await expect.poll(() => server.commands.some((line) => line.startsWith('RCPT'))).toBe(true)
-    stop.abort()
-    expect((await failed).reason).toBe('unavailable')
-  })
-
   test.each(['GREETING', 'MAIL', 'END'] as const)(
     'closed at %s are not tried a second time by the library',
     async (step) => {
@@ -204,19 +169,6 @@ describe('connections', () => {
 })
 
 describe('a sign-in', () => {
-  test('that the server does not offer is said, not left out', async () => {
-    const server = await rawServer()
-    server.script({ EHLO: '250-raw.test\r\n250 8BITMIME' })
-    const sink = emailSink({ smtp: `smtp://relay:pw-1@127.0.0.1:${server.port}` })
-    const said =
-      'the mail server offers no sign-in: remove user and password, or use the submission port 587'
-    expect(await failureOf(sink)).toMatchObject({ reason: 'misconfigured', message: said })
-    const reached = sink.reach(AbortSignal.timeout(10_000)).catch((error: unknown) => error)
-    expect(await reached).toMatchObject({ reason: 'misconfigured', message: said })
-    expect(server.mails).toEqual([])
-    await expect.poll(() => server.openConnections()).toBe(0)
-  })
-
   test.each(['503 5.5.1 sign in first', '530 5.7.0 sign in first'])(
     'that is configured nowhere is what %s asks for',
     async (answer) => {
@@ -263,18 +215,6 @@ describe('encryption', () => {
     const error = await failureOf(emailSink({ smtp: withPassword(server.port) }))
     expect(error.reason).toBe('misconfigured')
     expect(server.commands.map((line) => line.slice(0, 8))).toEqual(['EHLO [12', 'STARTTLS'])
-  })
-
-  test('is used where a server on loopback offers it, whatever its certificate', async () => {
-    const { port, secured } = await smtpServer(encrypted)
-    await send(emailSink({ smtp: `smtp://relay:pw-1@127.0.0.1:${port}` }))
-    expect(secured).toEqual([true])
-  })
-
-  test('is left out by the operator’s word', async () => {
-    const server = await rawServer()
-    await send(emailSink({ smtp: withPassword(server.port), tls: 'off' }))
-    expect(server.mails).toHaveLength(1)
   })
 })
 

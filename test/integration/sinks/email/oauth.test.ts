@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createLogger } from '../../../../src/lib/logger.ts'
-import { secretFromFile, secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { OAuthConfig } from '../../../../src/sinks/email/config.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
 import { type Sink, SinkError } from '../../../../src/sinks/sink.ts'
@@ -32,20 +32,6 @@ describe('a token', () => {
     })
   })
 
-  test('is renewed well before it ends', async () => {
-    const { microsoft, clock, send, afresh } = await arrange()
-    await send()
-    clock.pass(lifeMs * 0.74)
-    await afresh()
-    await send()
-    expect(microsoft.given).toHaveLength(1)
-    clock.pass(lifeMs * 0.02)
-    await afresh()
-    await send()
-    await expect.poll(() => microsoft.given.length).toBe(2)
-    expect(microsoft.mails).toHaveLength(3)
-  })
-
   test('serves until it ends where a new one is not to be had', async () => {
     const { microsoft, clock, send, failure, afresh } = await arrange()
     await send()
@@ -70,30 +56,6 @@ describe('a token', () => {
     await send()
     expect(microsoft.mails).toHaveLength(3)
     expect(microsoft.tokens.requests).toHaveLength(2)
-  })
-
-  test('is asked for again a minute after it was not to be had', async () => {
-    const { microsoft, clock, send, afresh } = await arrange()
-    await send()
-    microsoft.answerTokens({ status: 503 })
-    clock.pass(lifeMs * 0.76)
-    await afresh()
-    await send()
-    await expect.poll(() => microsoft.tokens.requests.length).toBe(2)
-    for (const _ of [1, 2, 3]) {
-      clock.pass(1000)
-      await afresh()
-      await send()
-    }
-    expect(microsoft.tokens.requests).toHaveLength(2)
-    await expect
-      .poll(async () => {
-        clock.pass(61_000)
-        await afresh()
-        await send()
-        return microsoft.tokens.requests.length
-      })
-      .toBe(3)
   })
 
   test('that was refused is not used again while a new one is awaited', async () => {
@@ -123,19 +85,6 @@ describe('a token', () => {
     expect(microsoft.mails).toHaveLength(2)
     expect(microsoft.logins).toEqual([true, false, true])
     expect(microsoft.given).toHaveLength(2)
-  })
-
-  test('is replaced once, not again and again, where the new one is refused too', async () => {
-    const { microsoft, send, failure, afresh } = await arrange()
-    await send()
-    microsoft.refuseAll('535 5.7.3 Authentication unsuccessful')
-    await afresh()
-    expect((await failure()).reason).toBe('unauthorized')
-    expect(microsoft.logins).toEqual([true, false, false])
-    expect((await failure()).reason).toBe('unauthorized')
-    expect(microsoft.logins).toEqual([true, false, false, false])
-    microsoft.refuseAll(undefined)
-    await send()
   })
 })
 
@@ -238,14 +187,6 @@ describe('each wrong way is said, with what to do', () => {
     await expect.poll(() => microsoft.tokens.requests.length).toBe(1)
     stop.abort()
     expect(await sent).toMatchObject({ reason: 'unavailable' })
-  })
-
-  test('a secret whose file is gone', async () => {
-    const { failure } = await arrange({}, secretFromFile('/no/such/file'))
-    expect(await failure()).toMatchObject({
-      reason: 'misconfigured',
-      message: 'the file of client_secret cannot be read',
-    })
   })
 })
 

@@ -43,31 +43,6 @@ describe('where the server takes commands in a row (PIPELINING)', () => {
   })
 })
 
-test('a connection is not kept longer than ten seconds for the next mail', async () => {
-  const rig = await startRig({ step: 'END' })
-  await rig.send()
-  expect(rig.clock.waits()).toEqual([10])
-  rig.clock.expire()
-  await expect.poll(() => rig.server.openConnections()).toBe(0)
-  expect(rig.server.commands.at(-1)).toBe('QUIT')
-  await rig.send()
-  expect(rig.server.connections()).toBe(2)
-})
-
-test('of several idle connections one that is silent speaks for all', async () => {
-  const rig = await startRig({ step: 'END' })
-  await Promise.all([rig.send(), rig.send(), rig.send()])
-  expect(rig.server.connections()).toBe(3)
-  rig.server.script({ RSET: 'hang' })
-  const sent = rig.send()
-  await expect.poll(() => rig.server.hangsAt()).toBe('RSET')
-  expect(rig.clock.waits()).toContain(5)
-  rig.clock.expire(5)
-  await sent
-  expect(rig.server.connections()).toBe(4)
-  await expect.poll(() => rig.server.openConnections()).toBe(1)
-})
-
 describe('a body that the server takes no more', () => {
   const attachmentOf = (megabytes: number): Attachment => ({
     fileName: 'digest.csv',
@@ -145,19 +120,6 @@ describe('after close() no mail goes out', () => {
     })
     expect(rig.server.connections()).toBe(1)
     expect(rig.server.mails).toEqual([])
-  })
-
-  test('where an idle connection is tested', async () => {
-    const rig = await startRig({ step: 'RSET' })
-    await rig.send()
-    rig.server.script({ RSET: 'hang' })
-    const sent = rig.send().catch((error: unknown) => error)
-    await expect.poll(() => rig.server.hangsAt()).toBe('RSET')
-    await rig.close()
-    rig.clock.expire()
-    expect(await sent).toMatchObject({ reason: 'unavailable' })
-    await expect.poll(() => rig.server.openConnections()).toBe(0)
-    expect(rig.server.mails).toHaveLength(1)
   })
 })
 

@@ -196,25 +196,6 @@ test('an authorization that changed to no value of a header is not sent, nor sai
   expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual(['Splunk one'])
 })
 
-test('answers that say much do not use up the connections', async () => {
-  const server = await anHttpServer()
-  server.script({ status: 200, body: 'x'.repeat(100_000) })
-  const sink = aWebhookSink(server.url)
-  const signal = AbortSignal.timeout(30_000)
-  for (let turn = 0; turn < 3 * sink.concurrency; turn += 1) await send(sink, {}, signal)
-  await expect.poll(() => server.openConnections()).toBeLessThanOrEqual(sink.concurrency)
-})
-
-test('a batch goes out as one request with every member', async () => {
-  const server = await anHttpServer()
-  const batch = { max: 50, waitMs: 1000, maxBytes: 262_144 }
-  const sink = aWebhookSink(server.url, { batch, limitPerSecond: 2 })
-  expect(sink).toMatchObject({ batch, limitPerSecond: 2 })
-  await send(sink, { members: [aMember({ id: 'a' }), aMember({ id: 'b' })] })
-  const { data } = JSON.parse(server.requests[0]?.body ?? '')
-  expect(data.items.map((item: { id: string }) => item.id)).toEqual(['a', 'b'])
-})
-
 test('proxy variables of the environment are not heeded', async () => {
   const proxy = await anHttpServer()
   const server = await anHttpServer()
