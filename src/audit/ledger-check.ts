@@ -285,7 +285,7 @@ function isPending({ state }: Pick<Item, 'state'>): boolean {
 }
 
 /** Adds an item as it is now, read after `atMs`. */
-export function tallyItem(tallies: PendingTallies, item: Item, atMs: number): void {
+function tallyItem(tallies: PendingTallies, item: Item, atMs: number): void {
   const { createdAtMs } = item
   const endedAtMs = isPending(item) ? Infinity : (item.endedAtMs ?? 0)
   const tally = tallies.get(item.sink) ?? { least: 0, most: 0, later: [] }
@@ -299,7 +299,7 @@ export function tallyItem(tallies: PendingTallies, item: Item, atMs: number): vo
  * Counts the `later` items once the scan has ended at `endMs`. A time after that was written before
  * Redis' clock was set back, so it counts as long past.
  */
-export function tallyLater(tallies: PendingTallies, atMs: number, endMs: number): void {
+function tallyLater(tallies: PendingTallies, atMs: number, endMs: number): void {
   const clampToScan = (ms: number): number => (ms > endMs && ms !== Infinity ? 0 : ms)
   for (const tally of tallies.values()) {
     for (const { createdAtMs, endedAtMs } of tally.later) {
@@ -320,7 +320,7 @@ function tallySpan(
 }
 
 /** By how much at least the counter is wrong; 0: it may be right. */
-export function counterError(
+function counterError(
   counted: number,
   { least, most }: Pick<PendingTally, 'least' | 'most'>,
 ): number {

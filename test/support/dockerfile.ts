@@ -40,11 +40,3 @@ function copyOf(words: string[]): Copy {
   const paths = words.filter((word) => !word.startsWith('--'))
   return { from, sources: paths.slice(0, -1), target: paths.at(-1) ?? '' }
 }
-
-/** What the ignore file lets through; everything else is kept out of the build. */
-export function allowedInBuild(): string[] {
-  const text = readFileSync(join(root, 'deploy/Dockerfile.dockerignore'), 'utf8')
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-  if (lines[0] !== '*') throw new Error('the ignore file does not begin by ignoring everything')
-  return lines.slice(1).map((line) => line.replace(/^!/, ''))
-}

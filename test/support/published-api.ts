@@ -15,7 +15,7 @@ interface Field {
   shape: Shape
 }
 
-export function fieldsOf(of: { readonly [name: string]: Shape }): Field[] {
+function fieldsOf(of: { readonly [name: string]: Shape }): Field[] {
   return Object.entries(of).map(([key, shape]) => ({
     name: key.replaceAll(/[*?]/g, ''),
     isRequired: key.includes('*'),
@@ -25,7 +25,7 @@ export function fieldsOf(of: { readonly [name: string]: Shape }): Field[] {
 }
 
 /** What of a value is not as its shape has it, each with its place. Of an answer any word will do. */
-export function problemsOf(shape: Shape, value: unknown, isRequest: boolean, at = ''): string[] {
+function problemsOf(shape: Shape, value: unknown, isRequest: boolean, at = ''): string[] {
   if (typeof shape === 'string') return isOf(shape, value) ? [] : [`${at}: not ${shape}`]
   if ('list' in shape) {
     if (!Array.isArray(value)) return [`${at}: not a list`]

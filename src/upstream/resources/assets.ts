@@ -85,7 +85,7 @@ export const wireAlert = z.looseObject({
 export type WireAlert = z.infer<typeof wireAlert>
 
 /** One alert or a list: described as an object, seen as lists (docs/api-notes.md, Alerts). */
-export const wireAlertsAnswer = z.looseObject({
+const wireAlertsAnswer = z.looseObject({
   alerts: z.union([z.array(wireAlert), wireAlert.transform((alert) => [alert])]).nullish(),
 })
 

@@ -17,7 +17,6 @@ import {
   aCredentialSearch,
   aFeed,
   anEventSearch,
-  aReportsFeed,
 } from '../../support/feeds.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 import { expectConservation, pastThisMillisecond, redisForTests } from '../../support/ledger.ts'
@@ -281,36 +280,6 @@ async function finish(steps: AsyncGenerator<number, AuditResult>): Promise<Audit
   }
 }
 
-test('there is no window before a feed was read to its end, nor of reports, nor of one far behind', async () => {
-  const given = await aRig()
-  const feed = aFeed()
-  const state = await openFeed(given.ledger, feed.name, feed.startMs)
-  expect(auditWindow(given.ledger, feed, state, dayMs)).toBe('not_read')
-  expect(auditWindow(given.ledger, feed, undefined, dayMs)).toBe('not_read')
-  expect(auditWindow(given.ledger, aReportsFeed(), state, dayMs)).toBe('reports')
-  given.sandbox.addEvents(1)
-  await given.toEnd(feed)
-  const read = await openFeed(given.ledger, feed.name, feed.startMs)
-  const later = { ...read, nowMs: read.nowMs + 8 * dayMs }
-  expect(auditWindow(given.ledger, feed, later, 7 * dayMs)).toBe('behind')
-  expect(auditWindow(given.ledger, feed, { ...read, isRewound: true }, dayMs)).toBe('not_read')
-  const begunAgain = { ...read.scan!, startedAtMs: read.lastCaughtUpMs! + 1 }
-  expect(auditWindow(given.ledger, feed, { ...read, scan: begunAgain }, dayMs)).toBe('not_read')
-  expect(auditWindow(given.ledger, feed, { ...read, isBackfilling: true }, dayMs)).toBe('not_read')
-})
-
-test('a feed without an order counts as read once a scan of it was completed', async () => {
-  const given = await aRig()
-  const feed = aCredentialFeed({ sweep: undefined, dedupe: undefined })
-  someCredentials(given)
-  await given.toEnd(feed)
-  const read = await openFeed(given.ledger, feed.name, feed.startMs)
-  const windowWith = (notes: Record<string, unknown>): AuditWindow | string =>
-    auditWindow(given.ledger, feed, { ...read, scan: { ...read.scan!, notes } }, dayMs)
-  expect(windowWith({ ...read.scan?.notes, hasCompleted: false })).toBe('not_read')
-  expect(windowWith({ ...read.scan?.notes })).toMatchObject({ toMs: read.lastCaughtUpMs })
-})
-
 test('what a changed filter lets through is compared once it was read, and from then on', async () => {
   const given = await aRig()
   const atMs = Date.now() - 5 * 3_600_000
@@ -367,22 +336,6 @@ test('an audit keeps when an earlier one saw an event first: a sweep between the
   expect((await auditAt(180_000)).missing).toMatchObject([{ uid: arrived!.uid }])
 })
 
-test('what was created in the very moment from which all is there again is missed where its record is gone', async () => {
-  const given = await aRig()
-  const feed = aFeed({ sweep: undefined })
-  const createdAtMs = Date.now() - 3_600_000
-  const [lost] = given.sandbox.addEvents(3, { severity: 'low', createdAtMs })
-  await given.toEnd(feed)
-  await remove(given, feed, lost!.uid, { markStays: true })
-  const state = await openFeed(given.ledger, feed.name, feed.startMs)
-  const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
-  const steps = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
-  await steps.next()
-  const clocksDifferMs = 300_000
-  await tests.redis.set(given.ledger.key('trimmed'), createdAtMs - clocksDifferMs)
-  expect((await finish(steps)).missing).toMatchObject([{ uid: lost!.uid, why: 'record_gone' }])
-})
-
 test('an event of two feeds whose record is gone is taken in again for both', async () => {
   const given = await aRig()
   const feeds = ['one', 'two'].map((name) => aFeed({ name, sweep: undefined }))
@@ -398,40 +351,6 @@ test('an event of two feeds whose record is gone is taken in again for both', as
   const record = (await given.records()).get(uid!)
   expect(record?.sightings.map(({ feed }) => feed)).toEqual(['one', 'two'])
   expect(record?.items).toHaveLength(1)
-})
-
-test('of two feeds with sinks of their own a lost event goes to both again', async () => {
-  const given = await aRig()
-  const feeds = ['one', 'two'].map((name) => aFeed({ name, sweep: undefined }))
-  const planOf = (sink: string): AuditOptions['plan'] => {
-    const items = [{ sink, destination: sink, routes: ['root'] }]
-    return () => ({ ...root, items })
-  }
-  given.sandbox.addEvents(3, { severity: 'low' })
-  for (const feed of feeds) await given.toEnd(feed)
-  const [uid] = [...(await given.records()).keys()]
-  await remove(given, feeds[0]!, uid!, { markStays: true })
-  for (const feed of feeds) {
-    const result = await audited(given, feed)
-    const options = { ...repairOptions(given), plan: planOf(feed.name) }
-    expect(await repair(options, feed, result)).toEqual([])
-  }
-  const { items } = (await given.records()).get(uid!)!
-  expect(items.map(({ sink }) => sink)).toEqual(['one', 'two'])
-})
-
-test('a narrow audit forgets nothing of what a wide one saw', async () => {
-  const given = await aRig()
-  const feed = aCredentialSearch({ sweep: undefined, dedupe: undefined })
-  const importedAtMs = Date.now() - 2 * 3_600_000
-  const [lost] = given.sandbox.addCredentials(9, { domain: 'example.com', importedAtMs })
-  await given.toEnd(feed)
-  const uid = `credential/${lost!.id}`
-  await remove(given, feed, uid)
-  expect((await audited(given, feed)).awaited).toMatchObject([{ uid }])
-  await audited(given, feed, 60_000)
-  await caughtUp(given, feed)
-  expect((await audited(given, feed)).missing).toMatchObject([{ uid }])
 })
 
 test('a window reaches back through the last sweep, running or not, and over no gap', async () => {
@@ -457,20 +376,6 @@ test('a window reaches back through the last sweep, running or not, and over no 
   const trimmed = { ...given.ledger, trimmedUntilMs: nowMs - 30_000 }
   const rest = auditWindow(trimmed, feed, read, dayMs) as AuditWindow
   expect(rest.fromMs).toBe(nowMs - 30_000) // what is older may have made room
-})
-
-test('an audit asks no search that the reserve keeps for others', async () => {
-  const given = await aRig()
-  const feed = anEventSearch({ query: { type: 'keyword', keyword: 'acme' } })
-  someEvents(given)
-  await given.toEnd(feed)
-  given.asked()
-  const state = await openFeed(given.ledger, feed.name, feed.startMs)
-  const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
-  const parts = { ...partsOf(given), isReserveReached: () => Promise.resolve(true) }
-  const steps = auditFeed(parts, feed, window, { kind: 'command', signal: stopping })
-  await expect(finish(steps)).rejects.toMatchObject({ code: 'TOCSIN_AUDIT', reason: 'quota' })
-  expect(given.asked()).toEqual([])
 })
 
 test('pages that come round again end the audit with an error that names the feed', async () => {

@@ -117,31 +117,6 @@ test('no audit begins while Redis is nearly full: it could not be noted, and wou
   expect(pages(scene)).toBe(2)
 })
 
-test('many feeds that have nothing to compare yet are no stall, and a stop waits for none of them', async () => {
-  const scene = await aScene(0)
-  const feeds = ['one', 'two', 'three'].map((name) => ({ ...feed, name }))
-  const stopping = new AbortController()
-  let steps = 0
-  const stepAndStop = (after: number) => (): void => {
-    if ((steps += 1) === after) stopping.abort()
-  }
-  await scene.schedule({ feeds }).auditOnce(new AbortController().signal, stepAndStop(0))
-  expect(steps).toBe(3)
-  await scene.schedule({ feeds }).auditOnce(stopping.signal, stepAndStop(4))
-  expect(steps).toBe(4)
-})
-
-test('a feed without a schedule, or one that is paused, is left alone', async () => {
-  const scene = await aScene()
-  await scene.rig.toEnd(feed)
-  pages(scene)
-  await once(scene.schedule({ feeds: [aFeed()] }))
-  const paused = JSON.stringify({ reason: 'x', sinceMs: 1 })
-  await scene.rig.ledger.redis.hset(scene.rig.ledger.key('feed', 'brand'), 'paused', paused)
-  await once(scene.schedule())
-  expect(pages(scene)).toBe(0)
-})
-
 test('what was lost is counted, and told until it is there', async () => {
   const scene = await aScene(3)
   await scene.rig.toEnd(feed)
@@ -150,19 +125,4 @@ test('what was lost is counted, and told until it is there', async () => {
   await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId(uid!)))
   await once(scene.schedule())
   expect((await readAuditNotes(tests.redis, scene.keys))['brand']).toMatchObject({ missing: 1 })
-})
-
-test('a service that fails ends the audit, which begins anew some minutes later', async () => {
-  const scene = await aScene()
-  await scene.rig.toEnd(feed)
-  const schedule = scene.schedule()
-  scene.rig.sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 500, times: 1 })
-  await once(schedule)
-  expect(await readAuditNotes(tests.redis, scene.keys)).toEqual({})
-  await once(schedule)
-  await once(scene.schedule()) // another replica does not try either
-  expect(await readAuditNotes(tests.redis, scene.keys)).toEqual({})
-  scene.clock.aheadMs = 11 * 60_000
-  await once(schedule)
-  expect(await readAuditNotes(tests.redis, scene.keys)).toHaveProperty('brand')
 })

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   createLedgerCheckSchedule,
   holdLedgerCheck,
@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -46,14 +46,6 @@ async function aScene(): Promise<Scene> {
   }
 }
 
-test('where memory is full it is noted, too, so that it is not made at each look', async () => {
-  const { keys, prove } = await aScene()
-  onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
-  await tests.redis.config('SET', 'maxmemory', '1')
-  await prove()
-  expect(await readLedgerCheckNote(tests.redis, keys)).toMatchObject({ records: 1 })
-})
-
 test('it is made at once, and again when its time has come', async () => {
   const { keys, prove } = await aScene()
   await prove()
@@ -89,18 +81,6 @@ test('one replica makes it at a time, and none whose configuration is not the ac
   expect(await holdLedgerCheck(tests.redis, keys, 'another')).toBe(true)
   await prove()
   expect(await readLedgerCheckNote(tests.redis, keys)).toBeUndefined()
-})
-
-test('each account is a step, also without any work: a thousand of them are no stall', async () => {
-  const keys = tests.keys()
-  const names = ['one', 'two', 'three']
-  const ledgers = await Promise.all(names.map((account) => tests.ledger({ keys, account })))
-  const { redis } = tests
-  const parts = { ledgers, redis, keys, clock: systemClock, logger: silent }
-  let steps = 0
-  const schedule = createLedgerCheckSchedule({ ...parts, isActive: () => true })
-  await schedule.checkOnce(new AbortController().signal, () => void (steps += 1))
-  expect(steps).toBe(3)
 })
 
 test('one that is stopped says nothing and leaves its turn to others', async () => {

@@ -1,20 +1,16 @@
 /** The ledger proves itself: what is planted behind its back is found and named, whatever runs meanwhile. */
 import { describe, expect, test } from 'vitest'
 import {
-  tallyLater,
-  tallyItem,
   type LedgerCheck,
   countDiscrepancies,
   isConsistent,
-  counterError,
-  type PendingTallies,
 } from '../../../src/audit/ledger-check.ts'
 import { deriveMessageId } from '../../../src/grouping/freeze.ts'
 import { claimFlush } from '../../../src/grouping/timers.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
-import { type Item, readRecord } from '../../../src/store/records.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { aSlackRig, type SlackRig, uids } from '../../support/grouping.ts'
 import {
@@ -24,7 +20,6 @@ import {
   routed,
   takeIn,
 } from '../../support/ledger.ts'
-import { until } from '../../support/until.ts'
 
 const tests = redisForTests()
 
@@ -108,39 +103,6 @@ describe('counters', () => {
     expect(proof.accounting.feeds['brand']?.unaccounted).toBe(1)
     expect(isConsistent(proof)).toBe(false)
   })
-
-  test('are compared as of the moment at which they were read', () => {
-    const tallies: PendingTallies = new Map()
-    const item = (state: string, createdAtMs: number, endedAtMs?: number): Item =>
-      ({ sink: 'soc', state, createdAtMs, endedAtMs }) as unknown as Item
-    tallyItem(tallies, item('queued', 90), 100)
-    tallyItem(tallies, item('queued', 101), 100) // came later
-    tallyItem(tallies, item('delivered', 80, 99), 100)
-    tallyItem(tallies, item('delivered', 80, 101), 100) // ended later
-    tallyItem(tallies, item('queued', 100), 100) // in that millisecond
-    tallyLater(tallies, 100, 110)
-    expect(tallies.get('soc')).toMatchObject({ least: 2, most: 3 })
-    const off = [1, 2, 3, 5].map((counted) => counterError(counted, { least: 2, most: 3 }))
-    expect(off).toEqual([-1, 0, 0, 2])
-  })
-
-  test('agree while the clock of Redis, which went back, has not caught up', async () => {
-    const ledger = await aLedgerWith(3)
-    await settle(ledger, refOf(ledger, 0), 'delivered')
-    for (const n of [0, 1]) {
-      const name = ledger.key('rec', ledger.fingerprints.recordId(`paste/site/${n}`))
-      const record = JSON.parse((await tests.redis.get(name))!) as {
-        i: [{ c: number; e?: number }]
-      }
-      const [item] = record.i
-      if (item.e === undefined) item.c += 3_600_000
-      else item.e += 3_600_000
-      await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')
-    }
-    expect((await proofOfOne(ledger)).differences).toEqual([])
-    await tests.redis.hincrby(ledger.key('counters'), 's|soc|pending|queued', -2)
-    expect((await proofOfOne(ledger)).differences).toEqual([{ sink: 'soc', counted: 0, found: 2 }])
-  })
 })
 
 describe('an item is stranded', () => {
@@ -205,17 +167,6 @@ describe('an item is stranded', () => {
     await tests.redis.zrem(ledger.key('timers'), timer)
     const lacks = (await strandedIn(ledger)).map(([, , lack]) => lack)
     expect(lacks).toEqual(['timer', 'collection', 'timer'])
-  })
-
-  test('of a removed sink that nobody counts among its orphans', async () => {
-    const ledger = await aLedgerWith(1)
-    await holdOrphan(ledger, refOf(ledger, 0))
-    expect(await strandedIn(ledger)).toEqual([])
-    await tests.redis.del(ledger.key('orphans', 'soc'))
-    const about = { ref: refOf(ledger, 0), uid: 'paste/site/0', sink: 'soc' }
-    expect((await proofOfOne(ledger)).stranded).toEqual([
-      { ...about, state: 'held', heldFor: 'orphaned', lacks: 'orphans' },
-    ])
   })
 
   test('whose summary lost its head; while it is made, in whichever ledger, it is not', async () => {
@@ -333,25 +284,6 @@ describe('a reference dangles', () => {
       expect(await ledger.run('find-dangling', place, 'soc', refs.get('delivered')!)).toEqual([])
     },
   )
-
-  test('but not a letter whose history has expired', async () => {
-    const ledger = await aLedgerWith(1)
-    await settle(ledger, refOf(ledger, 0), 'dead')
-    const id = ledger.fingerprints.recordId('paste/site/0')
-    await tests.redis.del(ledger.key('rec', id))
-    await tests.redis.zadd(ledger.key('records'), Date.now() - ledger.retention.history, id)
-    expect(await danglingIn(ledger)).toEqual([])
-  })
-
-  test('nor one whose event came again after that', async () => {
-    const ledger = await aLedgerWith(1)
-    await settle(ledger, refOf(ledger, 0), 'dead')
-    await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('paste/site/0')))
-    const [, diedAt] = await tests.redis.zrange(ledger.key('dead', 'soc'), '0', '0', 'WITHSCORES')
-    await until('the clock has moved on', () => Date.now() > Number(diedAt))
-    await takeIn(ledger, [routed({ uid: 'paste/site/0' }, ['oncall'])], { feed: 'second' })
-    expect(await danglingIn(ledger)).toEqual([])
-  })
 })
 
 test('what ended and was replayed while the first scan went on is no difference', async () => {

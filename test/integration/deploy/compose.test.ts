@@ -1,27 +1,17 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { loadConfig } from '../../../src/config/load.ts'
 import { endServer, redisServerPath } from '../../support/redis.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const text = readFileSync(join(root, 'docker-compose.yml'), 'utf8')
 
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
-
-/** What config/tocsin.yaml asks for. */
-const required = {
-  TOCSIN_BASE_URL: 'https://api.example.com',
-  TOCSIN_API_KEY: 'fw_Pq7Zr2Lx9Vt4Kw8N',
-  SLACK_WEBHOOK_URL: 'https://hooks.slack.example/services/a/b/c',
-  SMTP_URL: 'smtp://user:password@mail.example.com:587',
-  SIEM_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-}
 
 /** As much of the Compose specification as the file uses; a key of another name is a mistake. */
 const service = z.strictObject({
@@ -75,18 +65,6 @@ const compose = z
   .parse(parse(text, { merge: true }))
 const { services, volumes, networks, secrets } = compose
 const all = Object.values(services)
-
-test('the services are those that a machine of its own needs, and the sandbox is a profile', () => {
-  const always = Object.entries(services).filter(([, { profiles }]) => profiles === undefined)
-  expect(always.map(([name]) => name)).toEqual([
-    'redis',
-    'tocsin',
-    'prometheus',
-    'grafana',
-    'mailpit',
-  ])
-  expect(services['sandbox']?.profiles).toEqual(['sandbox'])
-})
 
 test('what depends on a service depends on one that exists and can be healthy', () => {
   for (const { depends_on: needed = [] } of all) {
@@ -168,14 +146,6 @@ describe('Redis, as its container starts it', () => {
       expect(seen).not.toBe('')
     }
   })
-
-  test('is healthy by its own check with its password only', () => {
-    const [, check = ''] = services['redis']!.healthcheck!.test
-    const healthy = (): number | null => spawnSync('sh', ['-c', here(check)]).status
-    expect(healthy()).toBe(0)
-    writeFileSync(join(folder, 'password'), 'another')
-    expect(healthy()).not.toBe(0)
-  })
 })
 
 test('memory suffices: twice for Redis, which copies while it writes anew, and no heap fills a container', () => {
@@ -190,24 +160,6 @@ test('memory suffices: twice for Redis, which copies while it writes anew, and n
 
 test('no container may swap: what memory holds of secrets stays off the disk, and its limit is its limit', () => {
   for (const { mem_limit, memswap_limit } of all) expect(memswap_limit).toBe(mem_limit)
-})
-
-test('what runs the image of Tocsin is built from here', () => {
-  const own = all.filter(({ image }) => image === 'tocsin')
-  expect(own).toHaveLength(2)
-  for (const one of own) {
-    expect(one.build).toEqual({ context: '.', dockerfile: 'deploy/Dockerfile' })
-  }
-})
-
-test('the line that pins images names just those that a registry has, and reads no earlier pins', () => {
-  const line = / compose -f docker-compose\.yml config --lock-image-digests -o \S+\.yml ([\w ]+)/
-  const fromRegistry = Object.entries(services).filter(([, one]) => one.build === undefined)
-  for (const page of [text, readFileSync(join(root, 'docs/install.md'), 'utf8')]) {
-    const [, named = ''] = line.exec(page) ?? []
-    expect(named.split(' ')).toEqual(fromRegistry.map(([name]) => name))
-    expect(page.match(/--lock-image-digests/g)).toHaveLength(1)
-  }
 })
 
 test('nobody but Tocsin reaches Redis, and every network is declared and used', () => {
@@ -233,52 +185,4 @@ test('passwords are files, each given to those alone who need it, and Grafana’
   const tracked = readFileSync(join(root, '.gitignore'), 'utf8').split('\n')
   expect(tracked).toContain('/secrets/')
   for (const { file } of Object.values(secrets)) expect(file).toMatch(/^\.\/secrets\//)
-})
-
-test('every configuration for compose reads the password of Redis where compose puts it', () => {
-  const { REDIS_PASSWORD_FILE, REDIS_URL } = services['tocsin']!.environment
-  expect(REDIS_PASSWORD_FILE).toBe('/run/secrets/redis_password')
-  const file = join(mkdtempSync(join(tmpdir(), 'tocsin-compose-')), 'password')
-  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
-  writeFileSync(file, 'Pq7Zr2Lx9Vt4Kw8N', { mode: 0o600 })
-  const env = { ...required, REDIS_URL, REDIS_PASSWORD_FILE: file }
-  for (const example of ['tocsin.yaml', 'compose-sandbox.yaml']) {
-    const { config, warnings } = loadConfig({ path: join(root, 'config', example), env })
-    expect(config.redis.password?.file).toBe(file)
-    expect(warnings.filter(({ path }) => path.startsWith('redis'))).toEqual([])
-  }
-})
-
-test('Prometheus scrapes the port that Tocsin serves', () => {
-  const config = readFileSync(join(root, 'deploy/prometheus/prometheus.yml'), 'utf8')
-  const port = services['tocsin']!.environment['TOCSIN_HTTP_PORT']
-  expect(config).toContain(`tocsin:${port}`)
-  expect(services['prometheus']!.volumes).toContain('./deploy/prometheus:/etc/prometheus:ro')
-})
-
-test('Grafana is given the dashboard where its provider looks for it', () => {
-  const folder = join(root, 'deploy/grafana/provisioning')
-  const read = (file: string): unknown => parse(readFileSync(join(folder, file), 'utf8'))
-  const { providers } = read('dashboards/tocsin.yaml') as {
-    providers: { options: { path: string } }[]
-  }
-  const { datasources } = read('datasources/prometheus.yaml') as { datasources: { url: string }[] }
-  expect(services['grafana']!.volumes).toContain(
-    `./deploy/grafana/tocsin.json:${providers[0]?.options.path}/tocsin.json:ro`,
-  )
-  expect(datasources.map(({ url }) => url)).toEqual(['http://prometheus:9090'])
-})
-
-test('the rehearsal needs no variable, and speaks of the sandbox as it is started', () => {
-  const path = join(root, 'config/compose-sandbox.yaml')
-  const { config } = loadConfig({ path, env: {} })
-  expect(config.http).toMatchObject({ host: '0.0.0.0', port: 9464 })
-  expect(config.accounts.map(({ baseUrl }) => baseUrl)).toEqual(['http://127.0.0.1:8080'])
-  expect(services['sandbox']!.network_mode).toBe('service:tocsin')
-  const rehearsal = readFileSync(path, 'utf8')
-  const command = services['sandbox']!.command as string[]
-  const secret = command.find((word) => word.startsWith('--webhook-secret='))?.split('=')[1]
-  expect(command).toContain('--port=8080')
-  expect(rehearsal).toContain(`secret: ${secret}`)
-  expect(rehearsal).toContain('smtp://mailpit:1025')
 })

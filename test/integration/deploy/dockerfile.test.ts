@@ -1,36 +1,21 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { allowedInBuild, readStages, root } from '../../support/dockerfile.ts'
+import { readStages, root } from '../../support/dockerfile.ts'
 
 const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
 const stages = readStages()
 const [build, packages, image] = stages
 const said = new Map(image!.instructions)
 const entrypoint = JSON.parse(said.get('ENTRYPOINT')!) as string[]
-const own = stages.flatMap(({ copies }) => copies).filter(({ from }) => from === undefined)
-
-test('there are stages that build and install, and the image itself, all on one base', () => {
-  expect(stages).toHaveLength(3)
-  for (const { instructions } of stages) {
-    expect(instructions[0]?.[1]).toMatch(/^\$\{NODE_IMAGE\}( AS \w+)?$/)
-  }
-})
-
 test('the base is the Node that the tests run on, and can be given by its digest', () => {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     devDependencies: { node: string }
   }
   expect(text).toMatch(/^ARG NODE_IMAGE=\S+$/m)
   expect(text).toContain(`ARG NODE_IMAGE=node:${devDependencies.node}-slim\n`)
-})
-
-test('every file that is copied exists, and the ignore file lets through just these', () => {
-  const sources = [...new Set(own.flatMap((copy) => copy.sources))]
-  expect(sources.filter((source) => !existsSync(join(root, source)))).toEqual([])
-  expect(allowedInBuild().toSorted()).toEqual(sources.toSorted())
 })
 
 test('the image takes dist from the build, production packages by the lock, and no token of a registry', () => {

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,36 +15,11 @@ function said(key: string): string[] {
   return [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value)
 }
 
-const [node, ...words] = said('ExecStart')[0]!.split(' ')
-const main = words.indexOf('/opt/tocsin/dist/main.js')
-const options = words.slice(0, main)
-
-test('the unit starts the daemon without a debugger, and bounds its end', () => {
-  expect(node).toBe('/usr/bin/node')
-  expect(options).toContain('--disable-sigusr1')
-  expect(options).toEqual(
-    expect.arrayContaining(['--max-semi-space-size=16', '--heap-growing-percent=40']),
-  )
-  expect(words.slice(main + 1)).toEqual(['run', '--config', '/etc/tocsin/tocsin.yaml'])
-  expect(Number(said('TimeoutStopSec')[0])).toBeGreaterThan(10)
-  expect(said('RestartPreventExitStatus')).toEqual(['2'])
-})
-
 test('a reload waits for the daemon’s answer, and fails where the daemon refuses', () => {
   expect(said('Type')).toEqual(['exec'])
   expect(said('ExecReload')).toEqual([
     '/usr/bin/node --disable-sigusr1 /opt/tocsin/dist/main.js reload --config /etc/tocsin/tocsin.yaml',
   ])
-})
-
-test('Node takes its options, and the heap ends below what the service may have', () => {
-  const probe = 'v8.getHeapStatistics().heap_size_limit'
-  const heap = execFileSync(process.execPath, [...options, '-p', probe], { encoding: 'utf8' })
-  const [memory = ''] = said('MemoryMax')
-  expect(memory).toMatch(/^\d+G$/)
-  const most = Number.parseInt(memory, 10) * 2 ** 30
-  expect(Number(heap)).toBeGreaterThan(2 ** 30)
-  expect(Number(heap)).toBeLessThan(0.75 * most)
 })
 
 test.each([

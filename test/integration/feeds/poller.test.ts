@@ -3,11 +3,7 @@ import type { SearchPage } from '../../../src/upstream/resources/operation.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { PollRequest } from '../../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
-import {
-  createRescanBudget,
-  unconstrainedPlan,
-  type RescanBudget,
-} from '../../../src/feeds/rescan-plan.ts'
+import { type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
 import { overlapMs } from '../../../src/feeds/scan.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -137,20 +133,6 @@ test('a turn reads to the end and takes every event in once, over as many turns 
   expect(sandbox.violations().changedScans).toBe(0)
 })
 
-test('after each page a turn is asked whether it goes on, by how many it has read', async () => {
-  sandbox.addEvents(35)
-  const asked: number[] = []
-  const goesOn = (pages: number): Promise<boolean> => {
-    asked.push(pages)
-    return Promise.resolve(pages < 2)
-  }
-  expect(await aPoller().pollOnce(aFeed(), { ...never, mayContinue: goesOn })).toEqual({
-    status: 'more',
-  })
-  expect(asked).toEqual([1, 2])
-  expect(await known()).toHaveLength(20)
-})
-
 test('a turn counts as one poll, however many pages it reads', async () => {
   sandbox.addEvents(25)
   const metrics = createMetrics({ clock: systemClock })
@@ -158,22 +140,6 @@ test('a turn counts as one poll, however many pages it reads', async () => {
   await poller.pollOnce(aFeed(), never)
   await poller.pollOnce(aFeed(), never)
   expect(await scraped(metrics, 'feed_polls_total{feed="brand"}')).toBe(2)
-})
-
-test('of a turn the first page is owed since the turn is, and each other one since it is asked for', async () => {
-  sandbox.addEvents(25)
-  const owedMs: number[] = []
-  const beforePage = ({ slot: turn }: { slot: SlotRequest }): Promise<void> => {
-    owedMs.push(turn.dueSinceMs)
-    return Promise.resolve()
-  }
-  const startedAtMs = Date.now()
-  const dueSinceMs = startedAtMs - hourMs
-  await aPoller({ beforePage }).pollOnce(aFeed(), { ...never, dueSinceMs })
-  const [first, second = 0, third = 0] = owedMs
-  expect(first).toBe(dueSinceMs)
-  expect(second).toBeGreaterThanOrEqual(startedAtMs)
-  expect(third).toBeGreaterThan(second)
 })
 
 test('of a page that was taken in is said how much is new, and how much of that is urgent', async () => {
@@ -185,31 +151,6 @@ test('of a page that was taken in is said how much is new, and how much of that 
     void pages.push({ newEvents, urgentEvents })
   await aPoller().pollOnce(aFeed(), { ...never, onPage })
   expect(pages[0]).toEqual({ newEvents: 6, urgentEvents: 4 })
-})
-
-test('how often a feed is read again is what the budget of its tier gives', async () => {
-  const metrics = createMetrics({ clock: systemClock })
-  const rescanBudget = { plan: () => ({ ...unconstrainedPlan, wholeEveryMs: 5 * hourMs }) }
-  const feed = aFeed({ sweep: { everyMs: undefined, backMs: 24 * hourMs } })
-  await aPoller({ metrics, rescanBudget }).pollOnce(feed, { ...never, kind: 'sweep' })
-  expect(await scraped(metrics, 'feed_sweep_interval_seconds{feed="brand"}')).toBe(5 * 3_600)
-})
-
-test('how often a feed is read again follows the requests that its lane may send at present', async () => {
-  const metrics = createMetrics({ clock: systemClock })
-  const feed = aFeed({ sweep: { everyMs: undefined, backMs: 7 * 24 * hourMs } })
-  const rescanBudget = createRescanBudget(
-    [feed],
-    () => 'main',
-    () => 0.7,
-  )
-  const poller = aPoller({ metrics, rescanBudget })
-  const intervalAt = async (perSecond: number): Promise<number> => {
-    const allowedPerSecond = (): number => perSecond
-    await poller.pollOnce(feed, { ...never, kind: 'sweep', allowedPerSecond })
-    return scraped(metrics, 'feed_sweep_interval_seconds{feed="brand"}')
-  }
-  expect(await intervalAt(0.05)).toBeCloseTo((await intervalAt(0.025)) / 2)
 })
 
 test('a turn ends after fifty pages and goes on in the next one: other feeds have theirs', async () => {
@@ -438,52 +379,4 @@ test('the time at which a feed was caught up is never later than the request tha
   const { lastCaughtUpMs = 0, nowMs } = await openFeed(ledger, 'brand', 0)
   expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
   expect(lastCaughtUpMs).toBeGreaterThanOrEqual(beganMs - 1)
-})
-
-test('a Redis that was away for a minute does not make a feed look caught up in the future', async () => {
-  let isBack = false
-  const clock: Clock = { ...systemClock, now: () => Date.now() - (isBack ? 0 : 60_000) }
-  const waiting: AccountLedger = {
-    ...ledger,
-    async run(script, ...args) {
-      const reply = await ledger.run(script, ...args)
-      isBack = true
-      return reply
-    },
-  }
-  await aPoller({ clock, ledger: waiting }).pollOnce(aFeed(), never)
-  const { lastCaughtUpMs = 0, nowMs } = await openFeed(ledger, 'brand', 0)
-  expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
-})
-
-test('a service that is down costs one log line for all feeds, and the line that follows counts each failure', async () => {
-  const lines: { feed?: string; times?: number }[] = []
-  const write = (line: string): void => void lines.push(JSON.parse(line))
-  const logger = createLogger({ destination: { write } })
-  const poller = aPoller({ logger })
-  await sandbox.close()
-  for (const name of ['a', 'b', 'c', 'd', 'e']) {
-    expect(await poller.pollOnce(aFeed({ name }), never)).toMatchObject({ status: 'failed' })
-  }
-  expect(lines).toMatchObject([{ feed: 'a', msg: 'poll failed' }])
-  logger.repeated.writeAll()
-  const counted = { cause: 'unavailable refused', times: 4, feeds: ['b', 'c', 'd'], others: 1 }
-  expect(lines[1]).toMatchObject(counted)
-})
-
-test('a poll of several pages is one line in the log, and one that fails half way tells what it took in', async () => {
-  const lines: Record<string, unknown>[] = []
-  const write = (line: string): void => void lines.push(JSON.parse(line))
-  const poller = aPoller({ logger: createLogger({ destination: { write } }) })
-  sandbox.addEvents(120)
-  sandbox.faults.add({ on: search, effect: 'status', status: 503, withCursor: true, times: 1 })
-  expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'failed' })
-  expect(lines).toMatchObject([
-    { level: 'info', feed: 'brand', account: 'main', pages: 1, msg: 'polled' },
-    { level: 'warn', msg: 'poll failed' },
-  ])
-  const left = 120 - Number(lines[0]!['new'])
-  expect(left).toBeGreaterThan(50) // more than a page
-  expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'caught_up' })
-  expect(lines.slice(2)).toMatchObject([{ level: 'info', new: left, msg: 'polled' }])
 })

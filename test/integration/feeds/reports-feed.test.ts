@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { openFeed } from '../../../src/store/feed-state.ts'
 import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
@@ -168,29 +167,6 @@ test('a report that is overdue is told so, and told again once it is made', asyn
   ])
 })
 
-test('a request that is unknown for a moment is asked about again', async () => {
-  await tests.redis.flushdb()
-  const { client } = script([{ id: 'first', reportId: 1, looks: 5, end: 'completed' }])
-  let looks = 0
-  const forgetful: UpstreamClient = {
-    ...client,
-    call: callInstead(client.call, 'reports.get-by-request', (_request, _asked, ask) =>
-      (looks += 1) % 3 === 0
-        ? Promise.reject(new UpstreamError('rejected', 'no such request', { status: 404 }))
-        : ask(),
-    ),
-  }
-  const ledger = await tests.ledger()
-  let nowMs = Date.now()
-  const clock: Clock = { ...systemClock, now: () => nowMs }
-  const signal = new AbortController().signal
-  for (let turn = 0; turn < 12; turn += 1) {
-    await aPoller(ledger, forgetful, clock).pollOnce(aReportsFeed(), { kind: 'feed', signal })
-    nowMs += 4 * minuteMs
-  }
-  expect((await recordsOf(ledger)).map(({ uid }) => uid)).toEqual(['threat_flow/report/1'])
-})
-
 test('a request that is unknown at three looks in a row is refused, and asked about no more', async () => {
   await tests.redis.flushdb()
   const { client, asked } = script([{ id: 'first', reportId: 1, looks: 0, end: 'unknown' }])
@@ -224,31 +200,6 @@ test('an overdue report is looked at until 24 timeouts are over, and no longer',
     await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
   }
   expect(asked).toHaveLength(4)
-})
-
-test('one that is forbidden for ever is told as overdue, and given up', async () => {
-  await tests.redis.flushdb()
-  const asked: string[] = []
-  const client: Pick<UpstreamClient, 'call' | 'clockSkewMs'> = {
-    clockSkewMs: () => undefined,
-    call: callBy((_name, { request_info_id: requestId }: { request_info_id: string }) => {
-      asked.push(requestId)
-      return Promise.reject(new UpstreamError('auth', 'not yours', { status: 403 }))
-    }),
-  }
-  const ledger = await tests.ledger()
-  const feed = aReportsFeed({ timeoutMs: 10 * minuteMs })
-  let nowMs = Date.now()
-  const clock: Clock = { ...systemClock, now: () => nowMs }
-  const signal = new AbortController().signal
-  for (let turn = 0; turn < 60; turn += 1) {
-    await aPoller(ledger, client as UpstreamClient, clock).pollOnce(feed, { kind: 'feed', signal })
-    nowMs += 10 * minuteMs
-  }
-  expect((await recordsOf(ledger)).map(({ uid }) => uid)).toEqual([
-    'threat_flow/request/first/overdue',
-  ])
-  expect(asked.length).toBeLessThan(40)
 })
 
 test('what one request answers badly costs the others nothing', async () => {
@@ -297,67 +248,6 @@ test('a poll fails where the service answers no request, and not where it answer
   expect(await poll()).toMatchObject({ status: 'failed', reason: 'unavailable' })
   expect(await poll()).toEqual({ status: 'caught_up' })
   expect((await recordsOf(ledger)).map(({ uid }) => uid)).toEqual(['threat_flow/report/2'])
-})
-
-test('of a request that is listed no longer nothing is kept', async () => {
-  await tests.redis.flushdb()
-  const { client } = script([
-    { id: 'first', reportId: 1, looks: 9, end: 'completed' },
-    { id: 'second', reportId: 2, looks: 9, end: 'completed' },
-  ])
-  const ledger = await tests.ledger()
-  const signal = new AbortController().signal
-  for (const requests of [['first', 'second'], ['second']]) {
-    const feed = aReportsFeed({ requests })
-    await aPoller(ledger, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
-    const { scan: walk } = await openFeed(ledger, feed.name, 0)
-    expect(Object.keys(walk!.notes!)).toEqual(requests)
-  }
-})
-
-test('the second look comes half as long again after the first as that came after the request', async () => {
-  await tests.redis.flushdb()
-  const { client } = script([{ id: 'first', reportId: 1, looks: 9, end: 'completed' }])
-  const ledger = await tests.ledger()
-  const feed = aReportsFeed({ everyMs: 15_001 })
-  let nowMs = Date.now()
-  const clock: Clock = { ...systemClock, now: () => nowMs }
-  const signal = new AbortController().signal
-  for (const waitMs of [15_001, 22_501, 33_752]) {
-    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
-    const { scan: walk } = await openFeed(ledger, feed.name, 0)
-    expect(walk!.notes).toMatchObject({ first: { nextMs: nowMs + waitMs } })
-    nowMs += waitMs
-  }
-})
-
-test('a request that was last looked at by a clock that was hours ahead is asked about at once', async () => {
-  await tests.redis.flushdb()
-  const { client, asked } = script([{ id: 'first', reportId: 1, looks: 9, end: 'completed' }])
-  const ledger = await tests.ledger()
-  const feed = aReportsFeed({ everyMs: 15_000 })
-  const signal = new AbortController().signal
-  for (const aheadMs of [3 * 60 * minuteMs, 0, 0]) {
-    const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs }
-    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
-  }
-  expect(asked).toHaveLength(2)
-})
-
-test('a request is asked about ever more seldom', async () => {
-  await tests.redis.flushdb()
-  const { client, asked } = script([{ id: 'first', reportId: 1, looks: 99, end: 'completed' }])
-  const ledger = await tests.ledger()
-  const feed = aReportsFeed({ everyMs: 15_000, timeoutMs: 10 * 60 * minuteMs })
-  let nowMs = Date.now()
-  const clock: Clock = { ...systemClock, now: () => nowMs }
-  const signal = new AbortController().signal
-  for (let turn = 0; turn < 240; turn += 1) {
-    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
-    nowMs += 15_000
-  }
-  expect(asked.length).toBeGreaterThan(10)
-  expect(asked.length).toBeLessThan(24) // an hour of looks every 15 s would be 240
 })
 
 test('a report of the sandbox arrives with its summary, highlights and related activity', async () => {

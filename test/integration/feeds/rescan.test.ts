@@ -2,13 +2,12 @@ import { callBy } from '../../support/call.ts'
 import { afterEach, expect, test } from 'vitest'
 import { buildSuppressionRules } from '../../../src/daemon/grouping.ts'
 import { parseConfig } from '../../../src/config/load.ts'
-import { sweepDueMs } from '../../../src/feeds/rescan.ts'
 import { openFeed, rewindFeed } from '../../../src/store/feed-state.ts'
 import { createRouter } from '../../../src/routing/router.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
+import { aFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { deliverRef, drainOptions } from '../../support/delivery.ts'
@@ -56,63 +55,6 @@ test('what arrives behind the tail is found by the next sweep, once, and counted
   expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(7)
   expect(await scraped(rig.metrics, 'event_lateness_seconds_count{feed="brand"}')).toBe(7)
   expect(sandbox.violations().changedScans).toBe(0)
-})
-
-test('what a sweep finds before the tail comes by is new, not late, nor is what the tail has yet to pass', async () => {
-  const { sandbox } = await begin({ endMode: 'empty' })
-  const nowMs = Date.now()
-  sandbox.addEvents(3, { createdAtMs: nowMs - hourMs })
-  await rig.toEnd(feed)
-  sandbox.addEvents(5, { createdAtMs: nowMs - 1_000 })
-  await rig.toEnd(feed, 'sweep')
-  sandbox.addEvents(2, { createdAtMs: nowMs - 2_000 })
-  await rig.toEnd(feed, 'sweep')
-  await rig.toEnd(feed)
-  const { feeds } = await expectConservation(rig.ledger)
-  expect(feeds['brand']).toMatchObject({ new: 10, late: 0 })
-})
-
-test('first of all it is read what stands below the start bound; then each sweep reads its window', async () => {
-  await begin()
-  await rig.toEnd(feed)
-  rig.asked()
-  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 2 * hourMs } }), 'sweep')
-  await rig.toEnd(feed, 'sweep')
-  const { startBoundMs: floorMs } = await openFeed(rig.ledger, 'brand', startMs)
-  const begins = rig.asked().map(({ body }) => {
-    const { filters } = body as { filters: { estimated_created_at: { gte: string; lte: string } } }
-    const { gte, lte } = filters.estimated_created_at
-    return { until: Date.parse(lte), length: Date.parse(lte) - Date.parse(gte) }
-  })
-  expect(begins).toEqual([
-    { until: floorMs, length: 168 * hourMs - startMs },
-    { until: expect.any(Number), length: 2 * hourMs },
-    { until: expect.any(Number), length: 168 * hourMs },
-  ])
-})
-
-test('no sweep begins before the feed was read to its end, nor before one is due', async () => {
-  const { sandbox } = await begin()
-  const hourly = aFeed({ startMs, sweep: { everyMs: hourMs, backMs: 168 * hourMs } })
-  expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
-  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503, withCursor: true })
-  sandbox.addEvents(25)
-  expect(await rig.turn(feed)).toMatchObject({ status: 'failed' })
-  expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
-  sandbox.faults.clear()
-  await rig.toEnd(feed)
-  const { startBoundMs: floorMs } = await openFeed(rig.ledger, 'brand', startMs)
-  rig.asked()
-  expect(await rig.turn(hourly, 'sweep')).toMatchObject({ status: 'not_due' })
-  expect(rig.asked()).toHaveLength(1) // what stood below the start bound
-  expect(await rig.turn(hourly, 'sweep')).toMatchObject({ status: 'not_due' })
-  expect(rig.asked()).toEqual([])
-  const begun = await openFeed(rig.ledger, 'brand', startMs)
-  expect(sweepDueMs(hourly, begun)).toBe(begun.sweep.scan!.startedAtMs + hourMs)
-  expect(begun.sweep.scan!.startedAtMs - floorMs).toBeGreaterThanOrEqual(startMs)
-  await rig.toEnd(feed, 'sweep')
-  const ended = await openFeed(rig.ledger, 'brand', startMs)
-  expect(sweepDueMs(hourly, ended)).toBe(ended.sweep.scan!.startedAtMs + hourMs)
 })
 
 test('a sweep that fails goes on at its cursor; one whose cursor is refused reads its window again', async () => {
@@ -223,35 +165,6 @@ test.each([
   },
 )
 
-test('a rewound feed of credentials comes as a summary too, not one by one', async () => {
-  const summarised = await beginSummarising()
-  const staff = aCredentialFeed({ startMs: 24 * hourMs })
-  rig.sandbox.addCredentials(25, { importedAtMs: Date.now() - 48 * hourMs })
-  await rig.toEnd(staff)
-  expect(await known()).toEqual([])
-  await rewindFeed(rig.ledger, 'staff', Date.now() - 72 * hourMs)
-  await rig.toEnd(staff)
-  expect(await known()).toHaveLength(25)
-  expect(new Set(summarised.values())).toEqual(new Set([true]))
-})
-
-test('a longer `back` tells nothing of what stood below the start bound', async () => {
-  const { sandbox } = await begin({ endMode: 'empty' })
-  const brief = { startMs: 24 * hourMs, sweep: { everyMs: 1, backMs: 48 * hourMs } }
-  const old = sandbox.addEvents(5, { createdAtMs: Date.now() - 100 * hourMs })
-  await rig.toEnd(aFeed(brief))
-  await rig.toEnd(aFeed(brief), 'sweep')
-  const longer = aFeed({ ...brief, sweep: { everyMs: 1, backMs: 168 * hourMs } })
-  await rig.toEnd(longer, 'sweep')
-  await rig.toEnd(longer)
-  await rig.toEnd(longer, 'sweep')
-  const appeared = sandbox.addEvent({ createdAtMs: Date.now() - 99 * hourMs })
-  await rig.toEnd(longer, 'sweep')
-  expect(await known()).toEqual([appeared.uid])
-  const { feeds } = await expectConservation(rig.ledger)
-  expect(feeds['brand']?.baseline).toBe(old.length)
-})
-
 test('an event that became more severe goes out again, and says what it was before', async () => {
   const { sandbox } = await begin({ endMode: 'empty' })
   const [same, worse, milder] = sandbox.addEvents(3, { severity: 'medium' })
@@ -351,30 +264,6 @@ test('only what the tail finds on its way keeps others back: neither a first pol
   expect(found.get(behind.uid)).toMatchObject({ isFresh: false })
 })
 
-test('with a changed filter what is new is taken in first; what lies behind follows as a summary', async () => {
-  const summarised = await beginSummarising()
-  const { sandbox } = rig
-  const week = { startMs: 168 * hourMs, sweep: { everyMs: undefined, backMs: 168 * hourMs } }
-  const nowMs = Date.now()
-  for (let days = 1; days <= 5; days += 1) {
-    sandbox.addEvents(30, { severity: 'low', createdAtMs: nowMs - days * 24 * hourMs })
-  }
-  sandbox.addEvents(5, { severity: 'high', createdAtMs: nowMs - 60_000 })
-  await rig.toEnd(aFeed({ ...week, filters: { severity: ['high'] } }))
-  const fresh = sandbox.addEvent({ severity: 'high' })
-  const wider = aFeed({ ...week, filters: { severity: ['high', 'low'] } })
-  rig.asked()
-  await rig.toEnd(wider)
-  expect(rig.asked().length).toBeLessThanOrEqual(2)
-  expect(await known()).toContain(fresh.uid)
-  expect(await known()).toHaveLength(6)
-  await rig.turn(wider, 'sweep')
-  expect(await known()).toHaveLength(156)
-  expect(summarised.get(fresh.uid)).toBe(false)
-  const behind = sandbox.events().filter(({ severity }) => severity === 'low')
-  expect(behind.map(({ uid }) => summarised.get(uid))).toEqual(behind.map(() => true))
-})
-
 test.each(['feed', 'sweep'] as const)(
   'cursors that lead round in a circle end the %s, as an error that is told, and cost no event',
   async (kind) => {
@@ -394,34 +283,3 @@ test.each(['feed', 'sweep'] as const)(
     expect(await known()).toEqual(['paste/x/a', 'paste/x/b', 'paste/x/first'])
   },
 )
-
-test('a page of the tail says when rescans may be due sooner: at first ends, new requests, rewinds', async () => {
-  const { sandbox, ledger } = await begin({ endMode: 'empty' })
-  const told: boolean[][] = []
-  async function readTail(one = feed): Promise<void> {
-    const pages: boolean[] = []
-    told.push(pages)
-    await rig.turn(one, 'feed', { onPage: ({ isNewScan }) => void pages.push(isNewScan === true) })
-  }
-  sandbox.addEvents(25)
-  await readTail()
-  expect(told.at(-1)?.[0]).toBe(true)
-  expect(told.at(-1)?.at(-1)).toBe(true) // read to its end for the first time
-  expect(told.at(-1)?.slice(1, -1)).toContain(false)
-  await readTail()
-  expect(told.at(-1)).toEqual([false])
-  await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
-  expect(told.at(-1)?.[0]).toBe(true)
-  await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
-  expect(told.at(-1)).not.toContain(true)
-  await rewindFeed(ledger, 'brand', Date.now() - 48 * hourMs)
-  await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
-  expect(told.at(-1)?.[0]).toBe(true)
-})
-
-test('how often the whole window of a feed is read again can be watched', async () => {
-  rig = await startFeedRig({ tests, sandbox: { endMode: 'empty' } })
-  const sweep = { everyMs: 2 * hourMs, backMs: 168 * hourMs }
-  await rig.turn(aFeed({ startMs, sweep }), 'sweep')
-  expect(await scraped(rig.metrics, 'feed_sweep_interval_seconds{feed="brand"}')).toBe(7_200)
-})

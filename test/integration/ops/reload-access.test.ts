@@ -18,17 +18,13 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { formatMistake, ConfigError } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
-import { createApp } from '../../../src/daemon/daemon.ts'
 import {
   defaultTokenFile,
   readReloadAccess,
   removeReloadAccess,
   writeReloadAccess,
 } from '../../../src/ops/reload-access.ts'
-import { redisForTests, silent } from '../../support/ledger.ts'
-import { hurriedConfig, shortTimings } from '../../support/rehearsal.ts'
 
-const tests = redisForTests()
 const root = mkdtempSync(join(tmpdir(), 'tocsin-access-'))
 afterAll(() => rmSync(root, { recursive: true }))
 const isRoot = process.getuid?.() === 0
@@ -58,11 +54,6 @@ describe('the place', () => {
     expect(folderOf({ RUNTIME_DIRECTORY: '/run/t:/run/u' })).toBe('/run/t')
     expect(folderOf({ RUNTIME_DIRECTORY: 'run' })).toBe(ofUser)
     expect(folderOf({})).toBe(ofUser)
-  })
-
-  test('is another for each configuration', () => {
-    const files = Array.from({ length: 1_000 }, (_, at) => defaultTokenFile(`${at}.yaml`, {}))
-    expect(new Set(files).size).toBe(1_000)
   })
 })
 
@@ -217,33 +208,4 @@ describe('reading', () => {
       process.chdir(before)
     }
   })
-})
-
-test('a daemon writes the file again when a cleaner of old files took it, and takes it along', async () => {
-  const yaml = `
-redis: {url: '${tests.server.url}', prefix: access, allow_unsafe: true}
-http: {port: 0}
-accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: fw_key}}
-feeds: {brand: {type: events, identifier_group: 7}}
-sinks: {siem: {type: webhook, url: 'http://127.0.0.1:9/', secret: a-secret-of-24-bytes-abc, allow_private: true}}
-route: {sinks: [siem]}
-`
-  const path = at('cleaned/token')
-  const reload = async (): Promise<{ status: 'stopped' }> => ({ status: 'stopped' })
-  const app = createApp({
-    ...hurriedConfig(yaml),
-    version: 'test',
-    logger: silent,
-    timings: { ...shortTimings, housekeepingMs: 50 },
-    remoteReload: { tokenFile: path, reload },
-  })
-  onTestFinished(() => app.stop())
-  await app.start()
-  await vi.waitUntil(() => existsSync(path), { timeout: 45_000 })
-  const first = readReloadAccess(path)
-  rmSync(at('cleaned'), { recursive: true })
-  await vi.waitUntil(() => existsSync(path), { timeout: 45_000 })
-  expect(readReloadAccess(path)).toEqual(first)
-  await app.stop()
-  expect(existsSync(path)).toBe(false)
 })

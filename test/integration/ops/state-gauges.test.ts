@@ -1,13 +1,8 @@
 import { expect, test } from 'vitest'
-import { reportFeeds } from '../../../src/daemon/for-commands/feed-report.ts'
 import { openFeed, pauseFeed } from '../../../src/store/feed-state.ts'
 import { readFleet, type FleetSources } from '../../../src/ops/fleet-state.ts'
 import { writeAccounts, writeFleet, type SharedNotes } from '../../../src/ops/state-gauges.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { aFeed } from '../../support/feeds.ts'
-import { anAccount } from '../../support/replica.ts'
-import { runScriptAt } from '../../support/script-clock.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
@@ -123,44 +118,6 @@ test('the memory that Redis may use is told where it has a limit', async () => {
   expect(limited).toContain('tocsin_redis_memory_max_bytes 100\n')
   expect(await scrape(undefined)).not.toMatch(/^tocsin_redis_memory_max_bytes/m)
 })
-
-test('feeds list and the metric say the same lag at the same moment, also where the clock of this process is wrong', async () => {
-  const keys = tests.keys()
-  const real = await tests.ledger({ keys })
-  const feed = aFeed({ account: real.account })
-  const { nowMs: openedAtMs } = await openFeed(real, feed.name, 86_400_000)
-  const config = {
-    accounts: [anAccount({ name: real.account })],
-    feeds: [feed],
-    limits: { pollsPerSecond: 100 },
-  }
-  const lagsAt = async (nowMs: number) => {
-    const redis = withClockAt(tests.redis, nowMs)
-    const run = (script: string, ...args: (string | number)[]) =>
-      runScriptAt({ redis, nowMs }, script, [real.key()], args)
-    const ledger = { ...real, redis, run }
-    const processMs = nowMs + 3_600_000
-    const body = await scrapeOf({ ledgers: [ledger], feeds: [feed], nowMs: processMs })
-    const metric = /^tocsin_feed_lag_seconds\{feed="brand"\} (\S+)$/m.exec(body)?.[1]
-    const [listed] = await reportFeeds({ redis, keys, ledgers: [ledger] }, config)
-    return { metric: Number(metric), listed: listed!.lagMs! / 1000 }
-  }
-  const neverReadToItsEnd = await lagsAt(openedAtMs + 90_123) // not since the day before, where it begins
-  expect(neverReadToItsEnd).toEqual({ metric: 90.123, listed: 90.123 })
-  await real.redis.hset(real.key('feed', feed.name), 'caught_up', openedAtMs + 80_000)
-  expect(await lagsAt(openedAtMs + 90_123)).toEqual({ metric: 10.123, listed: 10.123 })
-})
-
-/** A connection to a Redis whose clock stands still. */
-function withClockAt(redis: Redis, nowMs: number): Redis {
-  const time = async (): Promise<string[]> => [
-    String(Math.floor(nowMs / 1000)),
-    String((nowMs % 1000) * 1000),
-  ]
-  return new Proxy(redis, {
-    get: (target, name) => (name === 'time' ? time : Reflect.get(target, name, target)),
-  })
-}
 
 test('what the last look at the ledger found is told of every sink, and nothing before there was one', async () => {
   const ledger = await tests.ledger()

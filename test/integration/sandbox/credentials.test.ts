@@ -4,7 +4,7 @@ import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { wireCredential } from '../../../src/upstream/resources/credentials.ts'
 import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
-import { ask, post, searchGroup, tokenOf, type Answer } from './client.ts'
+import { ask, post, tokenOf, type Answer } from './client.ts'
 
 const open: Sandbox[] = []
 afterEach(async () => {
@@ -36,19 +36,6 @@ const idsIn = (answer: Answer): number[] =>
 const idsOf = (credentials: readonly SandboxCredential[]): number[] =>
   credentials.map(({ id }) => id)
 
-/** Every id of the feed, read as the paging rules say. */
-async function walkFeed(sandbox: Sandbox, size = 3): Promise<number[]> {
-  const ids: number[] = []
-  let query = ''
-  for (;;) {
-    const answer = await feed(sandbox, `?size=${size}${query}`)
-    ids.push(...idsIn(answer))
-    const { next } = pageIn(answer)
-    if (!next) return ids
-    query = `&from=${encodeURIComponent(next)}`
-  }
-}
-
 describe('the feed of an identifier', () => {
   test('shows its records in the v3 shape, twenty a page', async () => {
     const sandbox = await start()
@@ -68,55 +55,6 @@ describe('the feed of an identifier', () => {
       remediated_at: null,
       ignored_at: null,
     })
-  })
-
-  test.each([
-    ['newest', (ids: number[]) => ids.toReversed()],
-    ['ascending', (ids: number[]) => ids],
-  ] as const)('can stand %s', async (credentialOrder, inOrder) => {
-    const sandbox = await start({ credentialOrder })
-    const ids = idsOf(sandbox.addCredentials(10))
-    expect(await walkFeed(sandbox)).toEqual(inOrder(ids))
-  })
-
-  test('can stand in an order that means nothing, the same at each reading', async () => {
-    const sandbox = await start({ credentialOrder: 'shuffled' })
-    const ids = idsOf(sandbox.addCredentials(30))
-    const shown = await walkFeed(sandbox)
-    expect(shown.toSorted((a, b) => a - b)).toEqual(ids)
-    expect(shown).not.toEqual(ids)
-    expect(shown).not.toEqual(ids.toReversed())
-    expect(await walkFeed(sandbox)).toEqual(shown)
-    const [late] = idsOf(sandbox.addCredentials(1))
-    expect((await walkFeed(sandbox)).filter((id) => id !== late)).toEqual(shown)
-  })
-
-  test('has a late arrival below what was read already', async () => {
-    const sandbox = await start({ credentialOrder: 'ascending' })
-    const [first, second] = idsOf(
-      sandbox.addCredentials([{ importedAtMs: 1 }, { importedAtMs: 5 }]),
-    )
-    const { next } = pageIn(await feed(sandbox, '?size=1'))
-    const [late] = idsOf(sandbox.addCredentials([{ importedAtMs: 0 }]))
-    expect(idsIn(await feed(sandbox, `?size=1&from=${encodeURIComponent(next!)}`))).toEqual([
-      second,
-    ])
-    expect(await walkFeed(sandbox)).toEqual([late, first, second])
-  })
-
-  test('shows what is changed later, and any JSON value where one was put', async () => {
-    const sandbox = await start()
-    const [one] = sandbox.addCredentials([{}, { raw: { id: 'x' } }])
-    sandbox.markRemediated(`credential/${one!.id}`, Date.UTC(2026, 0, 1))
-    sandbox.markIgnored(`credential/${one!.id}`, Date.UTC(2026, 0, 2))
-    const { items } = pageIn(await feed(sandbox))
-    expect(items).toContainEqual({ id: 'x' })
-    expect(items).toContainEqual(
-      expect.objectContaining({
-        remediated_at: '2026-01-01T00:00:00.000000+00:00',
-        ignored_at: '2026-01-02T00:00:00.000000+00:00',
-      }),
-    )
   })
 
   test('refuses a cursor that was not quoted once more, is none, or expired', async () => {
@@ -147,18 +85,6 @@ describe('the feed of an identifier', () => {
         json: { message: expect.stringContaining('size: ') },
       })
     }
-  })
-
-  test('counts against the basic tier, and its faults can wait for a cursor', async () => {
-    const sandbox = await start()
-    sandbox.addCredentials(2)
-    const { next } = pageIn(await feed(sandbox, '?size=1'))
-    sandbox.faults.add({ on: '*/feed/credentials', effect: 'status', withCursor: true })
-    expect((await feed(sandbox, '?size=1')).status).toBe(200)
-    const from = encodeURIComponent(next!)
-    expect((await feed(sandbox, `?size=1&from=${from}`)).status).toBe(500)
-    const tiers = sandbox.requests.filter(({ path }) => path.endsWith('/feed/credentials'))
-    expect(new Set(tiers.map(({ tier }) => tier))).toEqual(new Set(['basic']))
   })
 })
 
@@ -209,50 +135,6 @@ describe('the global search', () => {
     })
   })
 
-  test('goes by import, upwards or downwards, and filters by it', async () => {
-    const sandbox = await start()
-    const times = [1, 2, 3, 4].map((day) => ({ ...joe, importedAtMs: Date.UTC(2026, 0, day) }))
-    const ids = idsOf(sandbox.addCredentials(times))
-    const imported_at = { gte: '2026-01-02T00:00:00Z', lte: '2026-01-03T00:00:00' }
-    const filters = { imported_at }
-    expect(idsIn(await search(sandbox, { filters }))).toEqual(ids.slice(1, 3))
-    expect(idsIn(await search(sandbox, { order: 'desc' }))).toEqual(ids.toReversed())
-    const first = pageIn(await search(sandbox, { size: 3 }))
-    expect(idsIn(await search(sandbox, { size: 3, from: first.next }))).toEqual(ids.slice(3))
-  })
-
-  test('can heed the time of import for auth_domain alone, as older servers do', async () => {
-    const sandbox = await start({ filtersImportedAt: false })
-    const [id] = idsOf(sandbox.addCredentials([{ ...joe, importedAtMs: 0 }]))
-    const filters = { imported_at: { gte: '2026-01-02T00:00:00Z' } }
-    expect(idsIn(await search(sandbox, { filters }))).toEqual([id])
-    const query = { type: 'auth_domain', fqdn: 'vpn.example.com' }
-    expect(idsIn(await search(sandbox, { filters, query }))).toEqual([])
-  })
-
-  test('takes sizes up to ten thousand, and can end larger ones as a gateway does', async () => {
-    const sandbox = await start({ credentialSizeLimit: 300 })
-    sandbox.addCredentials(150, joe)
-    expect(idsIn(await search(sandbox, { size: 300 }))).toHaveLength(150)
-    const gateway = await search(sandbox, { size: 301 })
-    expect(gateway).toMatchObject({ status: 504, text: 'upstream request timeout' })
-    expect(gateway.headers.get('content-type')).toContain('text/plain')
-    expect(await search(sandbox, { size: 10_001 })).toMatchObject({
-      status: 422,
-      json: { detail: [{ loc: ['body', 'size'] }] },
-    })
-  })
-
-  test.each([
-    ['no query', { query: undefined }],
-    ['another kind', { query: { type: 'username', username: 'x' } }],
-    ['a field of another kind', { query: { type: 'domain', email: 'x' } }],
-    ['another include', { include: ['cookies'] }],
-    ['a time that is none', { filters: { imported_at: { gte: 'yesterday' } } }],
-  ])('refuses %s', async (_what, body) => {
-    expect((await search(await start(), body)).status).toBe(422)
-  })
-
   test('counts the quota down in a header, a search of up to a hundred results for one', async () => {
     let now = Date.now()
     const searchQuota = { prefix: 'X-Any-', searches: 5 }
@@ -273,11 +155,6 @@ describe('the global search', () => {
     expect(sandbox.quota.remaining()).toBe(0)
     expect(sandbox.quota.overdrawn()).toBe(1)
   })
-
-  test('says nothing of a quota unless it has one', async () => {
-    const answer = await search(await start())
-    expect([...answer.headers.keys()].join(' ')).not.toContain('remaining')
-  })
 })
 
 describe('what happens by itself, or on demand', () => {
@@ -289,43 +166,5 @@ describe('what happens by itself, or on demand', () => {
     const ages = all.map(({ importedAtMs, arrivedAtMs }) => arrivedAtMs - importedAtMs)
     expect(Math.min(...ages)).toBeGreaterThanOrEqual(0)
     expect(Math.max(...ages)).toBeLessThanOrEqual(86_400_000)
-  })
-
-  test('credentials and events arrive at a rate, late by up to what is asked', async () => {
-    const rates = { eventsPerSecond: 200, credentialsPerSecond: 200 }
-    const lateMaxMs = 3 * 86_400_000
-    const sandbox = await start({ ...rates, lateShare: 0.5, lateMaxMs })
-    const lateness = (): number[][] => [
-      sandbox.events().map(({ createdAtMs, arrivedAtMs }) => arrivedAtMs - createdAtMs),
-      sandbox.credentials().map(({ importedAtMs, arrivedAtMs }) => arrivedAtMs - importedAtMs),
-    ]
-    const haveCome = (): boolean => lateness().every((all) => all.length > 60)
-    await expect.poll(haveCome, { timeout: 20_000 }).toBe(true)
-    for (const all of lateness()) {
-      expect(Math.max(...all)).toBeGreaterThan(1_800_000)
-      expect(Math.max(...all)).toBeLessThanOrEqual(lateMaxMs)
-      expect(all.filter((ms) => ms < 60_000).length).toBeGreaterThan(5)
-    }
-  })
-
-  test('a raised event shows its override, a remediated and an ignored one their times', async () => {
-    const sandbox = await start({ showsIgnored: true })
-    const [event] = sandbox.addEvents(1, { severity: 'low', uid: 'paste/site/1' })
-    sandbox.raise(event!.uid, 'critical')
-    sandbox.markRemediated(event!.uid)
-    sandbox.markIgnored(event!.uid)
-    const { items } = pageIn(await searchGroup(sandbox, await tokenOf(sandbox)))
-    expect(items).toMatchObject([
-      {
-        metadata: { severity: 'low' },
-        tenant_metadata: {
-          severity: { original: 'low', override: 'critical' },
-          ignored_at: expect.any(String),
-          remediated_at: expect.any(String),
-        },
-      },
-    ])
-    expect(() => sandbox.raise('paste/site/2', 'high')).toThrow('no event')
-    expect(() => sandbox.markIgnored('credential/2')).toThrow('no event')
   })
 })

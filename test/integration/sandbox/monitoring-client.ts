@@ -35,7 +35,7 @@ export async function openMonitoring(
   return clientOf(await startSandbox({ enforceLimits: false, ...asDescribed, ...options }), tenant)
 }
 
-export async function clientOf(sandbox: Sandbox, tenant?: number): Promise<MonitoringClient> {
+async function clientOf(sandbox: Sandbox, tenant?: number): Promise<MonitoringClient> {
   const token = await tokenOf(sandbox, sandbox.apiKeys[0], tenant)
 
   function call(method: string, path: string, body?: unknown): Promise<Answer> {

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { knownReportRequests } from '../../../src/sandbox/reports/reports.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import {
   wireReport,
@@ -41,11 +40,6 @@ async function requested(sandbox: Sandbox, body: object): Promise<string> {
   return (answer.json as { request_id: string }).request_id
 }
 
-async function relatedUids(sandbox: Sandbox, id: string): Promise<string[]> {
-  const { json } = await read(sandbox, `requests/${id}`)
-  return wireReport.parse(wireReportRequest.parse(json).report).related_activity_uids!
-}
-
 describe('a request for a report', () => {
   test('is processing until its time has come, then completed with what was seen', async () => {
     const sandbox = await start({ reportMs: 60_000 })
@@ -65,65 +59,6 @@ describe('a request for a report', () => {
     expect(report.highlights).toHaveLength(5)
     expect(report).not.toHaveProperty('reading_time')
   })
-
-  test('ends in error by a word in its title', async () => {
-    const sandbox = await start({ reportMs: 0 })
-    const marked = await requested(sandbox, { report_title: 'Weekly [error]' })
-    expect((await read(sandbox, `requests/${marked}`)).json).toEqual({
-      status: 'error',
-      report: null,
-    })
-  })
-
-  test.each([
-    [{}, ['body', 'report_title']],
-    [{ report_title: '' }, ['body', 'report_title']],
-    [{ report_title: 'x', time_range_type: 'last_year' }, ['body', 'time_range_type']],
-    [{ report_title: 'x', included_keywords: 'word' }, ['body', 'included_keywords']],
-  ])('of the body %j is refused with its place', async (body, loc) => {
-    expect(await request(await start(), body)).toMatchObject({
-      status: 422,
-      json: { detail: [{ loc }] },
-    })
-  })
-
-  test('stands from the start under known ids, one in each state', async () => {
-    const sandbox = await start()
-    const stateOf = async (id: string): Promise<unknown> =>
-      wireReportRequest.parse((await read(sandbox, `requests/${id}`)).json).status
-    const { completed, processing, error } = knownReportRequests
-    expect([await stateOf(completed), await stateOf(processing), await stateOf(error)]).toEqual([
-      'completed',
-      'processing',
-      'error',
-    ])
-    nowMs += 20_000
-    expect(await stateOf(processing)).toBe('completed')
-  })
-
-  test('of another tenant is forbidden, an unknown one is not found', async () => {
-    const sandbox = await start()
-    const { id } = sandbox.addReportRequest({ tenantId: 43 })
-    expect(await read(sandbox, `requests/${id}`)).toMatchObject({
-      status: 403,
-      json: { error: { code: 'FORBIDDEN' } },
-    })
-    expect((await read(sandbox, `requests/${id}`, 43)).status).toBe(200)
-    const unknown = id.replace(/^../, id.startsWith('00') ? 'ff' : '00')
-    expect((await read(sandbox, `requests/${unknown}`)).status).toBe(404)
-  })
-
-  test('tells of its own tenant only', async () => {
-    const groups = [
-      { id: 1, name: 'One', tenantId: 42, identifiers: [{ id: 5, name: 'one.example' }] },
-      { id: 2, name: 'Two', tenantId: 43, identifiers: [{ id: 6, name: 'two.example' }] },
-    ]
-    const sandbox = await start({ groups, reportMs: 0 })
-    const own = sandbox.addEvent({ groupIds: [1] })
-    sandbox.addEvent({ groupIds: [2] })
-    sandbox.addRawItem(1, { metadata: null })
-    expect(await relatedUids(sandbox, await requested(sandbox, {}))).toEqual([own.uid])
-  })
 })
 
 describe('a report by its id', () => {
@@ -134,34 +69,6 @@ describe('a report by its id', () => {
     const { report } = wireReportAnswer.parse((await read(sandbox, String(reportId))).json)
     expect(report).toMatchObject({ id: reportId, organization_id: 7, intel_type: 'custom_intel' })
     expect(report.related_activity_uids).toHaveLength(20)
-  })
-
-  test('is not found before it is completed, and never where it ended in error', async () => {
-    const sandbox = await start({ reportMs: 1000 })
-    const { reportId } = sandbox.addReportRequest()
-    const failed = sandbox.addReportRequest({ outcome: 'error' })
-    expect((await read(sandbox, String(reportId))).status).toBe(404)
-    nowMs += 1000
-    expect((await read(sandbox, String(reportId))).status).toBe(200)
-    expect((await read(sandbox, String(failed.reportId))).status).toBe(404)
-  })
-
-  test('of another tenant is forbidden, a word for an id is refused', async () => {
-    const sandbox = await start()
-    const { reportId } = sandbox.addReportRequest({ tenantId: 43, readyAtMs: 0 })
-    expect((await read(sandbox, String(reportId))).status).toBe(403)
-    expect((await read(sandbox, String(reportId), 43)).status).toBe(200)
-    expect((await read(sandbox, '1')).status).toBe(404)
-    expect(await read(sandbox, 'latest')).toMatchObject({
-      status: 422,
-      json: { detail: [{ loc: ['path', 'report_id'] }] },
-    })
-  })
-
-  test('counts as a basic request', async () => {
-    const sandbox = await start()
-    await read(sandbox, 'requests/x')
-    expect(sandbox.requests.at(-1)?.tier).toBe('basic')
   })
 })
 
@@ -181,13 +88,5 @@ describe('the file of a report', () => {
     expect(pdf.text).toContain(String.raw`(R&D \(<ours>\)) Tj`)
     const table = Number(/startxref\n(\d+)/.exec(pdf.text)?.[1])
     expect(pdf.text.slice(table)).toMatch(/^xref\n/)
-  })
-
-  test('is refused in another format, and to another tenant', async () => {
-    const sandbox = await start()
-    expect(await read(sandbox, '9001/download?format=odt')).toMatchObject({ status: 422 })
-    expect(await read(sandbox, 'seven/download')).toMatchObject({ status: 422 })
-    expect(await read(sandbox, '77/download')).toMatchObject({ status: 404 })
-    expect(await read(sandbox, '9001/download', 43)).toMatchObject({ status: 403 })
   })
 })

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { EndMode, SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireFullEvent, wireSearchItem } from '../../../src/upstream/resources/events.ts'
+import { wireFullEvent } from '../../../src/upstream/resources/events.ts'
 import { wireTokenGrant, wireTokenTest } from '../../../src/upstream/resources/page.ts'
-import { ask, detailOf, post, searchGroup, tokenOf, uidOf, walkGroup } from './client.ts'
+import { ask, detailOf, searchGroup, tokenOf, walkGroup } from './client.ts'
 
 const open: Sandbox[] = []
 afterEach(async () => {
@@ -35,69 +35,6 @@ describe('paging', () => {
       expect('next' in pages.at(-1)!).toBe(endMode !== 'absent')
     },
   )
-
-  test.each(['full', 'empty', 'absent'] as const)(
-    'with end %s, short, empty and late pages, the saved cursor goes on to what came since',
-    async (endMode) => {
-      const sandbox = await start({ endMode, shortPages: 0.3, emptyPages: 0.3, backlog: 60 })
-      const token = await tokenOf(sandbox)
-      const group = sandbox.events().filter(({ groupIds }) => groupIds.includes(1042))
-      const body = { order: 'asc', size: 7 }
-      const first = await walkGroup(sandbox, token, body)
-      expect(first.uids).toEqual(expect.arrayContaining(group.map(({ uid }) => uid)))
-      expect(first.uids).toHaveLength(group.length)
-      expect(first.pages.some(({ items, next }) => items.length === 0 && next)).toBe(true)
-
-      const since = sandbox.addEvents(12)
-      const late = sandbox.addEvent({ createdAtMs: Date.now() - 90_000_000 })
-      const second = await searchFrom(sandbox, token, { ...body, from: first.cursor })
-      expect(second).toEqual(expect.arrayContaining(since.map(({ uid }) => uid)))
-      expect(second).not.toContain(late.uid)
-      expect((await walkGroup(sandbox, token, body)).uids).toContain(late.uid)
-      expect(sandbox.violations().changedScans).toBe(0)
-    },
-  )
-
-  async function searchFrom(sandbox: Sandbox, token: string, body: object): Promise<string[]> {
-    const uids: string[] = []
-    let next: unknown = (body as { from?: string }).from
-    do {
-      const page = (await searchGroup(sandbox, token, { ...body, from: next })).json as {
-        items: unknown[]
-        next?: string | null
-      }
-      uids.push(...page.items.map(uidOf))
-      next = page.next
-    } while (next)
-    return uids
-  }
-
-  test('an end that echoes repeats the cursor over an empty page', async () => {
-    const sandbox = await start({ endMode: 'echo' })
-    sandbox.addEvents(3)
-    const token = await tokenOf(sandbox)
-    const first = await searchGroup(sandbox, token, { order: 'asc' })
-    const { next: from } = first.json as { next: string }
-    const end = await searchGroup(sandbox, token, { order: 'asc', from })
-    expect(end.json).toEqual({ items: [], next: from })
-  })
-
-  test('an empty group ends at once', async () => {
-    const sandbox = await start({ endMode: 'empty' })
-    const { json } = await searchGroup(sandbox, await tokenOf(sandbox), { order: 'asc' })
-    expect(json).toEqual({ items: [], next: null })
-  })
-
-  test('by default pages hold ten events, newest first', async () => {
-    const sandbox = await start({ backlog: 80 })
-    const { json } = await searchGroup(sandbox, await tokenOf(sandbox))
-    const uids = (json as { items: unknown[] }).items.map(uidOf)
-    const newest = sandbox
-      .events()
-      .filter(({ groupIds }) => groupIds.includes(1042))
-      .toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-    expect(uids).toEqual(newest.slice(0, 10).map(({ uid }) => uid))
-  })
 
   test('the cursor is the last item by creation and uid, in quoted base64', async () => {
     const sandbox = await start()
@@ -133,40 +70,6 @@ describe('paging', () => {
     expect((await searchGroup(sandbox, token, body)).status).toBe(200)
     sandbox.expireCursors()
     expect(await searchGroup(sandbox, token, body)).toMatchObject(refusal)
-  })
-
-  test('filters narrow the walk', async () => {
-    const sandbox = await start()
-    sandbox.addEvents(15, { severity: 'low' })
-    const wanted = sandbox.addEvents(15, { severity: 'high', type: 'stealer_log' })
-    const token = await tokenOf(sandbox)
-    const filters = { severity: 'medium', type: ['infected_devices'] }
-    const { uids } = await walkGroup(sandbox, token, { order: 'asc', filters })
-    expect(uids.toSorted()).toEqual(wanted.map(({ uid }) => uid).toSorted())
-  })
-
-  test('a raw item stands among the others, whatever it is', async () => {
-    const sandbox = await start()
-    sandbox.addEvent()
-    sandbox.addRawItem(1042, { metadata: null })
-    sandbox.addRawItem(1042, 42)
-    const { json } = await searchGroup(sandbox, await tokenOf(sandbox), { order: 'asc' })
-    const { items } = json as { items: unknown[] }
-    expect(items).toContainEqual({ metadata: null })
-    expect(items).toContain(42)
-    expect(items.filter((item) => wireSearchItem.safeParse(item).success)).toHaveLength(1)
-  })
-
-  test('a changed event shows its change, an ignored one is gone', async () => {
-    const sandbox = await start()
-    const [first, second] = sandbox.addEvents(2, { severity: 'low' })
-    sandbox.changeEvent(first!.uid, { severity: 'critical' })
-    sandbox.changeEvent(second!.uid, { ignoredAtMs: 1 })
-    const { json } = await searchGroup(sandbox, await tokenOf(sandbox), { order: 'asc' })
-    const { items } = json as { items: { metadata: object }[] }
-    expect(items.map(({ metadata }) => metadata)).toMatchObject([
-      { uid: first!.uid, severity: 'critical' },
-    ])
   })
 
   test('a bad body is refused with its place', async () => {
@@ -214,20 +117,6 @@ describe('tokens', () => {
     expect((await searchGroup(sandbox, await tokenOf(sandbox))).status).toBe(200)
   })
 
-  test('revoked tokens and the tokens of a refused key are worth nothing', async () => {
-    const sandbox = await start()
-    const first = await tokenOf(sandbox)
-    sandbox.tokens.revokeAll()
-    expect((await searchGroup(sandbox, first)).status).toBe(401)
-    const second = await tokenOf(sandbox)
-    expect((await searchGroup(sandbox, second)).status).toBe(200)
-    sandbox.tokens.refuseKey('fw_sandbox')
-    expect((await searchGroup(sandbox, second)).status).toBe(401)
-    await expect(tokenOf(sandbox)).rejects.toThrow('401')
-    sandbox.tokens.admitKey('fw_sandbox')
-    expect((await searchGroup(sandbox, await tokenOf(sandbox))).status).toBe(200)
-  })
-
   test('a tenant that is not the key’s, or a group that is not the tenant’s, is forbidden', async () => {
     const sandbox = await start()
     await expect(tokenOf(sandbox, 'fw_sandbox', 99)).rejects.toThrow('403')
@@ -251,23 +140,6 @@ describe('detail', () => {
     expect(event).toMatchObject({ event_type: 'stealer_log', metadata: { uid } })
     expect(event.data).toHaveProperty('malware_information.malware_family')
     expect(event.metadata?.['estimated_created_at']).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+$/)
-  })
-
-  test('of a type without a model is refused as unsupported', async () => {
-    const sandbox = await start()
-    const { uid } = sandbox.addEvent({ type: 'forum_topic' })
-    expect(await detailOf(sandbox, await tokenOf(sandbox), uid)).toMatchObject({
-      status: 400,
-      json: { error: { code: 'UNSUPPORTED' } },
-    })
-  })
-
-  test('of an unknown uid is 404, without a uid 422', async () => {
-    const sandbox = await start()
-    const token = await tokenOf(sandbox)
-    expect((await detailOf(sandbox, token, 'paste/no/1')).status).toBe(404)
-    const headers = { authorization: `Bearer ${token}` }
-    expect((await ask(`${sandbox.url}/firework/v4/events/`, { headers })).status).toBe(422)
   })
 })
 
@@ -315,38 +187,5 @@ describe('limits', () => {
       ['search', false],
     ])
     expect(sandbox.violations().rate).toBe(3)
-  })
-})
-
-describe('events that come by themselves', () => {
-  test('a backlog is spread over the last 24 hours and the groups, the same for the same seed', async () => {
-    const now = (): number => Date.UTC(2026, 10, 1)
-    const [one, two] = [await start({ backlog: 200, now }), await start({ backlog: 200, now })]
-    expect(one.events()).toEqual(two.events())
-    const ages = one.events().map(({ createdAtMs }) => now() - createdAtMs)
-    expect(Math.max(...ages)).toBeLessThanOrEqual(86_400_000)
-    expect(Math.max(...ages)).toBeGreaterThan(80_000_000)
-    expect(new Set(one.events().flatMap(({ groupIds }) => groupIds))).toEqual(new Set([1042, 1043]))
-  })
-
-  test('arrivals go on, and some are late', async () => {
-    const sandbox = await start({ eventsPerSecond: 400, lateShare: 0.2 })
-    await expect.poll(() => sandbox.events().length).toBeGreaterThan(50)
-    const lateness = sandbox.events().map((event) => event.arrivedAtMs - event.createdAtMs)
-    expect(lateness.some((ms) => ms >= 60_000)).toBe(true)
-    expect(lateness.filter((ms) => ms < 30_000).length).toBeGreaterThan(lateness.length / 2)
-  })
-})
-
-test('events and state can be had over HTTP, and control requests are not logged', async () => {
-  const sandbox = await start()
-  await post(`${sandbox.url}/_sandbox/events`, { count: 3 })
-  expect((await post(`${sandbox.url}/_sandbox/events`, { count: 'x' })).status).toBe(400)
-  const state = await ask(`${sandbox.url}/_sandbox/state`)
-  expect(state.json).toMatchObject({
-    events: 3,
-    requests: 0,
-    received: { slack: 0, webhook: 0, email: 0 },
-    violations: { rate: 0, changedScans: 0 },
   })
 })

@@ -1,11 +1,9 @@
 import type { LookupFunction } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { parseConfig } from '../../../src/config/load.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { sendPing } from '../../../src/sinks/http.ts'
 import type { SinkError } from '../../../src/sinks/sink.ts'
 import { freePort } from '../../support/free-port.ts'
-import { aProxy } from '../../support/proxy.ts'
 import { anHttpServer, aTcpServer, failureOf } from './webhook/harness.ts'
 
 test('2xx is success, and the request says who asks', async () => {
@@ -25,23 +23,6 @@ test('a switch that does not answer in time is given up', async () => {
   await expect.poll(() => server.requests.length).toBe(1)
   vi.advanceTimersByTime(600_000)
   expect(await failed).toMatchObject({ reason: 'timeout' })
-})
-
-test('it goes by the proxy that the canary names', async () => {
-  const server = await anHttpServer()
-  const proxy = await aProxy({ resolve: () => server.port })
-  const text = `
-accounts: { main: { base_url: "https://api.example.com", api_key: key } }
-feeds: { brand: { type: events, identifier_group: 7 } }
-sinks: { soc: { type: slack, url: "https://hooks.example.com/a" } }
-route: { sinks: [soc] }
-canary: { sinks: [soc], ping: "http://ping.corp.test/p", allow_private: true, proxy: "${proxy.url}" }
-`
-  const { ping } = parseConfig(text, { file: 'test.yaml', env: {} }).config.canary ?? {}
-  if (ping === undefined) throw new Error('there is no ping')
-  await sendPing(ping)
-  expect(proxy.tunnels).toMatchObject([{ authority: 'ping.corp.test:80' }])
-  expect(server.requests).toMatchObject([{ method: 'GET', path: '/p' }])
 })
 
 test('a switch that is not there was not reached', async () => {
@@ -84,10 +65,4 @@ test('a private address is asked only where that is allowed, and clear text like
   expect(clear).toMatchObject({ reason: 'misconfigured' })
   expect(`${refused.message} ${named.message} ${clear.message}`).not.toContain('tok-1')
   expect(server.connections()).toBe(0)
-})
-
-test('nothing stays open after a ping', async () => {
-  const server = await anHttpServer()
-  await sendPing({ url: secretFromText(server.url), allowPrivate: true })
-  await expect.poll(() => server.openConnections()).toBe(0)
 })

@@ -1,5 +1,4 @@
 import { eventOperations } from '../../../src/upstream/resources/events.ts'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { inspect } from 'node:util'
 import {
   afterAll,
@@ -12,7 +11,7 @@ import {
   test,
 } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createSecret, secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/secret.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../src/upstream/config.ts'
 import { diagnoseKey } from '../../../src/upstream/diagnose-key.ts'
@@ -56,40 +55,6 @@ beforeEach(async () => {
 afterEach(() => server.stop())
 
 describe('two replicas', () => {
-  test('together never exceed the rate of a tier, and use it well', async () => {
-    const limit = 20
-    const limits = { search: limit, basic: 50 }
-    const clients = [aReplica({ limits }), aReplica({ limits })].map(({ client }) => client)
-    await Promise.all(clients.map((client) => search(client)))
-    const late = monitorEventLoopDelay({ resolution: 1 })
-    late.enable()
-    const thirtyMs = async (replicas: number): Promise<number> => {
-      const startedMs = performance.now()
-      const asked = Array.from({ length: 30 }, (_, n) => search(clients[n % replicas]!, `f${n}`))
-      await Promise.all(asked)
-      return performance.now() - startedMs
-    }
-    const [aloneMs, togetherMs] = [await thirtyMs(1), await thirtyMs(2)]
-    const times = service.arrivals.filter(({ path }) => path === searchPath).map(({ atMs }) => atMs)
-    expect(times).toHaveLength(62)
-    for (let n = 0; n + limit < times.length; n += 1) {
-      // Slots are a second and 30 ms apart here; a busy machine notes some arrivals late, and says
-      // how late.
-      expect(times[n + limit]! - times[n]! + late.max / 1e6).toBeGreaterThan(985)
-    }
-    expect(togetherMs).toBeLessThan(3 * aloneMs) // each as much as the other, and no slot is lost
-  })
-
-  test('that state different limits keep to the lower one', async () => {
-    const slow = aReplica({ limits: { search: 8, basic: 50 } })
-    const fast = aReplica({ limits: { search: 50, basic: 50 } })
-    await search(slow.client)
-    for (let n = 0; n < 12; n += 1) await search(fast.client)
-    const times = service.arrivals.filter(({ path }) => path === searchPath).map(({ atMs }) => atMs)
-    // a third of the wait is left to a first request that is late; at 50 a second it is a sixth
-    expect(times.at(-1)! - times[0]!).toBeGreaterThan((2 / 3) * 12 * 125)
-  })
-
   test('both pause after a 429 to one of them, on that tier alone', async () => {
     const [one, two] = [aReplica(), aReplica()]
     await Promise.all([search(one.client), search(two.client)])
@@ -165,24 +130,6 @@ describe('two replicas', () => {
     expect(service.count('/tokens/generate')).toBe(2)
     const used = server.requests.filter(({ path }) => path === searchPath)
     expect(used.at(-1)?.headers.authorization).toBe(`Bearer ${service.tokens[1]}`)
-  })
-})
-
-describe('a process that stalls whenever it has a slot', () => {
-  test('uses none after its time, and gets its request out', async () => {
-    let aheadMs = 0
-    let stallMs = 0
-    const monotonic = (): number => performance.now() + (aheadMs += stallMs)
-    const replica = aReplica({ organizationId: 7 }, { clock: { ...systemClock, monotonic } })
-    await search(replica.client)
-    stallMs = 300 // each time that it looks at its clock
-    await search(replica.client)
-    expect(service.count(searchPath)).toBe(2)
-    const { organization } = replica.organizations.laneFor('main', 'search')
-    const limit = replica.keys.shared('limit', organization, 'search')
-    const [slot, use] = await replica.redis.hmget(limit, 'last', 'used')
-    // others keep their distance from when the request may begin, at the latest
-    expect(Number(use) - Number(slot)).toBeGreaterThan((300 - 30) * 1000)
   })
 })
 
@@ -407,25 +354,6 @@ describe('a search', () => {
     expect(client.budget('search').utilization).toBeGreaterThan(0)
     expect(client.budget('basic').waitedSeconds).toBeGreaterThan(0)
   })
-
-  test('that is given up while it waits for its turn was never sent', async () => {
-    const { client } = aReplica({ limits: { search: 0.1, basic: 50 } })
-    await search(client)
-    const stop = new AbortController()
-    const waiting = failure(search(client, 'late', stop.signal))
-    stop.abort()
-    expect(await waiting).toMatchObject({ reason: 'timeout' })
-    expect(service.count(searchPath)).toBe(1)
-  })
-})
-
-test('a request that was given up before it began asks for nothing', async () => {
-  const { client } = aReplica({ organizationId: 1 })
-  service.generate(() => ({ status: 500 }))
-  expect(await failure(search(client, 'x', AbortSignal.abort()))).toMatchObject({
-    reason: 'timeout',
-  })
-  expect(server.requests).toEqual([])
 })
 
 describe('an event', () => {
@@ -450,19 +378,6 @@ describe('an event', () => {
   ])('that is %s has no detail', async (why, answer) => {
     service.answer(() => answer)
     expect(await detail(aReplica().client)).toEqual({ kind: 'none', why })
-  })
-
-  test('that is refused for another reason is an error', async () => {
-    service.answer(() => json(400, { message: 'odd', code: 'ODD' }))
-    expect(await failure(detail(aReplica().client))).toMatchObject({
-      reason: 'rejected',
-      status: 400,
-    })
-  })
-
-  test('whose turn does not come in time is a time-out', async () => {
-    const { client } = aReplica({ organizationId: 1, limits: { search: 50, basic: 0.2 } })
-    expect(await failure(detail(client, 100))).toMatchObject({ reason: 'timeout' })
   })
 })
 
@@ -502,17 +417,6 @@ describe('the health of the service', () => {
     await client.checkHealth(AbortSignal.timeout(20_000))
     expect(server.requests.map(({ path }) => path)).toEqual(['/firework/v4/healthz/'])
     expect(server.requests[0]?.headers).not.toHaveProperty('authorization')
-  })
-
-  test('is what it answers: a failure, or nothing that it tells', async () => {
-    const { client } = aReplica()
-    const failure = async (status: number, body: unknown): Promise<unknown> => {
-      service.answer(() => json(status, body))
-      return client.checkHealth(AbortSignal.timeout(20_000)).catch((error: unknown) => error)
-    }
-    expect(await failure(503, {})).toMatchObject({ reason: 'unavailable', status: 503 })
-    expect(await failure(401, {})).toMatchObject({ reason: 'auth', status: 401 })
-    expect(await client.pause()).toBeNull()
   })
 })
 
@@ -567,16 +471,6 @@ describe('the diagnosis of a key', () => {
     const { lines } = await diagnoseKey(aReplica().client)
     expect(lines.join('\n')).toMatch(/clock is 10 min behind/)
   })
-})
-
-test('a proxy file that cannot be read just now matters only to who needs the proxy', async () => {
-  const proxy = createSecret(() => {
-    throw new Error('gone')
-  })
-  const { client } = aReplica({ proxy, noProxy: ['127.0.0.1'] })
-  await search(client)
-  service.answer(() => json(404, {}))
-  await expect(search(client)).rejects.toMatchObject({ name: 'UpstreamError', status: 404 })
 })
 
 function aReplica(given: Partial<AccountConfig> = {}, more: Partial<ReplicaOptions> = {}): Replica {

@@ -98,21 +98,6 @@ describe('slots of a tier', () => {
     expect(await redis.hget(keys.shared('limit', 'url-7', 'search'), 'pauses')).toBe('1')
   })
 
-  test('keep a spacing for an hour since it was stated last, noted anew after half of it', async () => {
-    const keys = freshKeys()
-    const name = keys.shared('limit', 'url-7', 'search')
-    const statedBefore = async (minutes: number): Promise<boolean> => {
-      const at = String((Date.now() - minutes * 60_000) * 1000)
-      await redis.hset(name, 'spacing_at', at)
-      await reserve(keys, known, second)
-      return (await redis.hget(name, 'spacing_at')) !== at
-    }
-    await reserve(keys, known, second)
-    expect(await statedBefore(25)).toBe(false)
-    expect(await statedBefore(35)).toBe(true)
-    expect(await redis.hget(name, 'spacing')).toBe(String(second))
-  })
-
   test('are void when the base URL was paused, and not in the very microsecond of its end', async () => {
     const keys = freshKeys()
     const { slot } = await reserve(keys, known, second / 10)
@@ -164,21 +149,6 @@ describe('slots of a tier', () => {
     expect((await reserve(keys, unknown, second)).wait).toBeGreaterThan(55 * second)
   })
 
-  test('of an organization go on while a request of an unknown one waits for the pause of another', async () => {
-    const keys = freshKeys()
-    const other = { ...known, organization: 'url-8' }
-    await runScript(redis, 'pause-tier', names(keys, known), [60_000])
-    const stranger = await reserve(keys, unknown, 2 * second)
-    expect(stranger.wait).toBeGreaterThan(55 * second)
-    const slots: number[] = []
-    for (let n = 0; n < 40; n += 1) slots.push((await reserve(keys, other, 2 * second)).slot)
-    const isBefore = (slot: number): boolean => slot < stranger.slot
-    expect(slots.filter(isBefore).length).toBeGreaterThan(25)
-    // those before and those after keep the distance from it, since they may be of the same one
-    for (const slot of slots)
-      expect(Math.abs(slot - stranger.slot)).toBeGreaterThanOrEqual(2 * second)
-  })
-
   test('of an organization keep their distance from one that an unknown organization just used', async () => {
     const keys = freshKeys()
     const used = await reserve(keys, unknown, 2 * second)
@@ -189,16 +159,6 @@ describe('slots of a tier', () => {
     expect(ahead.slot - used.slot).toBeGreaterThan(60 * second)
     const next = await reserve(keys, known, 2 * second)
     expect(next.slot - used.slot).toBe(2 * second)
-  })
-
-  test('leave nothing behind for longer than two hours', async () => {
-    const keys = freshKeys()
-    await reserve(keys, known, second)
-    for (const name of names(keys, known)) {
-      const leftMs = await redis.pttl(name)
-      expect(leftMs).toBeGreaterThan(7_100_000)
-      expect(leftMs).toBeLessThanOrEqual(7_200_000)
-    }
   })
 
   test('are void when they are late by more than their spacing, and never used before their time', async () => {
@@ -267,12 +227,6 @@ describe('slots of a tier', () => {
     expect(first).toBe(0)
     expect(next).toBeGreaterThan(9 * second)
   })
-
-  test('vanish from Redis when nobody asks any more', async () => {
-    const keys = freshKeys()
-    await reserve(keys, known, second)
-    for (const name of names(keys, known)) expect(await redis.pttl(name)).toBeGreaterThan(0)
-  })
 })
 
 describe('a patient process', () => {
@@ -296,24 +250,6 @@ describe('a patient process', () => {
     }
     const places = order.flatMap((who, place) => (who === 'command' ? [place] : []))
     expect(places).toEqual([9, 19, 29])
-  })
-
-  test('is whoever asks for nothing but commands; the feeds of another process keep their pace', async () => {
-    const keys = freshKeys()
-    const [daemon, command] = [someTurns(keys, 20), someTurns(keys, 20)]
-    const stop = new AbortController()
-    const served = { feed: 0, command: 0 }
-    const ask = async (turns: ApiSlots, kind: 'feed' | 'command'): Promise<void> => {
-      while (!stop.signal.aborted) {
-        await turns.take({ kind, name: kind, dueSinceMs: 0 }, known, { signal: stop.signal })
-        served[kind] += 1
-        if (served.feed >= 40) stop.abort()
-      }
-    }
-    const both = [ask(daemon, 'feed'), ask(daemon, 'feed'), ask(command, 'command')]
-    await Promise.allSettled(both)
-    expect(served.command).toBeGreaterThanOrEqual(3)
-    expect(served.command).toBeLessThanOrEqual(15) // half of all, were they equals
   })
 })
 
@@ -356,13 +292,6 @@ describe('turns', () => {
     await expect(late).rejects.toMatchObject({ reason: 'timeout' })
     const { waitedMs } = await turns.take(feed('next'), known)
     expect(waitedMs).toBeLessThan(800)
-  })
-
-  test('the utilization is the share of the rate that was used', async () => {
-    const turns = someTurns(freshKeys(), 1)
-    expect(turns.utilization(known)).toBe(0)
-    await turns.take(feed('one'), known)
-    expect(turns.utilization(known)).toBeCloseTo(1 / 60)
   })
 
   test('a Redis that fails fails the waiting, and the next turn works again', async () => {

@@ -1,55 +1,40 @@
 /**
- * Client, commands and sandbox against what the service's public documents say of each operation:
+ * The client against what the service's public documents say of each operation:
  * paths, parameters, bodies, and answers in four manners. What is said there stands in
  * `test/fixtures/published-api.ts`.
  */
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { runProgram } from '../../../src/cli/program.ts'
 import { parseCredential } from '../../../src/feed-types/credentials.ts'
 import { parseItem } from '../../../src/feed-types/events.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
-import { eventFilterTypes } from '../../../src/upstream/resources/enumerations.ts'
 import type {
   Fields,
   Operation as Row,
   SearchPage,
 } from '../../../src/upstream/resources/operation.ts'
 import { operations as tocsinOperations } from '../../../src/upstream/resources/operations.ts'
-import {
-  operations,
-  vocabularies,
-  type Operation,
-  type Shape,
-} from '../../fixtures/published-api.ts'
+import { operations, type Operation, type Shape } from '../../fixtures/published-api.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { requestsOf } from '../../support/operation-requests.ts'
 import {
   answersOf,
-  fieldsOf,
   manners,
   operationFor,
-  problemsOf,
   requestProblems,
-  valueOf,
   type Manner,
 } from '../../support/published-api.ts'
 import { json, pretendService } from '../../support/replica.ts'
-import { aFile } from '../cli/tocsin.ts'
 import { aReplica, asked } from './operations/scene.ts'
 
 const tests = redisForTests()
-const counts = { requests: 0, answers: 0, rehearsed: 0 }
+const counts = { requests: 0, answers: 0 }
 const covered = new Set<string>()
 
 afterAll(() => {
-  const { requests, answers, rehearsed } = counts
+  const { requests, answers } = counts
   process.stdout.write(
-    `public documents: ${covered.size} of ${operations.length} operations, ${requests} requests and ${answers} answers checked, ${rehearsed} requests rehearsed in the sandbox\n`,
+    `public documents: ${covered.size} of ${operations.length} operations, ${requests} requests and ${answers} answers checked\n`,
   )
 })
 
@@ -190,298 +175,4 @@ describe.each(manners)('answers with %s', (manner) => {
     expect(await client.getEvent({ uid, ...asked() })).toMatchObject({ kind: 'detail' })
     expect(problems()).toEqual([])
   })
-
-  const byHand: string[][] = [
-    ['events', 'search', '--domain=example.com', '--all'],
-    ['events', 'search', '--name=Ann Lee'],
-    ['events', 'search', '--group=1042', '--severity=high', '--type=leak', '--since=7d', '--all'],
-    ['events', 'search', '--tenant', '--all'],
-    ['events', 'search', '--identifier=77', '--all'],
-    ['events', 'get', uid],
-    ['credentials', 'search', '--domain=a.example', '--include=urls', '--all'],
-    ['assets', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
-    ['groups', 'list', '--all'],
-  ]
-  const commands = [
-    ...byHand,
-    ...rows.flatMap(({ name, paging, changes }) =>
-      (requests[name] ?? []).slice(0, 1).map((request) => {
-        const { size, ...others } = request
-        return [
-          'api',
-          name,
-          'REQUEST',
-          JSON.stringify(paging ? others : request),
-          ...(paging ? ['--all', ...(size === undefined ? [] : [`--size=${Number(size)}`])] : []),
-          ...(changes ? ['--yes'] : []),
-        ]
-      }),
-    ),
-  ]
-
-  test('are understood by every command, whose requests the service takes', async () => {
-    const { url, problems } = await aPublishedService(manner)
-    const config = aFile('tocsin.yaml', configText(url))
-    for (const command of commands) {
-      const { code, said } = await run([...command.flatMap(asOptions), '--config', config])
-      expect([command, code, code === 0 ? '' : said]).toEqual([command, 0, ''])
-      expect(problems()).toEqual([])
-    }
-  })
 })
-
-/** Path and query as options, all else in a file. */
-function asOptions(word: string, at: number, words: string[]): string[] {
-  if (word === 'REQUEST') return []
-  if (words[at - 1] !== 'REQUEST') return [word]
-  const row = rows.find(({ name }) => name === words[1])!
-  const request = JSON.parse(word) as Fields
-  const { inOptions = [], inBody = [] } = Object.groupBy(Object.entries(request), ([name]) =>
-    row.path.includes(`{${name}}`) || row.query?.shape[name] ? 'inOptions' : 'inBody',
-  )
-  const options = inOptions.map(
-    ([name, value]) => `--${name.replaceAll('_', '-')}=${[value].flat().map(String).join(',')}`,
-  )
-  if (!row.body) return options
-  return [...options, '--body', aFile('body.json', JSON.stringify(Object.fromEntries(inBody)))]
-}
-
-function configText(url: string): string {
-  return `redis: { url: "${tests.server.url}", prefix: published-${counts.requests} }
-accounts:
-  main: { base_url: "${url}", api_key: fw_k3y, limits: { search: 100, basic: 100 } }
-feeds:
-  brand: { type: events, identifier_group: 1042 }
-sinks:
-  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
-route: { sinks: [soc] }
-`
-}
-
-async function run(args: string[]): Promise<{ code: number; said: string }> {
-  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  input.end()
-  const clock = { ...systemClock, sleep: () => Promise.resolve() }
-  const stop = new AbortController().signal
-  const code = await runProgram(args, { input, output, errors, stop, clock })
-  output.end()
-  errors.end()
-  return { code, said: (await text(errors)) + (await text(output)).slice(0, 500) }
-}
-
-describe('the sandbox', () => {
-  interface Rehearsal {
-    sandbox: Sandbox
-    send: (operation: Operation, asked: Sent) => Promise<{ status: number; body: unknown }>
-  }
-  interface Sent {
-    query?: Record<string, unknown>
-    body?: unknown
-  }
-
-  async function aRehearsal(): Promise<Rehearsal> {
-    const sandbox = await startSandbox({ enforceLimits: false })
-    onTestFinished(() => sandbox.close())
-    const place = { groupIds: [1042], identifiers: [{ id: 77, name: 'example.com' }] }
-    sandbox.addEvent({ ...place, uid, type: 'stealer_log', override: null })
-    sandbox.addEvent({ ...place, uid: 'paste/site/2', override: 'critical', tags: ['vip'] })
-    sandbox.addCredentials(3, { domain: 'example.com' })
-    const headers = { authorization: sandbox.apiKeys[0]! }
-    const grant = await fetch(`${sandbox.url}/tokens/generate`, { method: 'POST', headers })
-    const { token } = (await grant.json()) as { token: string }
-    const auth = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const send = async (operation: Operation, { query, body }: Sent) => {
-      const [method = '', path = ''] = operation.name.split(' ')
-      const search = new URLSearchParams(
-        Object.entries(query ?? {}).flatMap(([key, value]) =>
-          [value].flat().map((one): [string, string] => [key, String(one)]),
-        ),
-      )
-      const answer = await fetch(`${sandbox.url}${await placeIn(path)}?${search.toString()}`, {
-        method,
-        headers: auth,
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      const said = await answer.text()
-      counts.rehearsed += 1
-      return { status: answer.status, body: said === '' ? null : (JSON.parse(said) as unknown) }
-    }
-    const { reportId, id: requestId } = sandbox.addReportRequest({ readyAtMs: 0 })
-    let policy: string | undefined
-    const placeIn = async (path: string): Promise<string> => {
-      if (path.includes('{policy_uuid}')) policy = await newPolicy()
-      const ids: Record<string, string> = {
-        identifier_group_id: '1042',
-        assets_group_id: '1042',
-        identifier_id: '77',
-        asset_id: '77',
-        organization_id: '7',
-        policy_uuid: policy ?? uuid,
-        report_id: String(reportId),
-        request_info_id: requestId,
-      }
-      return path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? name)
-    }
-    const newPolicy = async (): Promise<string> => {
-      const answer = await fetch(`${sandbox.url}/firework/v4/matching-policies`, {
-        method: 'POST',
-        headers: auth,
-        body: JSON.stringify({ name: 'x', type: 'INCLUDED_KEYWORDS', value: { keywords: ['a'] } }),
-      })
-      return ((await answer.json()) as { uuid: string }).uuid
-    }
-    return { sandbox, send }
-  }
-
-  /** Fields whose words depend on others, or on what the sandbox holds. */
-  const given: Record<string, Record<string, unknown>> = {
-    'POST /firework/v2/assets/': { type: 'domain', data: { fqdn: 'new.example' }, risks: [4] },
-    'PUT /firework/v2/assets/{asset_id}': {
-      type: 'domain',
-      data: { fqdn: 'b.example' },
-      risks: [4],
-    },
-    'GET /firework/v4/events/': { uid },
-    'GET /firework/v4/events/_expand': { uid },
-    'GET /firework/v2/activities/': { uid },
-  }
-  const writtenIdentifier = { data: { type: 'domain', fqdn: 'a.example' }, group_id: 1042 }
-  const fixedFor = ({ name }: Operation): Record<string, unknown> => ({
-    identifier_ids: [77],
-    assets_group_id: 1042,
-    from: undefined,
-    search_after: undefined,
-    ...given[name],
-    ...(/^(POST|PUT) .*v4\/identifiers\//.test(name) && writtenIdentifier),
-  })
-
-  /** Every request that one more word, or one field less, makes of a body or query. */
-  function variants(shape: Shape, whole: Record<string, unknown>): Record<string, unknown>[] {
-    if (typeof shape !== 'object' || !('fields' in shape)) return []
-    return fieldsOf(shape.fields).flatMap(({ name, shape: inner, isRequired }) => {
-      if (whole[name] === undefined) return []
-      const put = (value: unknown): Record<string, unknown> => ({ ...whole, [name]: value })
-      const less = isRequired ? [] : [without(whole, name)]
-      if (typeof inner !== 'object') return less
-      if ('words' in inner) return [...less, ...inner.words.map(put)]
-      if ('list' in inner && typeof inner.list === 'object' && 'words' in inner.list) {
-        return [...less, put([]), ...inner.list.words.map((word) => put([word]))]
-      }
-      if ('between' in inner) return [...less, put(inner.between[0]), put(inner.between[1])]
-      if ('oneOf' in inner) {
-        return [...less, ...inner.oneOf.map((one) => put(valueOf(one, 'everything')))]
-      }
-      if ('fields' in inner) {
-        const within = variants(inner, whole[name] as Record<string, unknown>)
-        return [...less, ...within.map(put)]
-      }
-      return less
-    })
-  }
-
-  function without(whole: Record<string, unknown>, name: string): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(whole).filter(([key]) => key !== name))
-  }
-
-  /** Requests that break what the documents say, each in one place. */
-  function mistakes(shape: Shape, whole: Record<string, unknown>): Record<string, unknown>[] {
-    if (typeof shape !== 'object' || !('fields' in shape)) return []
-    return fieldsOf(shape.fields).flatMap(({ name, shape: inner, isRequired }) => {
-      const put = (value: unknown): Record<string, unknown> => ({ ...whole, [name]: value })
-      const less = isRequired ? [without(whole, name)] : []
-      if (typeof inner !== 'object') return inner === 'flag' ? [...less, put('perhaps')] : less
-      if ('words' in inner) return [...less, put('no_such_word')]
-      if ('list' in inner && typeof inner.list === 'object' && 'words' in inner.list) {
-        return [...less, put(['no_such_word'])]
-      }
-      if ('between' in inner) return [...less, put(inner.between[0] - 1), put(inner.between[1] + 1)]
-      if ('oneOf' in inner) return [...less, put({ type: 'no_such_kind' })]
-      if ('fields' in inner && typeof whole[name] === 'object') {
-        const within = mistakes(inner, whole[name] as Record<string, unknown>)
-        return [...less, ...within.map(put)]
-      }
-      return less
-    })
-  }
-
-  const shapesOf = ({ body }: Operation): readonly Shape[] => {
-    if (body === undefined) return []
-    return typeof body === 'object' && 'oneOf' in body ? body.oneOf : [body]
-  }
-
-  const part = (operation: Operation): { shape: Shape; as: 'query' | 'body' }[] => [
-    ...shapesOf(operation).map((shape) => ({ shape, as: 'body' as const })),
-    ...(operation.query ? [{ shape: { fields: operation.query }, as: 'query' as const }] : []),
-  ]
-
-  /** Which fields of which operation the sandbox judges by more than the documents say. */
-  const isJudgedByMore = (operation: Operation, request: Record<string, unknown>): boolean =>
-    // its data, of each type
-    (/^(POST|PUT) .*v4\/identifiers\//.test(operation.name) &&
-      JSON.stringify(request['data']) !== JSON.stringify(writtenIdentifier.data)) ||
-    (operation.name.includes('/assets/') && (request['type'] ?? 'domain') !== 'domain') ||
-    (operation.name.startsWith('PUT') &&
-      typeof request['value'] === 'object' &&
-      !('keywords' in (request['value'] ?? {})))
-
-  test.each(operations)(
-    'takes what is documented, and answers as documented: $name',
-    async (operation) => {
-      const { send } = await aRehearsal()
-      covered.add(operation.name)
-      const requests = part(operation).flatMap(({ shape, as }) => {
-        const fixed = fixedFor(operation)
-        const all = (manner: Manner): Record<string, unknown> =>
-          valueOf(shape, manner, fixed) as Record<string, unknown>
-        const whole = all('everything')
-        const each = [whole, all('required'), ...variants(shape, whole)]
-        const odd = as === 'body' ? [{ ...whole, added_later: 1 }] : []
-        return [...each, ...odd]
-          .filter((request) => !isJudgedByMore(operation, request))
-          .map((request): Sent => ({ [as]: defined(request) }))
-      })
-      for (const request of requests.length > 0 ? requests : [{}]) {
-        const { status, body } = await send(operation, request)
-        const said = JSON.stringify({ request, body })
-        expect([status, said]).toEqual([200, said])
-        expect(problemsOf(operation.answer, body, false)).toEqual([])
-        counts.answers += 1
-      }
-    },
-  )
-
-  test.each(operations.filter((operation) => part(operation).length > 0))(
-    'refuses what breaks the documents: $name',
-    async (operation) => {
-      const { send } = await aRehearsal()
-      const requests = part(operation).flatMap(({ shape, as }) => {
-        const whole = valueOf(shape, 'everything', fixedFor(operation)) as Record<string, unknown>
-        return mistakes(shape, whole).map((request): Sent => ({ [as]: defined(request) }))
-      })
-      for (const request of requests) {
-        const { status } = await send(operation, request)
-        expect([status >= 400 && status < 500, JSON.stringify(request)]).toEqual([
-          true,
-          JSON.stringify(request),
-        ])
-      }
-    },
-  )
-
-  test('takes every filter word of the documents, and refuses every item type that is none', async () => {
-    const { send } = await aRehearsal()
-    const search = operations.find(({ name }) => name.includes('tenant/_search'))!
-    const filters = new Set(vocabularies.filters)
-    const others = vocabularies.items.filter((type) => !filters.has(type))
-    expect([filters.size, vocabularies.items.length, others.length]).toEqual([59, 76, 39])
-    for (const type of others) {
-      const { status } = await send(search, { body: { filters: { type: [type] } } })
-      expect([type, status]).toEqual([type, 422])
-    }
-    expect(new Set(eventFilterTypes)).toEqual(filters)
-  })
-})
-
-function defined(request: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined))
-}

@@ -14,7 +14,6 @@ import {
   type TokenStore,
 } from '../../../src/upstream/tokens.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
-import { runScriptAt } from '../../support/script-clock.ts'
 
 let server: TestRedis
 let redis: Redis
@@ -98,18 +97,6 @@ test('an account whose key is refused is paused once for a while, then twice as 
   expect(await pause()).toEqual([900_000, 5_002, 1])
   await redis.hset(name, 'until', String(Date.now() + 890_000))
   expect(await pause()).toEqual([expect.any(Number), 5_002, 0])
-})
-
-test('in the very millisecond in which a pause ends it is over, and a full one holds in that of its start', async () => {
-  const name = '{tokens}:account-pause:instant'
-  const pauseAt = (nowMs: number) =>
-    runScriptAt({ redis, nowMs }, 'pause-account', [name], ['auth', 30_000, 900_000, 'no'])
-  expect(await pauseAt(1_000_000)).toEqual([30_000, 1, 1])
-  expect(await pauseAt(1_029_999)).toEqual([1, 1, 0])
-  expect(await pauseAt(1_030_000)).toEqual([60_000, 2, 1])
-  await redis.hset(name, 'times', 20)
-  expect(await pauseAt(2_000_000)).toEqual([900_000, 21, 1])
-  expect(await pauseAt(2_000_000)).toEqual([900_000, 21, 0])
 })
 
 test('one holds the lock, and nobody opens the lock of another', async () => {

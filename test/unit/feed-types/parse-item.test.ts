@@ -130,18 +130,6 @@ describe('secrets are masked', () => {
     const { tags: kept } = eventOf({ tenant_metadata: { tags } })
     expect(kept).toEqual(['joe@example.com:h••••2', ...tags.slice(1)])
   })
-
-  test('in the lines of a combolist, where the mark tags split them', () => {
-    const highlights = { content: ['<mark>joe@example.com</mark>:hunter22\r\nann:letmein1'] }
-    expect(eventOf({ highlights }).highlights['content']).toEqual([
-      'joe@example.com:h••••2\r\nann:l••••1',
-    ])
-  })
-
-  test('in the notes', () => {
-    const tenant = { ...item.tenant_metadata, notes: 'password: hunter22' }
-    expect(eventOf({ tenant_metadata: tenant }).notes).toBe('password: h••••2')
-  })
 })
 
 test('an event is bounded, whatever comes', () => {

@@ -101,15 +101,6 @@ test('each count of a page has its metric, and what cannot be read a warning', a
   ])
 })
 
-test('an empty page is counted as one', async () => {
-  const { samples, lines } = await countedOf({}, {}, [])
-  expect(samples).toEqual({
-    'feed_pages_total{feed=brand}': 1,
-    'feed_empty_pages_total{feed=brand}': 1,
-  })
-  expect(lines).toEqual([])
-})
-
 test('a new event is counted by severity, by its routes, and where the root alone took it', async () => {
   const newEvents = [
     event({ severity: 'low' }, ['root']),

@@ -215,13 +215,6 @@ describe('a page that is too large', () => {
     ])
   })
 
-  test('is passed by once a turn: the next that is too large ends it', async () => {
-    const errors = [tooLarge, tooLarge, tooLarge, tooLarge]
-    const { asked, fetched } = await fetchWith(errors, { scan: tail })
-    expect(asked.map(({ size }) => size)).toEqual([10, 1, 10, 1])
-    expect(fetched).toBe(tooLarge)
-  })
-
   test('of a rescan stays where it is', async () => {
     const { asked, fetched } = await fetchWith([tooLarge, tooLarge], {
       scan: rescan,
@@ -230,19 +223,6 @@ describe('a page that is too large', () => {
     expect(asked.map(({ size }) => size)).toEqual([10, 1])
     expect(fetched).toBe(tooLarge)
   })
-})
-
-test('a walk is said to be new where it takes the place of another, and not where it goes on', async () => {
-  const changed: Scan = { ...tail, cursor: null, reason: 'configuration_changed' }
-  const said = async (walk: Scan, state: Partial<FeedState>, of = feed): Promise<string> =>
-    (await fetchWith([], { scan: walk, state, of })).lines.join()
-  expect(await said(changed, { scan: tail })).toContain('a new scan begins')
-  expect(await said(changed, { scan: changed })).toBe('')
-  expect(await said({ ...changed, startedAtMs: nowMs }, { scan: changed })).toContain('new scan')
-  for (const reason of ['first', 'again'] as const)
-    expect(await said({ ...changed, reason }, { scan: undefined })).toBe('')
-  const alone = aFeed({ sweep: undefined })
-  expect(await said(changed, { scan: tail }, alone)).not.toContain('read again')
 })
 
 test.each([

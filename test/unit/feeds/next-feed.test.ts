@@ -8,12 +8,10 @@ import {
   newFleetPlace,
   newFeedPlace,
   notePage,
-  minPollInterval,
   eventRate,
   currentShare,
   type Candidate,
   type FeedPlace,
-  type FleetPlace,
   type FeedTiming,
 } from '../../../src/feeds/next-feed.ts'
 
@@ -94,15 +92,6 @@ describe('which feed is read next', () => {
     const fast = { perSecond: 10, minIntervalMs: 7_000 }
     expect(choose(feeds, nowMs, fast)).toEqual({ atMs: nowMs + 1_000 })
     expect(choose(feeds, nowMs + 1_000, fast)).toMatchObject({ feed: 'a' })
-  })
-
-  test('no feed is read sooner than the floor, whatever it states', () => {
-    const hurried = candidate({ id: 'hurried', longestMs: 6_000 }, { readAtMs: nowMs - 15_999 })
-    const fast = { perSecond: 10, minIntervalMs: 16_000 }
-    expect(choose([hurried], nowMs, fast)).toEqual({ atMs: nowMs + 1 })
-    expect(choose([hurried], nowMs + 1, fast)).toEqual({ feed: 'hurried', why: 'overdue' })
-    const stated = Array.from({ length: 16 }, () => ({ id: 'x', longestMs: 1_000 }))
-    expect(expectIntervals(stated, fast)).toMatchObject({ areStatedKept: true, neededPerSecond: 1 })
   })
 
   test('a stated interval holds where all stated ones fit, and nobody is favoured where they do not', () => {
@@ -208,16 +197,6 @@ describe('what feeds may expect', () => {
   })
 })
 
-test('the floor leaves so many requests a second to all feeds, fixed intervals first, or a tenth', () => {
-  const ruled = (count: number): { everyMs: undefined }[] =>
-    Array.from({ length: count }, () => ({ everyMs: undefined }))
-  expect(minPollInterval(ruled(2_000), 100)).toBe(20_000)
-  expect(minPollInterval(ruled(2), 100)).toBe(5_000)
-  const quick = Array.from({ length: 50 }, () => ({ everyMs: 1_000 }))
-  expect(minPollInterval([...ruled(2_000), ...quick], 100)).toBe(40_000)
-  expect(minPollInterval([...ruled(2_000), ...quick, ...quick], 100)).toBe(200_000)
-})
-
 describe('the rate of a feed', () => {
   const page = { newEvents: 0, urgentEvents: 0, hasMore: false, isBacklog: false }
 
@@ -266,40 +245,6 @@ describe('the rate of a feed', () => {
     )
   })
 
-  test('forgets over two hours, and that of a lane over twelve', () => {
-    const hourMs = 3_600_000
-    const place = { ...newFeedPlace(), readAtMs: 0, events: 100, urgent: 50, intervalMs: hourMs }
-    notePage(place, newFleetPlace(0), { ...page, askedAtMs: 2 * hourMs })
-    expect(place.events).toBeCloseTo(100 / Math.E, 10)
-    expect(place.urgent).toBeCloseTo(50 / Math.E, 10)
-    expect(place.watchedSeconds).toBeCloseTo(7_200 / Math.E, 10)
-    expect(place.intervalMs).toBeCloseTo(1.2 * hourMs, 5) // a fifth of what the last one adds
-    const known = { events: 100, watchedSeconds: 200, deviation: 300, expected: 400 }
-    const [fleet, back] = [0, 24 * hourMs].map((atMs) => ({ ...known, atMs })) as [
-      FleetPlace,
-      FleetPlace,
-    ]
-    const seen = { ...newFeedPlace(), readAtMs: 12 * hourMs }
-    notePage({ ...seen }, fleet, { ...page, askedAtMs: 12 * hourMs })
-    for (const [name, value] of Object.entries(known))
-      expect(fleet[name as keyof typeof known]).toBeCloseTo(value / Math.E, 10)
-    expect(fleet.atMs).toBe(12 * hourMs)
-    notePage(seen, back, { ...page, askedAtMs: 11 * hourMs }) // by a clock that is behind
-    expect(back).toEqual({ ...known, atMs: 24 * hourMs })
-    expect(seen).toMatchObject({ watchedSeconds: 0, intervalMs: 0 })
-  })
-
-  test('a lane learns whether events come in bursts', () => {
-    const unevenness = (newEvents: (look: number) => number): number => {
-      const [place, fleet] = [newFeedPlace(), newFleetPlace(0)]
-      for (let look = 0; look < 600; look += 1)
-        notePage(place, fleet, { ...page, askedAtMs: look * 60_000, newEvents: newEvents(look) })
-      return fleet.deviation / fleet.expected
-    }
-    expect(unevenness(() => 1)).toBeLessThan(1)
-    expect(unevenness((look) => (look % 60 === 0 ? 60 : 0))).toBeGreaterThan(20)
-  })
-
   test.each([
     ['by chance', 0, 0, 1],
     ['by chance, at the least', 0, 40, 1],
@@ -334,24 +279,6 @@ describe('the share of the limit', () => {
     for (let times = 0; times < 10; times += 1) share = halveShare(share, 0.7, 0)
     expect(currentShare(share, 0.7, 0)).toBe(0.05)
   })
-
-  test('is never above what is configured, be that less than a twentieth', () => {
-    expect(currentShare(halveShare(undefined, 0.02, 0), 0.02, 0)).toBe(0.02)
-    expect(currentShare({ value: 0.7, atMs: 0 }, 0.3, 0)).toBe(0.3)
-  })
-})
-
-test('what a lane learns of a span is how much was expected, and by how much it was more or less', () => {
-  for (const newEvents of [0, 4]) {
-    const place = { ...newFeedPlace(), readAtMs: nowMs - 3_000_000 }
-    const fleet = newFleetPlace(nowMs)
-    const expected = eventRate({ ...place, events: newEvents }, fleet) * 3_000
-    const page = { askedAtMs: nowMs, newEvents, urgentEvents: 0, hasMore: false, isBacklog: false }
-    notePage(place, fleet, page)
-    expect(fleet).toMatchObject({ events: newEvents, watchedSeconds: 3_000 })
-    expect(fleet.expected).toBeCloseTo(expected, 9)
-    expect(fleet.deviation).toBeCloseTo((newEvents - expected) ** 2, 9)
-  }
 })
 
 describe('what was written while a clock was ahead', () => {
@@ -373,24 +300,5 @@ describe('what was written while a clock was ahead', () => {
     expect(place).toMatchObject({ readAtMs: nowMs, askedAtMs: nowMs, notedAtMs: nowMs })
     expect([place.wait, place.rescan?.atMs]).toEqual([undefined, nowMs])
     expect([fleet.atMs, share.atMs]).toEqual([nowMs, nowMs])
-  })
-
-  test('is told from what is past, or as near as a failure puts a feed off', () => {
-    const place: FeedPlace = {
-      ...newFeedPlace(),
-      readAtMs: nowMs - 1,
-      askedAtMs: nowMs - 1,
-      notedAtMs: nowMs - 1,
-      wait: { untilMs: nowMs + longestMs, why: 'x' },
-      rescan: { atMs: nowMs + longestMs, failures: 0, pages: 0 },
-    }
-    const [fleet, share] = [newFleetPlace(nowMs - 1), { value: 0.5, atMs: nowMs - 1 }]
-    const before = structuredClone({ place, fleet, share })
-    clampFutureTimes({ place }, nowMs)
-    clampFutureTimes({ fleet, share }, nowMs)
-    expect({ place, fleet, share }).toEqual(before)
-    const unread = newFeedPlace()
-    clampFutureTimes({ place: unread }, nowMs)
-    expect(unread).toEqual(newFeedPlace())
   })
 })

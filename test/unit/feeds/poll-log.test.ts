@@ -79,33 +79,6 @@ test('a poll of several pages is one line with their sum and the worst severity'
   ])
 })
 
-test('feeds that take turns page by page, and their rescans, have a line each', () => {
-  const { run, lines } = scene()
-  run(brand, { fetched: 50, new: 50 }, true)
-  run(staff, { fetched: 20, new: 20 }, true)
-  run(rescan, { fetched: 9, new: 1, late: 1, duplicate: 8 })
-  run(brand, { fetched: 5, new: 5 })
-  run(staff, { fetched: 1, new: 1 })
-  expect(lines).toMatchObject([
-    { feed: 'brand', pages: 1, new: 1, late: 1, msg: 'rescanned' },
-    { feed: 'brand', pages: 2, new: 55, msg: 'polled' },
-    { feed: 'staff', pages: 2, new: 21, msg: 'polled' },
-  ])
-})
-
-test('a long scan says every fifty pages, and every minute, how far it is', () => {
-  const { run, pass, lines } = scene()
-  for (let page = 0; page < 60; page += 1) run(brand, { fetched: 50, new: 50 }, true)
-  expect(lines).toMatchObject([{ pages: 50, new: 2_500, more: true }])
-  pass(60_000)
-  run(brand, { fetched: 50, new: 50 }, true)
-  expect(lines[1]).toMatchObject({ pages: 11, new: 550, more: true })
-  run(brand, { fetched: 3, new: 3 })
-  expect(lines[2]).toMatchObject({ pages: 1, new: 3, ms: 100 })
-  expect(lines[2]).not.toHaveProperty('more')
-  expect(lines).toHaveLength(3)
-})
-
 test.each([
   ['fetched', 'debug'],
   ['duplicate', 'debug'],

@@ -22,13 +22,7 @@ import { tailScan } from '../../../src/feeds/scan.ts'
 import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
 import type { EventsFeedConfig } from '../../../src/feed-types/config.ts'
 import type { Polled } from '../../../src/feed-types/feed-type.ts'
-import {
-  aCredentialFeed,
-  aFeed,
-  aFeedState,
-  anIdentifierFeed,
-  aTenantFeed,
-} from '../../support/feeds.ts'
+import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 
 type PolledEvents = Polled<EventsFeedConfig>
 
@@ -137,32 +131,6 @@ describe('a sweep of the whole window', () => {
     expect(begun(week, read).scan.span).toEqual({ fromMs, toMs: nowMs })
   })
 
-  test('counts for every window of the ladder that is no longer than its own', () => {
-    const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
-    const rungsOf = (spanMs: number): string[] =>
-      fieldsAtEnd({ ...walk, span: { fromMs: nowMs - spanMs, toMs: nowMs } })
-        .map(([name]) => name)
-        .filter((name) => name.startsWith('rung:'))
-    expect(rungsOf(20 * minuteMs)).toEqual(['rung:0', 'rung:1'])
-    expect(rungsOf(20 * minuteMs - 1)).toEqual(['rung:0'])
-  })
-
-  test('tells how much the feed shows in a week, where its window is a day and more', () => {
-    const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
-    const perWeek = (spanMs: number, fetched?: number, pages = 0): string | undefined => {
-      const notes = { ...walk.notes, ...(fetched !== undefined && { fetched }), pages }
-      const span = { fromMs: nowMs - spanMs, toMs: nowMs }
-      return Object.fromEntries(fieldsAtEnd({ ...walk, notes, span }))['per_week']
-    }
-    expect(perWeek(2 * dayMs, 30)).toBe('105')
-    expect(perWeek(dayMs, 30)).toBe('210')
-    expect(perWeek(dayMs)).toBe('0')
-    expect(perWeek(dayMs - 1, 30)).toBeUndefined()
-    // full pages, a short and an empty one; then short ones, each as dear as a full one
-    expect(perWeek(dayMs, 35, 5)).toBe('245')
-    expect(perWeek(dayMs, 35, 22)).toBe('1400')
-  })
-
   test('is left for what a tail with another request left behind it', () => {
     const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const state = swept({ scan: walk })
@@ -236,21 +204,6 @@ describe('what a tail left behind it', () => {
       undefined,
     )
   })
-
-  test('is left alone by the ladder until it is read, for its finds come as a summary', () => {
-    const state = aState({}, week)
-    const walk = { ...state.scan!, span: { fromMs: nowMs - 70 * minuteMs } }
-    const waiting = { ...state, scan: walk, rescans: { ...state.rescans, snapshotId: undefined } }
-    for (const [place, ageMs] of [
-      ['recent', 70 * minuteMs],
-      ['long', 70 * minuteMs],
-    ] as const) {
-      const done = { ...waiting.recent, isDone: true }
-      const rungMs = place === 'long' ? [1, 1, 1, 1, 1, 1].map(() => nowMs) : []
-      const given = { ...waiting, recent: done, rescans: { ...waiting.rescans, rungMs } }
-      expect(begun(week, given)).toMatchObject({ place, scan: { span: { fromMs: nowMs - ageMs } } })
-    }
-  })
 })
 
 /** Requests a second of a feed that is read as the ladder says: each time the longest window that is due. */
@@ -313,16 +266,6 @@ describe('the ladder', () => {
     )
   })
 
-  test('finds what is late as soon as a window that still holds it is read', () => {
-    const plan = { ladder: { rungs: [0, 2], fraction: 1 / 2 }, wholeEveryMs: hourMs }
-    const within = (lateMs: number): number => maxFindDelayMs(rungWindows(7 * dayMs), plan, lateMs)
-    expect(within(0)).toBe(5 * minuteMs)
-    expect(within(5 * minuteMs)).toBe(5 * minuteMs)
-    expect(within(5 * minuteMs + 1)).toBe(20 * minuteMs)
-    expect(within(20 * minuteMs)).toBe(20 * minuteMs)
-    expect(within(20 * minuteMs + 1)).toBe(hourMs)
-  })
-
   test('scans the longest window that is due, which counts for the shorter ones', () => {
     const state = aState({ rescans: ladderRead(6 * minuteMs, week) }, week)
     const { place, scan: walk } = begun(week, state)
@@ -332,11 +275,6 @@ describe('the ladder', () => {
       ['rung:0', String(nowMs)],
       ['rung:1', String(nowMs)],
     ])
-  })
-
-  test('scans a window in the very moment in which it is due', () => {
-    const state = aState({ rescans: ladderRead(5 * minuteMs, week) }, week)
-    expect(begun(week, state).scan.span?.fromMs).toBe(nowMs - 20 * minuteMs)
   })
 
   test('scans windows of up to six hours beside the longer ones', () => {
@@ -357,13 +295,6 @@ describe('the ladder', () => {
     expect(begun(week, { ...state, scan: walk }).scan.span?.fromMs).toBe(nowMs - 20 * minuteMs)
   })
 
-  test('goes on in minutes while a longer window is being read', () => {
-    const { scan: walk } = begun(week, aState({ rescans: ladderRead(4 * hourMs, week) }, week))
-    const long = { ...aState().long, scan: { ...walk, cursor: 'c' } }
-    const state = aState({ long, rescans: ladderRead(3 * minuteMs, week) }, week)
-    expect(begun(week, state)).toMatchObject({ place: 'recent', scan: { cursor: null } })
-  })
-
   test('does not wait for a time that was written while the clock was ahead, nor does a sweep', () => {
     const ahead = ladderRead(-dayMs, week)
     const late = { ...ahead, firstPollMs: nowMs + dayMs }
@@ -372,14 +303,6 @@ describe('the ladder', () => {
     expect(begun(week, state).place).toBe('recent')
     const sweep = { ...state.sweep, scan: state.scan, isDone: true }
     expect(sweepDueMs(week, { ...state, sweep })).toBeLessThanOrEqual(nowMs)
-  })
-
-  test('is climbed by feeds of events, whichever events they show', () => {
-    const given = { sweep: { everyMs: undefined, backMs: 7 * dayMs } }
-    for (const one of [aFeed(given), aTenantFeed(given), anIdentifierFeed(given)]) {
-      const state = aState({ rescans: ladderRead(6 * minuteMs, week) }, one as never)
-      expect(begun(one as never, state).place).toBe('recent')
-    }
   })
 
   test('is not climbed by feeds whose pages cost quota or that take no times', () => {
@@ -407,16 +330,6 @@ describe('the ladder', () => {
     expect(tooMany.wholeEveryMs).toBeCloseTo((1_000_000 / 0.07) * 1_000, -1)
   })
 
-  test('shares its half with the feeds that are read by match time', () => {
-    const load = { backMs: 7 * dayMs, everyMs: undefined, perWeek: 1 }
-    const many = (count: number, isMatched: boolean) =>
-      Array.from({ length: count }, () => ({ ...load, isMatched }))
-    expect(planRescans(many(60, true), 1).matchedEveryMs).toBeCloseTo(1_200_000)
-    const mixed = planRescans([...many(30, true), ...many(30, false)], 1)
-    expect(mixed.matchedEveryMs).toBeCloseTo(1_200_000)
-    expect(mixed.ladder).toEqual(planRescans(many(60, false), 1).ladder)
-  })
-
   test.each([
     ['all that are sooner read than the whole window', [1, 1_000], [0, 1, 2, 3, 4]],
     ['every second one', [8, 5_000], [1, 3, 5]],
@@ -426,20 +339,6 @@ describe('the ladder', () => {
     const load = { perWeek, backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
     const feeds = Array.from({ length: count }, () => load)
     expect(planRescans(feeds, 1).ladder.rungs).toEqual(rungs)
-  })
-
-  test('has the windows of the feed that reaches back farthest', () => {
-    const load = { perWeek: 1, everyMs: undefined, isMatched: false }
-    const feeds = [20 * minuteMs, 7 * dayMs, hourMs].map((backMs) => ({ ...load, backMs }))
-    expect(planRescans(feeds, 10).ladder.rungs).toEqual([0, 1, 2, 3, 4])
-  })
-
-  test('counts no pages of feeds whose whole window is read at an interval of their own', () => {
-    const load = { backMs: 7 * dayMs, perWeek: 1_000_000, isMatched: true }
-    const budgeted = { ...load, everyMs: undefined }
-    const { wholeEveryMs } = planRescans([budgeted], 1)
-    expect(wholeEveryMs).toBeCloseTo((100_000 / 0.05) * 1_000)
-    expect(planRescans([budgeted, { ...load, everyMs: hourMs }], 1)).toMatchObject({ wholeEveryMs })
   })
 
   test.each([
@@ -591,60 +490,6 @@ describe('the plan of an organization', () => {
         1,
       ),
     )
-  })
-
-  test('follows the requests that its feeds may send at present, and is kept while these stay', () => {
-    const budget = createRescanBudget(
-      mine,
-      ({ account }) => account,
-      () => 1,
-    )
-    const configured = budget.plan(mine[0]!, known)
-    const halved = budget.plan(mine[0]!, { ...known, perSecond: 0.5 })
-    expect(halved.wholeEveryMs).toBeCloseTo(2 * configured.wholeEveryMs)
-    expect(budget.plan(mine[1]!, { ...known, perSecond: 0.5 })).toBe(halved)
-    expect(budget.plan(mine[0]!, known)).toEqual(configured)
-  })
-
-  test('leaves out feeds that are not read again, and those that cost quota', () => {
-    const others = [
-      aFeed({ account: 'mine', name: 'once', sweep: undefined }),
-      aCredentialFeed({ account: 'mine', sweep: week.sweep }),
-    ]
-    const budget = createRescanBudget(
-      [...mine, ...others],
-      ({ account }) => account,
-      () => 1,
-    )
-    const alone = createRescanBudget(
-      mine,
-      ({ account }) => account,
-      () => 1,
-    )
-    for (const one of others) budget.plan(one, { perWeek: 100_000, isMatched: false })
-    expect(budget.plan(mine[0]!, known)).toEqual(alone.plan(mine[0]!, known))
-  })
-
-  test('is made anew once what is known of one of its feeds has changed, or feeds have left it', () => {
-    const left = new Set<string>()
-    const budget = createRescanBudget(
-      mine,
-      ({ name }) => (left.has(name) ? 'new' : 'old'),
-      () => 1,
-    )
-    const [first, ...others] = mine as [PolledEvents, ...PolledEvents[]]
-    const before = budget.plan(first, known)
-    expect(budget.plan(first, known)).toBe(before) // one is too costly to be made for each turn
-    const busy = budget.plan(first, { perWeek: 100_000, isMatched: false })
-    expect(busy.wholeEveryMs).toBeGreaterThan(before.wholeEveryMs)
-    const matched = budget.plan(first, { perWeek: 100_000, isMatched: true })
-    expect(matched.matchedEveryMs).toBeGreaterThan(before.matchedEveryMs)
-    for (const one of others) {
-      left.add(one.name)
-      budget.plan(one, known)
-    }
-    const load = { perWeek: 1_000, backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
-    expect(budget.plan(first, known)).toEqual(planRescans([load], 1))
   })
 })
 

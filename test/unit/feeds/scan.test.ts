@@ -196,11 +196,6 @@ test('cursors that go round are noticed within three times their number, and no 
   expect(pagesUntilNoticed(Infinity)).toBe(2_000)
 })
 
-test('a page that stands still is no step of a circle', () => {
-  const walk = { ...tailScan(aFeed(), aState()), cursor: 'c1' }
-  expect(advance(walk, { next: 'c1', items: [{}] }).scan).not.toHaveProperty('passed')
-})
-
 describe('a longer time that is read again than before', () => {
   const dayMs = 86_400_000
   const back = (backMs: number) => aFeed({ sweep: { everyMs: undefined, backMs } })
@@ -218,13 +213,6 @@ describe('a longer time that is read again than before', () => {
     expect(walkWith(3 * dayMs + overlapMs + 1, {})).not.toBe(first)
   })
 
-  test('begins where the request of the tail was read from, be that later than the start bound', () => {
-    const walk = { ...first, readsFromMs: nowMs - dayMs }
-    expect(walkWith(2 * dayMs, { scan: walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
-    const { readsFromMs: _unknown, ...older } = first
-    expect(walkWith(5 * dayMs, { scan: older }).behind).toMatchObject({ toMs: floorMs })
-  })
-
   test('does not leave out what was still to be read', () => {
     const behind = { id: 'b', fromMs: nowMs - 4 * dayMs, toMs: nowMs - dayMs }
     const walk = { ...first, behind }
@@ -233,22 +221,6 @@ describe('a longer time that is read again than before', () => {
     expect(walkWith(5 * dayMs, { scan: walk, rescans }).behind).toMatchObject({
       toMs: nowMs - 4 * dayMs,
     })
-  })
-})
-
-test('a new tail that reaches back as far as rescans do leaves nothing to them, and a later one the rest', () => {
-  const backMs = 5 * 86_400_000
-  const before = tailScan(aFeed({ sweep: undefined }), aState())
-  const newTail = (newestMs: number): Scan =>
-    tailScan(
-      aFeed({ sweep: { everyMs: undefined, backMs }, filters: { severity: 'low' } }),
-      aState({ startBoundMs: nowMs - 2 * backMs, scan: before, newestMs }),
-    )
-  expect(newTail(nowMs - backMs + overlapMs)).not.toHaveProperty('behind')
-  expect(newTail(nowMs - backMs + overlapMs + 1).behind).toEqual({
-    id: String(nowMs),
-    fromMs: nowMs - backMs,
-    toMs: nowMs - backMs + 1,
   })
 })
 

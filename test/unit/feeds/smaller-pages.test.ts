@@ -144,20 +144,6 @@ describe('a tail that goes round a page leaves to the rescan', () => {
     const rewound = aFeedState({ ...read, isRewound: true, startBoundMs: nowMs - 9 * dayMs })
     expect(skipPage(feed, rewound).behind).toMatchObject({ fromMs: nowMs - 9 * dayMs, toMs: nowMs })
   })
-
-  test('all that a changed request has never read', () => {
-    const changed = { ...feed, filters: { severity: ['high' as const] } }
-    expect(skipPage(changed, aFeedState(read)).behind).toMatchObject({
-      fromMs: nowMs - dayMs,
-      toMs: nowMs,
-    })
-  })
-
-  test('what stood below the start bound when the feed began', () => {
-    const brief = { ...feed, startMs: hourMs }
-    const begun = aFeedState({ nowMs, startBoundMs: nowMs - hourMs })
-    expect(skipPage(brief, begun).behind).toMatchObject({ fromMs: nowMs - dayMs, toMs: nowMs })
-  })
 })
 
 test('a tail that goes round a page, and that nothing reads again, reads from an hour before the newest event', () => {
@@ -166,17 +152,4 @@ test('a tail that goes round a page, and that nothing reads again, reads from an
   const past = skipPage(alone, aFeedState({ nowMs, scan: walk, newestMs: nowMs - hourMs }))
   expect(past).toMatchObject({ reason: 'page_too_large', span: { fromMs: nowMs - 2 * hourMs } })
   expect(past).not.toHaveProperty('behind')
-})
-
-test('a window that ends within small pages is followed by one of the usual size', () => {
-  const search = aCredentialSearch()
-  const small = shrinkPages(tailScan(search, aFeedState({ nowMs })))!
-  const { scan: walk } = advance(small, { items: [], next: null })
-  const ended = aFeedState({
-    nowMs,
-    scan: { ...walk, notes: { hasCompleted: true } },
-    isEnded: true,
-  })
-  expect(walk.body['size']).toBe(10)
-  expect(tailScan(search, ended).body['size']).toBe(100)
 })

@@ -101,16 +101,6 @@ test.each([
   expect(later).toMatchObject({ isBeforeStart: isBelow, isBaseline: false, items: sent })
 })
 
-test('an event has the name of its quarantine entry only while something is set aside', () => {
-  expect(eventOf(createdAt(floorMs))).not.toHaveProperty('identity')
-  const named = eventOf(createdAt(floorMs), { hasQuarantine: true })
-  expect(named.identity).toBe('digest of 1')
-  const unkeyed = { hasQuarantine: true, pairDigest: () => undefined }
-  expect(eventOf(createdAt(floorMs), unkeyed).identity).toBe(
-    '{"metadata":{"estimated_created_at":"2026-11-01T00:00:00.000Z","uid":"paste/x/1"}}',
-  )
-})
-
 test('a leaked credential is recognised by its parts, and its secret sealed unless it is only learned', () => {
   const feed = aCredentialFeed()
   const event = eventOf(feedCredential, { feed, startBoundMs: 0 })

@@ -59,56 +59,6 @@ describe('lines that repeat', () => {
     ])
   })
 
-  test("the minute's line names some, counts the others once each, and shows the last error", () => {
-    const { logger, lines, pass } = aLogger()
-    for (const feed of ['a', 'b', 'c', 'd', 'e', 'e', 'f']) fail(logger, feed)
-    pass(59_999)
-    expect(lines).toHaveLength(1)
-    pass(1)
-    expect(lines[1]).toMatchObject({
-      level: 'warn',
-      msg: 'poll failed (repeated)',
-      cause: 'unavailable 503',
-      times: 6,
-      feeds: ['b', 'c', 'd'],
-      others: 2,
-      err: { message: 'no answer for f' },
-    })
-  })
-
-  test('an error of its own among those of a cause is in the line of the minute: its message is nowhere else', () => {
-    const { logger, lines, pass } = aLogger()
-    const breakOff = (feed: string, message: string): void =>
-      logger.repeated.error({ feed, err: new TypeError(message) }, 'poll broke off', {
-        cause: 'TypeError',
-        list: 'feeds',
-        name: feed,
-      })
-    for (let round = 0; round < 3; round += 1) {
-      breakOff('a', 'x is not a function')
-      breakOff('b', 'y is undefined')
-      breakOff('c', 'z is null')
-    }
-    pass(60_000)
-    expect(lines[1]).toMatchObject({ times: 8, err: { message: 'z is null' } })
-    expect(JSON.stringify(lines[1])).toContain('y is undefined')
-    for (let at = 0; at < 100; at += 1) breakOff('a', `error ${at}`)
-    pass(60_000)
-    expect(JSON.stringify(lines[2]).match(/"error \d+"/g)).toHaveLength(5)
-  })
-
-  test('another cause, and another message, is told at once beside it', () => {
-    const { logger, lines } = aLogger()
-    fail(logger, 'a')
-    fail(logger, 'b', 'auth 403')
-    logger.repeated.error({}, 'poll failed', {
-      cause: 'unavailable 503',
-      list: 'feeds',
-      name: 'c',
-    })
-    expect(lines).toHaveLength(3)
-  })
-
   test('after a quiet minute the next failure is told at once again', () => {
     const { logger, lines, pass } = aLogger()
     fail(logger, 'a')

@@ -81,23 +81,6 @@ describe('the start of a local day', () => {
 })
 
 describe('a reading', () => {
-  test('that is skipped is due at the end of the gap', () => {
-    const skipped = at('2026-03-29T02:30:00Z')
-    expect(shown(toInstant(skipped, 'Europe/Zurich'))).toBe('2026-03-29T01:00:00.000Z')
-  })
-
-  test('that comes twice is due the first time, and over from then on', () => {
-    const twice = at('2026-10-25T02:30:00Z')
-    expect(shown(toInstant(twice, 'Europe/Zurich'))).toBe('2026-10-25T00:30:00.000Z')
-    expect(latestReadingBy(at('2026-10-25T01:05:00Z'), 'Europe/Zurich')).toBeGreaterThan(twice)
-  })
-
-  test('of a day that a country left out is due when the next begins', () => {
-    const skipped = at('2011-12-30T08:00:00Z')
-    const instant = toInstant(skipped, 'Pacific/Apia')
-    expect(formatLocal(instant, 'Pacific/Apia')).toBe('2011-12-31 00:00 Pacific/Apia')
-  })
-
   test('is awaited no longer than to the next change of the clock', () => {
     const shownAtThree = at('2026-10-25T03:00:00Z')
     const beforeMs = at('2026-10-25T00:30:00Z')

@@ -170,25 +170,6 @@ describe('no field gives a secret away', () => {
   })
 })
 
-describe('a cookie', () => {
-  test('keeps everything but its value', () => {
-    const cookie = { host_key: '.example.com', path: '/', name: 'sid', value: 'abcdef1234', n: 'q' }
-    expect(maskDetail({ cookies: [cookie] })).toEqual({
-      cookies: [{ host_key: '.example.com', path: '/', name: 'sid', value: fullMask, n: fullMask }],
-    })
-  })
-
-  test('written as a map of names keeps no value', () => {
-    expect(maskDetail({ cookies: { sid: 'abcdef1234' } })).toEqual({ cookies: { sid: fullMask } })
-  })
-
-  test('keeps its host in a highlight and loses its value', () => {
-    expect(
-      maskHighlights({ 'cookies.host_key': ['.example.com'], 'cookies.value': ['abcdef1234'] }),
-    ).toEqual({ 'cookies.host_key': ['.example.com'], 'cookies.value': [fullMask] })
-  })
-})
-
 test('only the index of a uid tells of a cookie: in other events a value is judged by its name', () => {
   for (const uid of ['cookie/live/1', 'Cookies/live/1']) {
     expect(maskDetail({ value: 'abcdef1234' }, uid)).toEqual({ value: fullMask })
@@ -197,21 +178,6 @@ test('only the index of a uid tells of a cookie: in other events a value is judg
   for (const uid of ['paste/cookies/1', 'recookie/live/1', 'cookies_list/live/1']) {
     expect(maskDetail({ value: 'abcdef1234' }, uid)).toEqual({ value: 'abcdef1234' })
   }
-})
-
-test('what is about a secret, and none, stays', () => {
-  const data = {
-    known_password_id: 7,
-    hash_type: 'bcrypt',
-    has_pin: true,
-    password: null,
-    cookie_count: 12,
-    leaked_credential_count: 3,
-    identity_name: 'joe@example.com',
-    bypass: 'yes',
-    pii_tags: ['passwords'],
-  }
-  expect(maskDetail(data)).toEqual(data)
 })
 
 describe('what comes out is bounded', () => {
@@ -253,11 +219,6 @@ describe('what comes out is bounded', () => {
     const bomb: unknown = JSON.parse('[{"a":'.repeat(5000) + '1' + '}]'.repeat(5000))
     expect(JSON.stringify(maskDetail({ bomb })).length).toBeLessThan(1000)
   })
-
-  test('a key of the prototype chain is a key like any other', () => {
-    const hostile: unknown = JSON.parse('{"__proto__":{"password":"hunter2222"},"x":1}')
-    expect(JSON.stringify(maskSecrets(hostile))).toBe('{"__proto__":{"password":"h••••2"},"x":1}')
-  })
 })
 
 test('a login that a stealer read badly shows no password in the full event either, which titles quote', () => {
@@ -267,13 +228,6 @@ test('a login that a stealer read badly shows no password in the full event eith
   })
   const leak = { description: 'Revenue:$45M' }
   expect(maskDetail(leak, 'ransomleak/lockbit/1')).toEqual(leak)
-})
-
-test('a bare pair in what is no dump stays readable, in a value as in a text', () => {
-  expect(maskSecrets({ note: 'joe:hunter22' })).toEqual({ note: 'joe:hunter22' })
-  expect(maskDetail({ note: 'joe:hunter22' })).toEqual({ note: 'joe:hunter22' })
-  expect(maskHighlights({ note: ['joe:hunter22'] })).toEqual({ note: ['joe:hunter22'] })
-  expect(maskDetail({ note: 'joe:hunter22' }, 'paste/combolists/1')).toEqual({ note: 'joe:h••••2' })
 })
 
 test.each([
@@ -294,10 +248,6 @@ test('a known secret of four characters and more is masked wherever it stands', 
   expect(maskKnown([' hunter22 '])('(hunter22)')).toBe('(h••••2)')
   const nested = ['hunter', 'hunter22', 'hunter2'] // a longer one is no rest of a shorter one
   expect(maskKnown(nested)('hunter22 hunter2 hunter')).toBe('h••••2 h••••2 h••••r')
-})
-
-test('a login is read without the blanks around it', () => {
-  expect(maskIdentity(' joe@acme.example\n')).toBe('joe@acme.example')
 })
 
 test('a line `login:secret` below an address in brackets is masked where a login should stand', () => {

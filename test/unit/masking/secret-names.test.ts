@@ -107,13 +107,6 @@ test.each([
   expect(findTreatment(path)).toBe(treatment)
 })
 
-test('what stands in a secret, or in a cookie, is treated as part of it', () => {
-  expect(findTreatment('note', 'masked')).toBe('masked')
-  expect(findTreatment('host', 'hidden')).toBe('hidden')
-  expect(findTreatment('host', 'cookie')).toBe('of cookie')
-  expect(findTreatment('note', 'of cookie')).toBe('hidden')
-})
-
 test.each([
   [['password'], { kind: 'phrase', weak: false }],
   [['secret'], { kind: 'phrase', weak: true }],
@@ -151,11 +144,6 @@ test.each([
 ])('the label %j announces %j', (words, label) => {
   expect(labelAt(words)).toEqual(label)
   expect(labelAt(words)).toEqual(label) // from memory
-})
-
-test('a label of several words is looked at for its last three', () => {
-  expect(labelAt(['api', 'key', 'x', 'y'])).toBeNull()
-  expect(labelAt(['a', 'b', 'c', 'api', 'key'])).toEqual({ kind: 'token', weak: false })
 })
 
 test.each([

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import {
   cleanBlock,
   cleanLine,
-  cutWithCount,
   cutText,
   isolate,
   sanitizeLine,
@@ -74,16 +73,6 @@ describe('a block', () => {
 test('a cut ends in an ellipsis and never in half a character', () => {
   expect(cutText('😀😀😀😀', 3)).toBe('😀😀…')
   expect(cutText('😀😀😀', 3)).toBe('😀😀😀')
-})
-
-test('a counting cut says how many characters are missing', () => {
-  const text = '😀'.repeat(100)
-  expect(cutWithCount(text, 40)).toBe(`${'😀'.repeat(16)} (… 84 more characters)`)
-  expect(cutWithCount(text, 10)).toBe(`${'😀'.repeat(9)}…`)
-  expect(cutWithCount(text, 100)).toBe(text)
-  const said = ' (… 99 more characters)'
-  expect(cutWithCount(text, said.length + 2)).toBe(`😀${said}`)
-  expect(cutWithCount(text, said.length + 1)).toBe(`${'😀'.repeat(said.length)}…`)
 })
 
 test.each([

@@ -91,26 +91,6 @@ test.each([
   expect(parse(textOf([{ ...aRow, title }]))[1]?.[3]).toBe(shown)
 })
 
-test('the file begins with a byte order mark and the names of the columns, lines end in CRLF', () => {
-  const text = textOf([aRow])
-  expect(text.startsWith('\uFEFF"severity","type","uid","title",')).toBe(true)
-  expect(text.split('\r\n')).toHaveLength(3)
-  expect(parse(text)[1]).toEqual([
-    'high',
-    'paste',
-    'paste/x/1',
-    'Paste',
-    'a; b',
-    'brand',
-    '2026-11-01T12:00:00.000Z',
-    '',
-    '',
-    'x',
-    '',
-    'main',
-  ])
-})
-
 test('a row is what the message about the event says, and never a secret', () => {
   const event = aThreatEvent({
     type: 'leaked_credential',

@@ -8,15 +8,13 @@ import { createGuidanceFinder, type Guidance } from '../../../src/messages/guida
 import { builtInNextSteps } from '../../../src/messages/next-steps.ts'
 import { createRouter } from '../../../src/routing/router.ts'
 import { mailContent } from '../../../src/sinks/email/email-sink.ts'
-import { renderIncident } from '../../../src/sinks/pagerduty/pagerduty-sink.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
-import { cardText, renderTeams } from '../../../src/sinks/teams/teams-card.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
-import { aBusyDigest, summarised } from '../../support/summaries.ts'
+import { summarised } from '../../support/summaries.ts'
 import { runs } from '../../support/runs.ts'
 import { anyMember } from '../sinks/any-member.ts'
 
@@ -152,25 +150,6 @@ function mrkdwnTexts(one: Delivery): unknown[] {
 }
 
 describe('messages', () => {
-  test('to Slack ping in a block of their own, behind the header', () => {
-    const { blocks, text } = previewSlack(delivery()).inBlocks
-    expect(blocks?.slice(0, 2)).toMatchObject([
-      { type: 'header' },
-      { type: 'section', text: { type: 'mrkdwn', text: pings } },
-    ])
-    expect(text).not.toContain('<')
-    const said = JSON.stringify(blocks)
-    const [label, words] = ['Next step', '\\nReset the passwords.']
-    expect(said).toContain(`{"type":"text","text":"${label}","style":{"bold":true}}`)
-    expect(said).toContain(`{"type":"text","text":"${words}"}`)
-    // rich text interprets nothing
-    expect(said).toContain('{"type":"text","text":"\\nAsk <b>Joe</b> & <!channel> at')
-    expect(said).toContain('"url":"https://wiki.example.com/run?a=1&b=2"')
-    expect(previewSlack(delivery()).plainText.text).toMatch(
-      /^HIGH .*\n<@U012AB3CD> <!subteam\^S012AB3CD> <!here>\n/u,
-    )
-  })
-
   test('whatever a feed says, nothing of it pings', () => {
     fc.assert(
       fc.property(anyMember, (member) => {
@@ -185,88 +164,8 @@ describe('messages', () => {
     )
   })
 
-  test('by mail and to Teams and PagerDuty say it too, and the runbook may be opened', () => {
-    const { html, text } = mailContent(delivery(), 'oncall')
-    expect(html).toContain('<b>Next step:</b> Reset the passwords.')
-    expect(html).toContain('Ask &lt;b&gt;Joe&lt;/b&gt; &amp; &lt;!channel&gt;')
-    expect(html).toContain('<a href="https://wiki.example.com/run?a=1&amp;b=2"')
-    expect(html).toContain('<a href="http://wiki.example.com/&quot;x"')
-    expect(text).toContain('Runbook: https://wiki.example.com/run?a=1&b=2')
-    const card = cardText(renderTeams(delivery()))
-    expect(card).toContain('Next step: Reset the passwords.')
-    expect(card).toContain('Open runbook: https://wiki.example.com/run?a=1&b=2')
-    expect(card).toContain('Open runbook: http://wiki.example.com/')
-    const { links, payload } = renderIncident(delivery())
-    expect(links).toContainEqual({ href: guidance.runbookUrls[0], text: 'Open runbook' })
-    expect(payload.custom_details).toMatchObject({ 'Next step': 'Reset the passwords.' })
-  })
-
   const event = aThreatEvent({ type: 'cookie' })
   const others = [guided, aMember({ event, guidance: { ...guidance, nextStep: 'Isolate it.' } })]
-
-  test.each(['group', 'storm'] as const)('of a %s say it once, and of what', (kind) => {
-    const one = delivery(summarised(others, { kind }))
-    expect(mrkdwnTexts(one)).toEqual([pings])
-    const { text, html } = mailContent(one, 'oncall')
-    expect(text.match(/^Next step, .*/gmu)).toEqual([
-      'Next step, Stealer log: Reset the passwords.',
-      'Next step, Stolen cookie: Isolate it.',
-    ])
-    expect(text.match(/^Note: /gmu)).toHaveLength(1)
-    expect(html).toContain('<b>Next step, Stolen cookie:</b> Isolate it.')
-    expect(cardText(renderTeams(one))).toContain('Next step, Stolen cookie: Isolate it.')
-    expect(JSON.stringify(renderIncident(one).payload.custom_details)).toContain('Isolate it.')
-  })
-
-  test('of a group say of what the only step is, where not all events have it', () => {
-    const without = aMember({ event, guidance: { ...guidance, nextStep: null } })
-    const { text } = mailContent(delivery(summarised([guided, without])), 'oncall')
-    expect(text).toContain('\nNext step, Stealer log: Reset the passwords.\n')
-  })
-
-  test('of a group say for which types they leave a step out', () => {
-    const members = ['stealer_log', 'cookie', 'leak', 'bot', 'paste'].map((type) =>
-      aMember({ event: aThreatEvent({ type }), guidance: { ...guidance, nextStep: `${type}!` } }),
-    )
-    const { text } = mailContent(delivery(summarised(members)), 'oncall')
-    expect(text.match(/^Next step, .*/gmu)?.slice(2)).toEqual([
-      'Next step, Leak: leak!',
-      'Next step, Bot for sale, Paste: not shown; a message has room for 3.',
-    ])
-  })
-
-  test('say how many notes, runbooks and mentions they leave out', () => {
-    const crowd = (count: number): Guidance => ({
-      notes: Array.from({ length: count }, (_, at) => `Note ${at}.`),
-      runbookUrls: Array.from({ length: count }, (_, at) => `https://wiki.example.com/${at}`),
-      mentions: Array.from({ length: count }, (_, at) => `U012AB3C${at}`),
-      nextStep: null,
-    })
-    const one = delivery(summarised([aMember({ guidance: crowd(7) }), guided]))
-    const unshown = '3 more notes, 6 more runbooks: see the configuration.'
-    const { text, html } = mailContent(one, 'oncall')
-    expect(text.replace(/\s+/gu, ' ')).toContain(`Note: ${unshown}`)
-    expect(html).toContain(unshown)
-    expect(text + html).not.toContain('pinged')
-    expect(cardText(renderTeams(one))).toContain(unshown)
-    expect(JSON.stringify(renderIncident(one).payload.custom_details)).toContain(unshown)
-    const { inBlocks, plainText } = previewSlack(one)
-    expect(JSON.stringify(inBlocks)).toContain(unshown)
-    expect(mrkdwnTexts(one)).toEqual([
-      expect.stringMatching(/^(?:<@U012AB3C\d> ){5}and 5 more who are not pinged$/u),
-    ])
-    expect(plainText.text).toContain('> and 5 more who are not pinged\n')
-    const six = mailContent(delivery({ members: [aMember({ guidance: crowd(4) })] }), 'oncall')
-    expect(six.text).toContain('Note: 1 more runbook: see')
-    const sixth = { ...crowd(6), notes: [], runbookUrls: [] }
-    expect(mrkdwnTexts(delivery({ members: [aMember({ guidance: sixth })] }))).toEqual([
-      expect.stringMatching(/ and 1 more who is not pinged$/u),
-    ])
-    const full = mailContent(delivery({ members: [aMember({ guidance: crowd(3) })] }), 'oncall')
-    expect(full.text).not.toContain('see the configuration')
-    const backlog = delivery(summarised(one.members, { kind: 'backlog' }))
-    expect(JSON.stringify(previewSlack(backlog))).not.toContain('not pinged')
-  })
 
   test('by mail escape the type that a next step of the configuration is for', () => {
     const odd = aMember({ event: aThreatEvent({ type: 'a<b>&c' }), guidance })
@@ -279,12 +178,5 @@ describe('messages', () => {
     const one = delivery(summarised(others, { kind }))
     expect(mrkdwnTexts(one)).toEqual([])
     expect(JSON.stringify(previewSlack(one))).toContain('Isolate it.')
-  })
-
-  test('of a digest say nothing of it', () => {
-    const one = delivery({ ...aBusyDigest(), members: others })
-    expect(JSON.stringify(previewSlack(one)) + mailContent(one, 'oncall').text).not.toMatch(
-      /Next step|Reset the|U012AB3CD|wiki/u,
-    )
   })
 })

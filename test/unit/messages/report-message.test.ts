@@ -20,38 +20,6 @@ const report = {
   created_at: '2026-11-20T08:00:00Z',
 }
 
-test('a report is told by its title, its summary, its highlights and what it is about', () => {
-  const { title, extract, facts, uid } = messageOf({ report })
-  expect(title).toBe('Threat report: Week 47, report 12')
-  expect(extract?.label).toBe('Summary')
-  expect(extract?.text).toContain('Two leaks and a ransom.')
-  expect(extract?.text).not.toContain('evil.example') // no link of its own making
-  expect(facts.filter(({ label }) => label === 'Highlight')).toHaveLength(5)
-  expect(facts.map(({ label }) => label)).toEqual(
-    expect.arrayContaining(['Subtitle', 'Created', 'More highlights', 'Related activity']),
-  )
-  expect(facts[1]?.value).toBe('tocsin reports download 12 --out report')
-  expect(uid).toBe('threat_flow/report/12')
-})
-
-test('a report without a readable id is told by its request, with no command that cannot find it', () => {
-  const { title, facts } = messageOf({ report: { ...report, id: 'x' } })
-  expect(title).toBe('Threat report: Week 47, request r1')
-  expect(facts.map(({ label }) => label)).not.toContain('Whole report')
-})
-
-test.each([
-  ['failed', 'could not be made'],
-  ['refused', 'cannot be read'],
-  ['overdue', 'is overdue'],
-] as const)('a request that is %s says so, which one it is, and what to do', (outcome, words) => {
-  const { title, facts, uid } = messageOf({ outcome })
-  expect(title).toContain(words)
-  expect(title).toMatch(/, request r1$/)
-  expect(facts).toContainEqual(expect.objectContaining({ label: 'Request', value: 'r1' }))
-  expect(uid).toBe(`threat_flow/request/r1/${outcome}`)
-})
-
 test('an endless report stays within the bounds of a message and of the ledger', () => {
   const long = 'x'.repeat(100_000)
   const many = Array.from({ length: 1_000 }, () => long)

@@ -60,24 +60,6 @@ describe('a summary', () => {
     const { bySeverity } = summarise(parts, about)
     expect(bySeverity.map(({ severity }) => severity)).toEqual(['dire', 'critical', 'info'])
   })
-
-  test('names ten, and counts the rest as other', () => {
-    const parts = Array.from({ length: 24 }, (_, index) => aPart({ type: `t${index % 12}` }))
-    const { byType } = summarise(parts, about)
-    expect(byType).toHaveLength(11)
-    expect(byType.at(-1)).toEqual({ name: 'other', count: 4 })
-  })
-
-  test('counts a name that matched an event twice once', () => {
-    const { byIdentifier } = summarise([aPart({ identifiers: ['a', 'a'] })], about)
-    expect(byIdentifier).toEqual([{ name: 'a', count: 1 }])
-  })
-
-  test('says when the first and the last were fetched; of nothing, 0', () => {
-    const parts = [aPart({ fetchedAtMs: 7 }), aPart({ fetchedAtMs: 3 })]
-    expect(summarise(parts, about)).toMatchObject({ firstAtMs: 3, lastAtMs: 7, ...about })
-    expect(summarise([], about)).toMatchObject({ total: 0, firstAtMs: 0, lastAtMs: 0 })
-  })
 })
 
 describe('the order of a digest', () => {

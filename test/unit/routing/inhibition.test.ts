@@ -83,14 +83,6 @@ test('what people closed at the service keeps nothing back', () => {
   }
 })
 
-test('every rule that matches gives a key of its own, named or by its place', () => {
-  const many = rules({ name: 'leaks' }, {}, { source_matchers: ['type="chat"'] })
-  expect(sourceKeys(many, source).map(({ rule }) => rule)).toEqual(['leaks', 'inhibit.2'])
-  const keys = targetKeys(many, target)
-  expect(keys.map(({ rule }) => rule)).toEqual(['leaks', 'inhibit.2', 'inhibit.3'])
-  expect(new Set(keys.map(({ key }) => key)).size).toBe(3)
-})
-
 test.each([
   ['name', { name: 'leaks' }],
   ['source', { source_matchers: ['type="ransomleak"', 'kind="event"'] }],
@@ -120,24 +112,6 @@ test('two events share a key just where they have the same sets under every name
     }),
     { numRuns: 500 },
   )
-})
-
-test('a rule that changes in anything starts with nothing kept back', () => {
-  const changed = [
-    {},
-    { name: 'other' },
-    { source_matchers: ['type="ransomleak"', 'severity>=low'] },
-    { target_matchers: ['type="paste"', 'severity>=low'] },
-    { equal: ['source'] },
-    { window: '2h' },
-  ]
-  const keys = changed.map((one) => sourceKeys(rules(one), source)[0]?.key)
-  expect(new Set(keys).size).toBe(changed.length)
-  const alike = anInput({ type: 'ransomleak', source: 'x', tags: ['x'] })
-  const [bySource, byTag] = ['source', 'tag'].map((name) =>
-    sourceKeys(rules({ equal: [name] }), alike),
-  )
-  expect(bySource![0]!.key).not.toBe(byTag![0]!.key)
 })
 
 test('a source keeps its targets back for a day at most', () => {

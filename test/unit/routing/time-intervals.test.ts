@@ -27,35 +27,6 @@ function untilOf(intervals: TimeIntervals, atIso: string): string | undefined {
 
 const part = (from: string, to: string): object => ({ start_time: from, end_time: to })
 
-const night = quiet({
-  times: [part('00:00', '07:00'), part('22:00', '24:00')],
-  location: 'Europe/Zurich',
-})
-
-describe('a night', () => {
-  test('is muted until its last minute is over, through midnight', () => {
-    expect(untilOf(night, '2026-11-20T21:00:00Z')).toBe('2026-11-21T06:00:00.000Z')
-    expect(untilOf(night, '2026-11-21T05:59:59.999Z')).toBe('2026-11-21T06:00:00.000Z')
-  })
-
-  test('is not muted before its first minute and after its last', () => {
-    expect(untilOf(night, '2026-11-20T20:59:59.999Z')).toBeUndefined()
-    expect(untilOf(night, '2026-11-21T06:00:00Z')).toBeUndefined()
-  })
-
-  test('is an hour shorter when the clock is set forward, and longer when it is set back', () => {
-    expect(untilOf(night, '2026-03-28T21:00:00Z')).toBe('2026-03-29T05:00:00.000Z')
-    expect(untilOf(night, '2026-10-24T20:00:00Z')).toBe('2026-10-25T06:00:00.000Z')
-  })
-})
-
-test('a time that comes twice is muted twice', () => {
-  const early = quiet({ times: [part('02:00', '02:30')], location: 'Europe/Zurich' })
-  expect(untilOf(early, '2026-10-25T00:10:00Z')).toBe('2026-10-25T00:30:00.000Z')
-  expect(untilOf(early, '2026-10-25T00:40:00Z')).toBeUndefined()
-  expect(untilOf(early, '2026-10-25T01:10:00Z')).toBe('2026-10-25T01:30:00.000Z')
-})
-
 test('a weekend lasts until Monday, or until the holiday after it is over', () => {
   const weekend = { weekdays: ['saturday', 'sunday'] }
   const holiday = { days_of_month: ['28'], months: ['december'], years: [2026] }

@@ -11,23 +11,6 @@ test('a schedule alone collects everything, tells of nothing too, and shows 50 e
   })
 })
 
-test('every key is taken', () => {
-  const written = {
-    schedule: ' 0 8 * * mon-fri ',
-    timezone: 'Europe/Zurich',
-    immediate: 'critical',
-    send_empty: false,
-    max_items: 500,
-  } as const
-  expect(digestConfig.parse(written)).toEqual({
-    cron: '0 8 * * mon-fri',
-    timeZone: 'Europe/Zurich',
-    immediate: 'critical',
-    sendsEmpty: false,
-    maxItems: 500,
-  })
-})
-
 test.each([
   [{ schedule: '0 8 30 2 *' }, 'schedule', 'never fires'],
   [{ schedule: '*/5 * * * *' }, 'schedule', 'fires more often than every 15 minutes'],

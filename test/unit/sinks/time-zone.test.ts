@@ -2,68 +2,6 @@
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load.ts'
 import { groupingSinks } from '../../../src/delivery/grouping-sinks.ts'
-import { mailContent } from '../../../src/sinks/email/email-sink.ts'
-import type { Delivery } from '../../../src/sinks/sink.ts'
-import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
-import { renderTeams } from '../../../src/sinks/teams/teams-card.ts'
-import { aMember } from '../../support/deliveries.ts'
-import { aThreatEvent } from '../../support/events.ts'
-import { aBusyDigest } from '../../support/summaries.ts'
-
-const event = aThreatEvent({
-  createdAtMs: Date.UTC(2026, 10, 1, 12),
-  matchedAtMs: Date.UTC(2026, 6, 1, 23, 30),
-})
-
-function inZone(timeZone: string | undefined, content: Partial<Delivery> = {}): string[] {
-  const delivery: Delivery = {
-    id: 'abc',
-    destination: { id: 'soc', label: 'soc' },
-    members: [aMember({ event })],
-    attempt: 1,
-    mayBeRepeat: false,
-    timeZone,
-    ...content,
-  }
-  const { text, html } = mailContent(delivery, 'oncall')
-  return [
-    text,
-    html,
-    JSON.stringify(previewSlack(delivery).inBlocks),
-    JSON.stringify(renderTeams(delivery)),
-  ]
-}
-
-test('in winter and in summer, with the day in UTC where it is another', () => {
-  for (const said of inZone('Europe/Zurich')) {
-    expect(said).toContain('2026-11-01 13:00 CET (12:00 UTC)')
-    expect(said).toContain('2026-07-02 01:30 CEST (2026-07-01 23:30 UTC)')
-  }
-})
-
-test('without a zone they are UTC', () => {
-  for (const said of inZone(undefined)) {
-    expect(said).toContain('2026-11-01 12:00 UTC')
-    expect(said).not.toContain('(12:00 UTC)')
-  }
-})
-
-test('a digest has the zone of its sink, else of its schedule', () => {
-  const digest = aBusyDigest(3)
-  const [own = ''] = inZone('America/New_York', digest)
-  expect(own).toContain('(America/New_York)')
-  const [scheduled = ''] = inZone(undefined, digest)
-  expect(scheduled).toContain('(Europe/Zurich)')
-})
-
-test('where a digest’s days are of another zone than its times, the days say of which', () => {
-  for (const said of inZone('America/New_York', aBusyDigest(3))) {
-    expect(said).toMatch(/(?:By day|Days) \(Europe\/Zurich\)/)
-  }
-  for (const said of inZone('Europe/Zurich', aBusyDigest(3))) {
-    expect(said).not.toMatch(/(?:By day|Days) \(/)
-  }
-})
 
 const head = `accounts: {main: {base_url: 'https://api.example.com', api_key: k}}
 feeds: {brand: {type: events, identifier_group: 7}}

@@ -1,16 +1,13 @@
 /** Of an unknown severity nobody knows that it is harmless, so it must look as grave as the gravest. */
 import { describe, expect, test } from 'vitest'
-import { historyLines } from '../../../src/cli/ledger/item-text.ts'
 import { formatSeverity, severityLabel } from '../../../src/messages/summary.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
-import { digestFacts, summarised } from '../../support/summaries.ts'
 
 const member = aMember({ event: aThreatEvent({ severity: 'none' }) })
-const critical = aMember({ event: aThreatEvent({ severity: 'critical' }) })
 const redOfCritical = '#c62828'
 
 function delivery(content: Partial<Delivery>): Delivery {
@@ -55,48 +52,4 @@ test('a mail has the critical colour and says UNKNOWN in subject and both parts'
   expect(text).toMatch(/^UNKNOWN \("none"\) /m)
   expect(html).toContain('UNKNOWN (&quot;none&quot;)</span> &middot;')
   expect(html).toContain(redOfCritical)
-})
-
-test('a group says UNKNOWN in subject, title and line, before what is critical', () => {
-  const group = summarised([critical, member])
-  const { inBlocks } = previewSlack(delivery(group))
-  const text = JSON.stringify(inBlocks.blocks)
-  expect(inBlocks.text).toMatch(/^\[1 UNKNOWN \("none"\), 1 CRITICAL\] 2 new events/)
-  expect(text).toContain(String.raw`🟥 UNKNOWN (\"none\") · 2 new events, worst: `)
-  expect(text).toContain(String.raw`2 new events: 1 UNKNOWN (\"none\"), 1 critical`)
-  expect(mailOf(group).html).toContain('1 UNKNOWN (&quot;none&quot;)&nbsp;</span>')
-})
-
-test('a digest says UNKNOWN in its subject, and of what was already sent', () => {
-  const sent = { severity: 'none', type: 'paste', uid: 'paste/x/1', sentAtMs: 0 }
-  const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 1 })
-  const { subject, text } = mailOf(summarised([member], { kind: 'digest', digest }))
-  expect(subject).toContain('1 UNKNOWN ("none")')
-  expect(text).toMatch(/UNKNOWN \("none"\) {2}Paste: content no longer stored, uid paste\/x\/1/)
-})
-
-test('items show says UNKNOWN', () => {
-  const record = {
-    account: 'main',
-    recordId: 'r',
-    uid: 'paste/x/1',
-    type: 'paste',
-    severity: 'none',
-    title: undefined,
-    createdAtMs: undefined,
-    matchedAtMs: undefined,
-    fetchedAtMs: 0,
-    identifiers: [],
-    tags: [],
-    firstSeenMs: 0,
-    sightings: [
-      { feed: 'brand', atMs: 0, visibleMs: 0, severity: 'none', labels: {}, decisions: [] },
-    ],
-    items: [],
-    closed: undefined,
-    seenAgain: undefined,
-  }
-  const [head, taken] = historyLines(record, new Map())
-  expect(head).toContain('UNKNOWN ("none")')
-  expect(taken).toContain('severity UNKNOWN ("none")')
 })

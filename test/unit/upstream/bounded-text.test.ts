@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { BoundedText, itemLimits, type AnswerLimits } from '../../../src/upstream/bounded-text.ts'
 
 const wide: AnswerLimits = { textBytes: Infinity, bytes: 1_000_000, values: 100_000 }
@@ -76,28 +76,6 @@ test.each(everyPieceSize)('of a string its first bytes are kept, in pieces of %i
   })
 })
 
-describe('a page', () => {
-  test('may hold ten times as many items as were asked for, and a hundred at least', () => {
-    expect(read(items(100), { pageSize: 1 })).toBe(items(100))
-    expect(() => read(items(101), { pageSize: 1 })).toThrow(
-      'the answer is too large to be read: over 100 items where 1 were asked for',
-    )
-    expect(() => read(items(1_000, '1'), { pageSize: 100 })).not.toThrow()
-    expect(() => read(items(1_001, '1'), { pageSize: 100 })).toThrow(/over 1000 items/)
-  })
-
-  test('may hold so many in each of its lists', () => {
-    const list = JSON.stringify(Array.from({ length: 100 }, () => 1))
-    expect(() => read(`{"items":${list},"more":${list}}`, { pageSize: 1 })).not.toThrow()
-  })
-
-  test('is counted by its items, not by what they contain', () => {
-    const many = JSON.stringify(Array.from({ length: 150 }, () => ({ list: [1, 2], text: '],[,' })))
-    expect(() => read(items(3, `{"list":${many}}`), { pageSize: 10 })).not.toThrow()
-    expect(() => read(`${many.slice(0, -1)},1]`, { pageSize: 10 })).not.toThrow()
-  })
-})
-
 test('too many values are refused however they are nested', () => {
   const limits = { values: 1_000 }
   for (const one of ['[],', '{},', '[[],[]],', '1,', '"",', '[']) {
@@ -151,19 +129,6 @@ test.each(everyPieceSize)(
     expect(read(full, limits, pieceBytes).length).toBeLessThan(100)
   },
 )
-
-test('of a large item every member keeps its beginning, so that its uid is read wherever it stands', () => {
-  const large = JSON.stringify(Array.from({ length: 1_000 }, () => ({ list: ['long text'] })))
-  const item = `{"a":${large},"b":{"c":${large},"d":1},"e":[${large}],"metadata":{"uid":"x/y/1","type":"z"}}`
-  const metadata = { uid: 'x/y/1', type: 'z' }
-  for (const pieceBytes of everyPieceSize) {
-    const kept = read(`{"items":[${item},${item}],"next":null}`, { itemBytes: 2_000 }, pieceBytes)
-    expect(kept.length).toBeLessThan(2 * 2_100)
-    expect(JSON.parse(kept)).toMatchObject({ items: [{ metadata }, { metadata }], next: null })
-    const full = read(`{"data":${item}}`, { itemBytes: 2_000 }, pieceBytes)
-    expect(JSON.parse(full)).toMatchObject({ data: { metadata } })
-  }
-})
 
 test('an event that comes alone is whole with 200 kB, and cut beyond half a megabyte instead of refused', () => {
   const event = (members: number): string =>

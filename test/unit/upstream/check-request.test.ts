@@ -67,12 +67,6 @@ describe('a mistake', () => {
     ])
   })
 
-  test('of the request itself has no place', () => {
-    const error = refusalOf(globalSearchBody, 'text')
-    expect(error.details).toEqual([{ loc: '', msg: 'not an object' }])
-    expect(error.message).toBe('not sent, the service would refuse it: not an object')
-  })
-
   test('is one of all, each with its place, in one message', () => {
     const request = { identifier_ids: [1, 0, 'x'], clean_past_events: 'no' }
     const error = refusalOf(policyAssignment, request)
@@ -81,52 +75,6 @@ describe('a mistake', () => {
       'not sent, the service would refuse it: identifier_ids.1: too small; write 1 or more; ' +
         'identifier_ids.2: not a number; clean_past_events: not true or false',
     )
-  })
-})
-
-describe('of a choice between shapes', () => {
-  const search = (query: unknown): unknown => ({ query, size: 5, order: 'asc' })
-
-  test('the kind is told that was nearly meant', () => {
-    expect(toldOf(credentialSearchBody, search({ type: 'keywrd', keyword: 'x' }))).toEqual([
-      'query.type: not known to the service; did you mean "keyword"?',
-    ])
-  })
-
-  test('all kinds are told where none is near or none is said', () => {
-    const kinds = 'domain, auth_domain, secret, email, keyword'
-    expect(toldOf(credentialSearchBody, search({ type: 'x' }))).toEqual([
-      `query.type: not known to the service; write one of ${kinds}`,
-    ])
-    expect(toldOf(credentialSearchBody, search({ keyword: 'x' }))).toEqual([
-      `query.type: missing; write one of ${kinds}`,
-    ])
-  })
-
-  test('the mistakes within the kind that was said are told', () => {
-    expect(toldOf(globalSearchBody, search({ type: 'name', first_name: '', nick: 'a' }))).toEqual([
-      'query.first_name: empty; write at least 1 character',
-      'query.last_name: missing',
-      'query.is_strict: missing',
-      'query: unknown: nick',
-    ])
-  })
-
-  const severity = (given: unknown): unknown => ({
-    ...Object(search({ type: 'ip', ip: 'x' })),
-    filters: { severity: given },
-  })
-  test.each([
-    ['hgih', 'filters.severity: not known to the service; did you mean "high"?'],
-    [['info', 'lov'], 'filters.severity.1: not known to the service; did you mean "low"?'],
-    [
-      [5],
-      'filters.severity.0: not known to the service; write one of info, low, medium, high, critical',
-    ],
-    [5, 'filters.severity: not in a form that the service takes'],
-    [{ least: 'low' }, 'filters.severity: not in a form that the service takes'],
-  ])('the one is meant that takes values like %j', (given, said) => {
-    expect(toldOf(globalSearchBody, severity(given))).toEqual([said])
   })
 })
 
@@ -139,13 +87,6 @@ describe('"ad" and "ads"', () => {
     expect(toldOf(assetReplacement, given)).toEqual([
       `search_types.1: "${word}" may be given when an asset is created, not when it is replaced`,
     ])
-  })
-
-  test('are words like others elsewhere', () => {
-    expect(toldOf(assetCreation, { ...asset, search_types: [], type: 'ads' })[0]).toMatch(
-      /^type: not known to the service; write one of/,
-    )
-    expect(toldOf(legacySearchParameters, { types: ['ads'] })[0]).toMatch(/^types.0: not known/)
   })
 })
 

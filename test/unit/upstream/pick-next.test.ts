@@ -17,25 +17,6 @@ const turn = fc.record({
 const history = fc.array(fc.constantFrom(...kinds), { maxLength: 9 })
 
 describe('the next slot', () => {
-  test('goes to nobody only if nobody waits', () => {
-    fc.assert(
-      fc.property(fc.array(turn), history, (waiting, recent) => {
-        const chosen = pickNext(waiting, recent)
-        expect(waiting.length === 0 ? [undefined] : waiting).toContain(chosen)
-      }),
-    )
-  })
-
-  test('goes to no younger turn of the same kind', () => {
-    fc.assert(
-      fc.property(fc.array(turn, { minLength: 1 }), history, (waiting, recent) => {
-        const chosen = pickNext(waiting, recent)!
-        const peers = waiting.filter(({ kind }) => kind === chosen.kind)
-        expect(chosen.dueSinceMs).toBe(Math.min(...peers.map(({ dueSinceMs }) => dueSinceMs)))
-      }),
-    )
-  })
-
   test('goes to a feed that is due, unless another kind was passed over nine times', () => {
     fc.assert(
       fc.property(fc.array(turn), history, (waiting, recent) => {

@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  createLinkFilter,
-  linksOnlyToBase,
-  readLinkHost,
-  redundantLinkHosts,
-} from '../../../src/upstream/links.ts'
+import { createLinkFilter, readLinkHost, redundantLinkHosts } from '../../../src/upstream/links.ts'
 
 function linkWith(baseUrl: string, ...linkHosts: string[]): (url: string | null) => string | null {
   const link = createLinkFilter([{ name: 'main', baseUrl, linkHosts }])
@@ -101,13 +96,6 @@ test('link_hosts allow exactly a host, or behind a dot a domain with all its hos
   expect(refused.map(link)).toEqual(refused.map(() => null))
 })
 
-test('of an account that is not configured nothing is a link', () => {
-  const link = createLinkFilter([
-    { name: 'main', baseUrl: 'https://api.example.com', linkHosts: [] },
-  ])
-  expect(link('left', 'https://app.example.com/')).toBeNull()
-})
-
 test.each([
   ['App.Example.COM', 'app.example.com'],
   [' app.example.com\n', 'app.example.com'],
@@ -152,12 +140,4 @@ test.each([
 ])('of link_hosts %j those that allow nothing more are %j', (linkHosts, useless) => {
   const account = { name: 'main', baseUrl: 'https://api.example.com', linkHosts }
   expect(redundantLinkHosts(account)).toEqual(useless)
-})
-
-test('only of a base_url that is not called api, without link_hosts, links lead to its host alone', () => {
-  const isAlone = (baseUrl: string, ...linkHosts: string[]): boolean =>
-    linksOnlyToBase({ name: 'main', baseUrl, linkHosts })
-  expect(isAlone('https://proxy.example.com')).toBe(true)
-  expect(isAlone('https://proxy.example.com', 'app.example.com')).toBe(false)
-  expect(isAlone('https://api.example.com')).toBe(false)
 })

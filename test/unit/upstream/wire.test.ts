@@ -4,7 +4,6 @@ import type { z } from 'zod'
 import {
   assetCreation,
   assetReplacement,
-  wireAlertsAnswer,
   wireAssetAnswer,
 } from '../../../src/upstream/resources/assets.ts'
 import {
@@ -105,35 +104,6 @@ test.each(Object.entries(readings))(
     expect(shape.parse(given)).toEqual(given)
   },
 )
-
-test('alerts are read with all that is new in them, one or several', () => {
-  const alert = { id: 1, type: later, search_types: [later], params: more, ...more }
-  expect(wireAlertsAnswer.parse({ alerts: alert }).alerts).toEqual([alert])
-  expect(wireAlertsAnswer.parse({ alerts: [alert, alert] }).alerts).toEqual([alert, alert])
-})
-
-test('an odd ornament keeps nothing back', () => {
-  const item = { metadata: { uid: 'x' }, highlights: 'odd' }
-  expect(wireSearchItem.parse(item)).toEqual({ ...item, highlights: null })
-  const credential = {
-    id: 1,
-    auth_domains: 'odd',
-    known_password_id: 'odd',
-    source: { pii_tags: 1 },
-  }
-  expect(wireCredential.parse(credential)).toMatchObject({
-    auth_domains: null,
-    known_password_id: null,
-    source: { pii_tags: null },
-  })
-  const report = { id: 1, tags: 'odd', highlights: 5, reading_time: 'odd' }
-  expect(wireReportAnswer.parse({ report }).report).toEqual({
-    id: 1,
-    tags: null,
-    highlights: null,
-    reading_time: null,
-  })
-})
 
 test('an id beyond 2^53 is none, since two of them would read as one', () => {
   expect(wireCredential.safeParse({ id: 2 ** 53 }).success).toBe(false)

@@ -7,7 +7,7 @@ import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromFile, secretFromText, type Secret } from '../../../../src/lib/secret.ts'
 import { SinkError, type Sink } from '../../../../src/sinks/sink.ts'
 import { createTeamsSink } from '../../../../src/sinks/teams/teams-sink.ts'
-import { aDelivery, aMember } from '../../../support/deliveries.ts'
+import { aDelivery } from '../../../support/deliveries.ts'
 import { startHttpServer, type HttpServer } from '../../../support/http-server.ts'
 
 let server: HttpServer
@@ -75,37 +75,6 @@ test('the URL is read from its file at each send, and a connector in it is refus
   expect(error.reason).toBe('misconfigured')
   expect(error.message).toContain('make a workflow in Teams')
   expect(error.message).not.toContain('the-secret')
-})
-
-test('a private address is refused before a byte is sent', async () => {
-  const url = secretFromText(`https://127.0.0.1:${server.port}/invoke?sig=abc`)
-  const error = await failureOf(teamsSink({ url, allowPrivate: false }))
-  expect(error.reason).toBe('forbidden_address')
-  expect(server.requests).toEqual([])
-})
-
-test('closing ends a send that waits for its answer', async () => {
-  const sink = teamsSink()
-  server.script('hang')
-  const failed = failureOf(sink)
-  await expect.poll(() => server.requests.length).toBe(1)
-  await sink.close()
-  expect((await failed).reason).toBe('connection_lost')
-})
-
-test('a preview is what the card says', () => {
-  const sink = teamsSink()
-  const { text } = sink.preview!(aDelivery(sink))
-  expect(text).toMatch(/^HIGH · Stealer log: .*\n/)
-  expect(text).toContain('Open event: https://app.example.com/')
-})
-
-test('a delivery of several events is refused, for no event may be left out silently', async () => {
-  const sink = teamsSink()
-  const members = [aMember(), aMember({ id: 'item2' })]
-  const failed = sink.send(aDelivery(sink, { members }), { signal: patience() })
-  await expect(failed).rejects.toMatchObject({ reason: 'invalid' })
-  expect(server.requests).toEqual([])
 })
 
 function teamsSink(options: { url?: Secret; allowPrivate?: boolean } = {}): Sink {

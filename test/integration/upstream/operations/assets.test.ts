@@ -4,7 +4,7 @@ import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { AssetCreation } from '../../../../src/upstream/resources/assets.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
-import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf, toldBy } from './scene.ts'
+import { aScene, aScriptedScene, asked, failureOf, toldBy } from './scene.ts'
 
 const tests = redisForTests()
 
@@ -91,73 +91,6 @@ describe('an asset', () => {
     expect(sandbox.monitoring.assets.get(id)).toBeUndefined()
   })
 
-  test('is disabled and enabled, each said in the body', async () => {
-    const { sandbox, client, sent } = await aScene(tests)
-    const { id } = await create(client)
-    for (const isDisabled of [true, false]) {
-      await toggle(client, id, isDisabled)
-      expect(sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled })
-    }
-    const request = { method: 'POST', path: `${path}${id}/toggle`, query: {}, tier: 'basic' }
-    expect(sent(`${path}${id}`)).toEqual([
-      { ...request, body: { is_disabled: true } },
-      { ...request, body: { is_disabled: false } },
-    ])
-  })
-
-  test('of a later version of the service is read all the same', async () => {
-    const { service, client } = await aScriptedScene(tests)
-    const later = { id: 2 ** 40, name: 'x', type: 'of_tomorrow', search_types: ['new'], data: null }
-    service.answer(({ path: at }) =>
-      at === newPath ? json(405, {}) : json(200, { asset: { ...later, further: true } }),
-    )
-    expect(await create(client)).toEqual({ ...later, further: true })
-  })
-
-  const refusals: [string, (client: UpstreamClient, id: number) => Promise<unknown>][] = [
-    ['replaced', (client, id) => replace(client, id)],
-    ['toggled', (client, id) => toggle(client, id)],
-  ]
-  test.each(refusals)('that nobody has, or that is another’s, is not %s', async (_word, act) => {
-    const { client } = await aScene(tests)
-    expect(await failureOf(act(client, 4040))).toMatchObject({
-      reason: 'rejected',
-      status: 404,
-      serviceCode: 'NOT_FOUND',
-    })
-    const foreign = await aScene(tests, { account: asAnotherTenant })
-    const error = await failureOf(act(foreign.client, 77))
-    expect(error).toMatchObject({ reason: 'auth', status: 403, serviceCode: 'FORBIDDEN' })
-    expect(error.message).not.toContain('may have been done')
-  })
-
-  test('in a group of another tenant is not created', async () => {
-    const { sandbox, client } = await aScene(tests, { account: asAnotherTenant })
-    const before = sandbox.monitoring.assets.all().length
-    const error = await failureOf(create(client, { assets_group_id: 1042 }))
-    expect(error).toMatchObject({ reason: 'auth', status: 403 })
-    expect(sandbox.monitoring.assets.all()).toHaveLength(before)
-  })
-
-  test('whose data do not fit its type is refused in the words of the service', async () => {
-    const { client } = await aScene(tests)
-    const error = await failureOf(create(client, { data: { keyword: 'acme' } }))
-    expect(error).toMatchObject({ status: 400, serviceCode: 'INVALID_IDENTIFIER_DATA' })
-    expect(error.message).toContain('data.fqdn: missing')
-  })
-
-  test('tells field by field what the service refuses', async () => {
-    const { service, client } = await aScriptedScene(tests)
-    const detail = [
-      { loc: ['body', 'risks', 0], msg: 'too odd', type: 'x', input: 'in', ctx: {} },
-      { loc: ['body', 'name'], msg: 'taken', type: 'x', input: 'in', ctx: {} },
-    ]
-    service.answer(() => json(422, { detail }))
-    const error = await failureOf(create(client))
-    expect(error).toMatchObject({ reason: 'rejected', status: 422 })
-    expect(toldBy(error)).toEqual(['body.risks.0: too odd', 'body.name: taken'])
-  })
-
   const secrets: [string, Record<string, unknown>][] = [
     ['a secret', { type: 'secret', data: { secret: 'hush-hush' } }],
     [
@@ -212,112 +145,6 @@ describe('a server with the identifiers of v4', () => {
     const methods = ['POST', 'GET', 'PUT', 'GET', 'PUT', 'DELETE']
     expect(sent().map(({ method }) => method)).toEqual(methods)
     expect(sent(path)).toEqual([])
-  })
-
-  test('keeps of an asset what its replacement leaves out, and words that nobody knows', async () => {
-    const { service, client } = await aScriptedScene(tests)
-    const now = {
-      ...identifier,
-      data: { ...identifier.data, is_strict: true },
-      emerging_categories: ['x'],
-      severities: ['high', 'word_of_tomorrow'],
-      is_disabled: true,
-    }
-    const written: unknown[] = []
-    service.answer(({ method, body }) => {
-      if (method === 'PUT') written.push(JSON.parse(body))
-      return json(200, now)
-    })
-    await replace(client, 5, { name: 'Acme 2' })
-    await replace(client, 5, { risks: [5], experimental_search_types: [] })
-    const { name, data, categories, emerging_categories, severities, group_id } = now
-    const kept = { name, data, categories, emerging_categories, severities, group_id }
-    expect(written).toEqual([
-      { ...kept, name: 'Acme 2', is_disabled: true },
-      {
-        ...kept,
-        emerging_categories: [],
-        severities: ['critical', 'word_of_tomorrow'],
-        is_disabled: true,
-      },
-    ])
-  })
-
-  test('changes an identifier without a name and with lists of nothing', async () => {
-    const { service, client } = await aScriptedScene(tests)
-    const lists = { categories: null, emerging_categories: null, severities: null }
-    const written: unknown[] = []
-    service.answer(({ method, body }) => {
-      if (method === 'PUT') written.push(JSON.parse(body))
-      return json(200, { ...identifier, ...lists, name: null })
-    })
-    const empty = { categories: [], emerging_categories: [], severities: [] }
-    await toggle(client, 5)
-    expect(written).toEqual([expect.objectContaining({ ...empty, name: null, is_disabled: true })])
-  })
-
-  const inStore = ({ type, data }: { type: string; data: object }): object =>
-    type === 'identity' ? data : { data }
-
-  test.each([
-    [
-      'an identity otherwise than it is written',
-      { type: 'identity', data: { attributes: [{ type: 'email', email: 'ann@acme.test' }] } },
-      { type: 'identity', data: { attributes: [{ type: 'username', username: 'ann' }] } },
-    ],
-    [
-      'no secret back',
-      { type: 'secret', data: { secret: 'hush-hush' } },
-      { type: 'secret', data: { secret: 'hush-more' } },
-    ],
-  ])('shows %s: it is toggled and changed at v2', async (_what, given, other) => {
-    const { sandbox, client, sent } = await aScene(tests, today)
-    const { id } = await create(client, given)
-    await toggle(client, id)
-    const stored = (): unknown => sandbox.monitoring.assets.get(id)
-    expect(stored()).toMatchObject({ ...inStore(given), isDisabled: true })
-    await replace(client, id, other)
-    expect(stored()).toMatchObject(inStore(other))
-    expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
-      `POST ${newPath}`,
-      `GET ${newPath}${id}`,
-      `POST ${path}${id}/toggle`,
-      `GET ${newPath}${id}`,
-      `GET ${path}${id}`,
-      `PUT ${path}${id}`,
-    ])
-  })
-
-  test('has assets of types that v4 lacks at v2', async () => {
-    const { client, sent } = await aScene(tests, today)
-    const given = { type: 'email', data: { email: 'ann@acme.test' } }
-    const { id } = await create(client, given)
-    await replace(client, id, given)
-    await toggle(client, id)
-    expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
-      `POST ${path}`,
-      `GET ${path}${id}`,
-      `PUT ${path}${id}`,
-      `POST ${path}${id}/toggle`,
-    ])
-  })
-
-  test('creates nothing at v2 where v4 refuses, or may have done it', async () => {
-    const { sandbox, client, sent } = await aScene(tests, today)
-    for (const fault of [
-      { effect: 'status', status: 403 },
-      { effect: 'status', status: 404, code: 'NOT_FOUND', message: 'no such group' },
-      { effect: 'status', status: 422 },
-      { effect: 'status', status: 500 },
-      { effect: 'lose-answer' },
-    ] as const) {
-      const end = sandbox.faults.add({ on: newPath, ...fault })
-      await failureOf(create(client))
-      end()
-    }
-    expect(sent(path)).toEqual([])
-    const made = sandbox.monitoring.assets.all().filter(({ name }) => name === 'Acme')
-    expect(made).toHaveLength(1) // the lost answer's
   })
 })
 

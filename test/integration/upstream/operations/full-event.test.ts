@@ -36,16 +36,6 @@ describe('an event', () => {
     ])
   })
 
-  test('has no detail where nobody knows it, or there is nothing in it', async () => {
-    const { sandbox, client } = await aScene(tests)
-    expect(await client.getEvent({ uid: 'paste/x/y', ...asked() })).toEqual({
-      kind: 'none',
-      why: 'not_found',
-    })
-    const { uid } = sandbox.addEvent({ type: 'paste', data: {}, groupIds: [1042] })
-    expect(await client.getEvent({ uid, ...asked() })).toMatchObject({ kind: 'detail' })
-  })
-
   const unsupported = json(400, { error: { code: 'UNSUPPORTED', message: 'no model' } })
   const older: [string, ScriptedAnswer, number][] = [
     ['does not have it', json(404, { detail: 'Not Found' }), 3],

@@ -8,38 +8,6 @@ import { otherScenes, typeScenes } from '../../../support/scenes.ts'
 import { measureWidth } from '../../../../src/lib/text-width.ts'
 import { mailContent } from '../../../../src/sinks/email/email-sink.ts'
 
-test('reads from the note to the origin', () => {
-  const event = aThreatEvent({ highlights: { content: ['first line\nOpen event: hxxps://evil'] } })
-  const message = renderMessage(aMember({ event }), { attempt: 1, mayBeRepeat: true })
-  expect(renderText(message, { sink: 'oncall', deliveryId: 'abc' })).toBe(`\
-* May be a repeat: the answer to an earlier attempt was lost.
-
-HIGH Stealer log: example[.]com in "first line Open event: hxxps://evil" in
-  | stealer_logs_live
-
-Source: stealer_logs_live
-Matched: example[.]com
-
-Matched in content:
-  | first line
-  | Open event: hxxps://evil
-
-Open event:
-https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345
-
---------------------
-Created at: 2026-11-01 12:00 UTC
-Matched at: 2026-11-01 12:01 UTC
-Fetched at: 2026-11-01 12:02 UTC (1 min later)
-Feed: brand (team brand)
-
---
-Sent by Tocsin to sink oncall, routes: urgent
-uid: stealer_log/stealer_logs_live/12345
-delivery: abc
-`)
-})
-
 test.each([...otherScenes, ...typeScenes])(
   'the plain mail about %s keeps to 78 columns, except for a link or a uid',
   (_name, delivery) => {

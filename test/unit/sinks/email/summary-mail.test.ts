@@ -4,13 +4,7 @@ import { composeMail } from '../../../../src/sinks/email/email-sink.ts'
 import type { Delivery } from '../../../../src/sinks/sink.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
-import {
-  aBusyDigest,
-  aSummary,
-  digestFacts,
-  manyMembers,
-  summarised,
-} from '../../../support/summaries.ts'
+import { aBusyDigest, aSummary, digestFacts, summarised } from '../../../support/summaries.ts'
 import { anySummarised } from '../any-summary.ts'
 import { runs } from '../../../support/runs.ts'
 
@@ -55,26 +49,6 @@ test('whatever the feed says, no tag or entity comes from it, and no part is cli
   )
 })
 
-function leadOf(severities: string[]): string {
-  const members = severities.map((severity, index) => {
-    const identifiers = [{ id: 1, name: `name${index === 0 ? 0 : 1}` }]
-    return aMember({
-      event: aThreatEvent({ severity, type: 'paste', highlights: {}, identifiers }),
-    })
-  })
-  const { html } = compose(summarised(members))
-  const [, lead = ''] = /<div style="display:none[^>]*>([^<]*)<\/div>/.exec(html) ?? []
-  return lead.replaceAll('&nbsp;&zwnj;', '')
-}
-
-test('an inbox shows beside the subject the counts that it leaves out, and of like events one title', () => {
-  const title = 'Paste: name1 mentioned on stealer_logs_live'
-  expect(leadOf(['critical', 'high', 'high', 'high'])).toBe(`also 3 high · ${title}`)
-  expect(leadOf(['critical', 'high', 'medium', 'low'])).toBe(
-    `also 1 high, 1 medium, 1 low · ${title}`,
-  )
-})
-
 test('ten thousand events of the longest texts are under what mail programs clip', () => {
   for (const character of ['"', '&', '😀']) {
     const long = character.repeat(5000)
@@ -106,32 +80,6 @@ test('ten thousand events of the longest texts are under what mail programs clip
   }
 })
 
-test('the plain part says the same in columns', () => {
-  const { members, summary } = aBusyDigest(3)
-  const { text } = compose({ members, summary: summary! })
-  expect(text).toContain('!! Feed leaks is behind: events after 2026-11-20 02:00 may be missing')
-  expect(text).toMatch(/^By day\n( {2}\w{3} \d\d Nov {2}\d( {2}#+ .*)?\n)+$/m)
-  expect(text).toMatch(/^ {2}leaks {2}BEHIND, read to its end at 2026-11-20 02:00$/m)
-  expect(text).toMatch(/^ {2}brand {2}read to its end at 2026-11-21 07:59$/m)
-})
-
-test('what was already sent stands before what is new, with title and link, in both parts', () => {
-  const { members, summary } = aBusyDigest(3)
-  const serviceLink = 'https://app.example.com/sent'
-  const [first] = summary!.digest!.alreadySent
-  const alreadySent = [{ ...first!, title: 'Ransom leak: Acme named by lockbit', serviceLink }]
-  const digest = { ...summary!.digest!, alreadySent }
-  const { text, html } = compose({ members, summary: { ...summary!, digest } })
-  for (const part of [text, html]) {
-    expect(part).toContain('Ransom leak: Acme named by lockbit')
-    expect(part).toContain(serviceLink)
-    const places = [/Already sent/, /New events/, /^By day$|>By day</m, /^Events$|>Events</m]
-    const found = places.map((place) => part.search(place))
-    expect(found.toSorted((a, b) => a - b)).toEqual(found)
-    expect(found[0]).toBeGreaterThan(0)
-  }
-})
-
 describe('a digest’s mail', () => {
   test('has the id of its delivery, and stands with its sink’s digests of the local day', () => {
     const { members, summary } = aBusyDigest(3)
@@ -154,19 +102,6 @@ describe('a digest’s mail', () => {
       },
     ])
     expect(html).toMatch(/and \d+ more: see the attached tocsin-digest-2026-11-21\.csv/)
-  })
-})
-
-test('a group of one feed stands with the feed’s mails, one of several with its sink’s', () => {
-  const headersOf = (content: Partial<Delivery>): unknown => compose(content).headers
-  expect(headersOf(summarised([aMember(), aMember()]))).toMatchObject({
-    'List-Id': '<brand.tocsin.example.com>',
-  })
-  expect(compose(summarised([aMember()])).references).toBe(
-    compose({ members: [aMember()] }).references,
-  )
-  expect(headersOf(summarised(manyMembers(6)))).toMatchObject({
-    'List-Id': '<oncall.tocsin.example.com>',
   })
 })
 

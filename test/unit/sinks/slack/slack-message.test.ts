@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { renderMessage } from '../../../../src/messages/message.ts'
-import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
 import {
   maxBlocksLength,
   renderPlainSlack,
@@ -75,56 +74,6 @@ test('an event at the bounds of everything still fits', () => {
     expectWithinLimits(payload)
     expect(JSON.stringify(payload.blocks)).toContain('delivery aaaa')
   }
-})
-
-test('severity, in words, and title head the message', () => {
-  const [header] = blocksOf(aThreatEvent({ type: 'paste', source: 'pastebin', highlights: {} }))
-  const text = '🟧 HIGH · Paste: example[.]com mentioned on pastebin'
-  expect(header).toMatchObject({ type: 'header', text: { text } })
-})
-
-test('the facts stand in fields, times and feed in one small line, the ids in the last', () => {
-  const blocks = blocksOf()
-  const fields = blocks.flatMap((block) => (block['fields'] as { text: string }[]) ?? [])
-  expect(fields.map(({ text }) => text)).toContain('Matched\nexample[.]com')
-  const line =
-    'created 2026-11-01 12:00 UTC · matched 2026-11-01 12:01 UTC · fetched 2026-11-01 12:02 UTC (1 min later) · feed brand (team brand)'
-  expect(blocks.at(-2)).toMatchObject({ type: 'context', elements: [{ text: line }] })
-  expect(blocks.at(-1)).toMatchObject({
-    type: 'context',
-    elements: [
-      {
-        text: 'delivery abc · uid stealer_log/stealer_logs_live/12345 · routes urgent',
-      },
-    ],
-  })
-})
-
-test('five facts tell an alert from the next, and the account if there are several', () => {
-  const detail = {
-    victim_information: { username: 'admin', os: 'Windows 11', country_code: 'CH', hwid: 'x1' },
-    malware_information: { malware_family: 'Lumma', infected_at: '2026-01-05T08:30:00' },
-  }
-  const labels = (member: Partial<DeliveryMember>): string[] =>
-    (
-      renderSlack(renderMessage(aMember({ detail, ...member }), firstTry), 'abc')
-        .blocks as unknown as { fields?: { text: string }[] }[]
-    )
-      .flatMap(({ fields = [] }) => fields)
-      .map(({ text }) => text.split('\n')[0] ?? '')
-  const five = ['Malware', 'Infected', 'Windows user', 'Country', 'System']
-  expect(labels({})).toEqual(five)
-  expect(labels({ namesAccount: true })).toEqual([...five, 'Account'])
-})
-
-test('the extract is quoted as it is, in preformatted rich text', () => {
-  const highlights = { content: ['<!channel> ```code``` & more'] }
-  const found = objectsIn(blocksOf(aThreatEvent({ highlights })))
-  const quoted = found.find(({ type }) => type === 'rich_text_preformatted')
-  expect(quoted).toEqual({
-    type: 'rich_text_preformatted',
-    elements: [{ type: 'text', text: '<!channel> ```code``` & more' }],
-  })
 })
 
 test('the button leads to the event; without a link there is none', () => {

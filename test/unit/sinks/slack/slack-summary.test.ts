@@ -8,7 +8,7 @@ import {
   slackLimits,
 } from '../../../../src/sinks/slack/slack-message.ts'
 import { aMember } from '../../../support/deliveries.ts'
-import { aBusyDigest, digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
+import { manyMembers, summarised } from '../../../support/summaries.ts'
 import { anySummarised } from '../any-summary.ts'
 import { runs } from '../../../support/runs.ts'
 
@@ -59,42 +59,6 @@ test('a long list is shown as far as it is read, and the rest is counted', () =>
   expect(shown).toBeLessThanOrEqual(25)
   expectCounted(inBlocks.blocks, 200)
   expect(inWords.text).toMatch(/and \d+ more: /)
-})
-
-test('Slack takes no file, so no message points to one', () => {
-  const text = JSON.stringify(preview(aBusyDigest(100)))
-  expect(text).not.toContain('.csv')
-})
-
-test('a feed that is behind comes before everything but the title, in the notification too', () => {
-  const feeds = [{ feed: 'brand', lastCaughtUpMs: null, isBehind: true }]
-  const digest = digestFacts({ feeds })
-  const { inBlocks, plainText: inWords } = preview(
-    summarised([aMember()], { kind: 'digest', digest }),
-  )
-  const alarm = 'Feed brand is behind: it was never read to its end'
-  expect(inBlocks.blocks?.[1]).toMatchObject({ text: { text: expect.stringContaining(alarm) } })
-  expect(inBlocks.text).toContain(alarm)
-  expect(inWords.text).toContain(alarm)
-})
-
-test('what was already sent stands before what is new, with title and link', () => {
-  const title = 'Ransom leak: Acme named by lockbit'
-  const serviceLink = 'https://app.example.com/sent'
-  const about = { severity: 'critical', type: 'ransomleak', uid: 'a/b/c', sentAtMs: 0 }
-  const sent = { ...about, title, serviceLink }
-  const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 3 })
-  const { inBlocks, plainText } = preview(summarised([aMember()], { kind: 'digest', digest }))
-  const plain = plainText.text ?? ''
-  expect(plain).toContain(
-    `CRITICAL ${title} (already sent 1970-01-01 01:00) ${serviceLink}\nand 2 more`,
-  )
-  expect(plain.indexOf(title)).toBeLessThan(plain.indexOf('Stealer log'))
-  const text = JSON.stringify(inBlocks.blocks)
-  expect(text).toContain(title)
-  expect(text).toContain(serviceLink)
-  expect(text).toContain('and 2 more that were already sent')
-  expect(text.indexOf(title)).toBeLessThan(text.indexOf('Stealer log'))
 })
 
 test('several events without a summary are refused', () => {

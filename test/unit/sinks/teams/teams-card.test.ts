@@ -11,7 +11,7 @@ import {
 } from '../../../../src/sinks/teams/teams-card.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
-import { aBusyDigest, digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
+import { digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
 import { anyMember } from '../any-member.ts'
 import { anySummarised } from '../any-summary.ts'
 import { runs } from '../../../support/runs.ts'
@@ -111,15 +111,6 @@ test('planted markup and mentions arrive letter by letter, and links and dates t
   expect(findProblem(message)).toBeNull()
 })
 
-test('a quotation keeps its lines, and those beyond twenty are joined', () => {
-  const lines = Array.from({ length: 40 }, (_, index) => `line ${index}.`)
-  const event = aThreatEvent({ highlights: { content: [lines.join('\n')] } })
-  const text = cardText(render({ members: [aMember({ event })] }))
-  expect(text).toContain('\nline 0.\nline 1.\n')
-  expect(text).toContain('\nline 18.\nline 19. line 20.')
-  expect(text).toContain('line 39.\n')
-})
-
 test.each([
   ['critical', 'CRITICAL', 'attention'],
   ['high', 'HIGH', 'warning'],
@@ -133,15 +124,6 @@ test.each([
   expect(runsOf(message)[0]).toMatchObject({ text, color })
 })
 
-test('what is said stands in the order of the reader: title, facts, link, origin', () => {
-  const text = cardText(render({ members: [aMember()] }))
-  const first = text.split('\n')[0]
-  expect(first).toMatch(/^HIGH · Stealer log: /)
-  expect(text).toContain('\nMatched: example[.]com\n')
-  expect(text).toMatch(/\ndelivery abc · uid \S+ · routes urgent\n/)
-  expect(text).toMatch(/\nOpen event: https:\/\/app\.example\.com\/\S+$/)
-})
-
 test('a link over http can be opened, as where the web application of an intranet has no TLS', () => {
   const link = 'http://fw.intranet:8080/#/uid?uid=x'
   const members = [aMember({ link }), aMember({ link, id: 'item2' })]
@@ -152,12 +134,6 @@ test('a link over http can be opened, as where the web application of an intrane
   }
 })
 
-test('a long list is shown as far as it is read, and the rest is counted', () => {
-  const message = render(summarised(manyMembers(200)))
-  expect(eventsIn(message)).toBe(25)
-  expectCounted(message, 200)
-})
-
 test('events are cut whole where they are too large, and the rest is counted', () => {
   const link = `https://app.example.com/${'a'.repeat(1900)}`
   const members = manyMembers(25).map((member) => ({ ...member, link }))
@@ -166,34 +142,6 @@ test('events are cut whole where they are too large, and the rest is counted', (
   expect(eventsIn(message)).toBeGreaterThan(4)
   expect(eventsIn(message)).toBeLessThan(12)
   expectCounted(message, 25)
-})
-
-test('Teams takes no file, so no message points to one', () => {
-  expect(cardText(render(aBusyDigest(100)))).not.toContain('.csv')
-})
-
-test('a feed that is behind comes before everything but the title', () => {
-  const feeds = [{ feed: 'brand', lastCaughtUpMs: null, isBehind: true }]
-  const digest = digestFacts({ feeds })
-  const message = render(summarised([aMember()], { kind: 'digest', digest }))
-  const alarm = '⚠️ Feed brand is behind: it was never read to its end'
-  expect(cardText(message).split('\n')[1]).toContain(alarm)
-})
-
-test('what was already sent stands before what is new, with title and link', () => {
-  const title = 'Ransom leak: Acme named by lockbit'
-  const serviceLink = 'https://app.example.com/sent'
-  const sent = { severity: 'critical', type: 'ransomleak', uid: 'a/b/c', sentAtMs: 0 }
-  const alreadySent = [{ ...sent, title, serviceLink }]
-  const digest = digestFacts({ alreadySent, alreadySentTotal: 3 })
-  const text = cardText(render(summarised([aMember()], { kind: 'digest', digest })))
-  expect(text).toContain(`CRITICAL ${title} (already sent 1970-01-01 01:00) ${serviceLink}\n`)
-  expect(text).toContain('and 2 more that were already sent')
-  expect(text.indexOf(title)).toBeLessThan(text.indexOf('Stealer log'))
-})
-
-test('several events without a summary are refused', () => {
-  expect(() => render({ members: [aMember(), aMember()] })).toThrow('has 2 events')
 })
 
 /**

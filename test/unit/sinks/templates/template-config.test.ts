@@ -107,21 +107,6 @@ describe('a mistake is found when the configuration is read', () => {
     expect(mistakes).toHaveLength(1)
     expect(mistakes[0]).toMatch(said)
   })
-
-  test('a template of one event beside batches', () => {
-    const more = 'batch: { max: 5 },'
-    const mistakes = mistakesOf('webhook', { webhook_body: '{}' }, { more })
-    expect(mistakes).toEqual([expect.stringContaining('sinks.soc.batch: given beside templates')])
-  })
-
-  test('a value of a header over two lines, without quoting it', () => {
-    const more = 'authorization: "Splunk hidden\\nX-Other: 1",'
-    const mistakes = mistakesOf('webhook', { webhook_body: '{}' }, { more })
-    expect(mistakes).toEqual([
-      expect.stringContaining('sinks.soc.authorization: no value of a head'),
-    ])
-    expect(mistakes.join()).not.toContain('hidden')
-  })
 })
 
 test('a file is found beside the configuration, and is one of its files', () => {

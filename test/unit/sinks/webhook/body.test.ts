@@ -89,32 +89,9 @@ describe('a single event', () => {
     const { data } = JSON.parse(renderBody(delivery([aMember({ detail: 'unavailable' })])))
     expect(data).toMatchObject({ detail: null, detail_unavailable: true })
   })
-
-  test('says when it is a test', () => {
-    const { data } = JSON.parse(renderBody(delivery([aMember()], { isTest: true })))
-    expect(data).toMatchObject({ test: true })
-  })
 })
 
 describe('a batch', () => {
-  const older = aMember({ id: 'a', fetchedAtMs: 1000 })
-  const newer = aMember({ id: 'b', fetchedAtMs: 2000 })
-
-  test('keeps the order of its members and the id of each', () => {
-    const body = JSON.parse(renderBody(delivery([newer, older])))
-    expect(body.type).toBe('tocsin.batch.v1')
-    expect(body.data.items.map((item: { id: string }) => item.id)).toEqual(['b', 'a'])
-  })
-
-  test('is dated by the newest of them, wherever that stands', () => {
-    for (const members of [
-      [newer, older],
-      [older, newer],
-    ]) {
-      expect(JSON.parse(renderBody(delivery(members))).timestamp).toBe('1970-01-01T00:00:02.000Z')
-    }
-  })
-
   test('takes exactly what its members measure, and the envelope', () => {
     fc.assert(
       fc.property(fc.array(arbitraryMember, { minLength: 2, maxLength: 4 }), (members) => {
@@ -163,33 +140,6 @@ describe('size', () => {
       const event = aThreatEvent({ highlights: { content: ['x'.repeat(length)] } })
       expect(Buffer.byteLength(renderBody(delivery([aMember({ event })])))).toBeLessThan(20_000)
     }
-  })
-
-  test('is held where every text is long and takes six bytes a character', () => {
-    const text = '\u0001'.repeat(5000)
-    const texts = Array.from({ length: 50 }, (_, index) => `${index}${text}`)
-    const event = aThreatEvent({
-      type: text,
-      source: text,
-      severity: text,
-      originalSeverity: text,
-      notes: text,
-      url: '"'.repeat(1500),
-      tags: texts,
-      identifiers: texts.map((name, id) => ({ id, name })),
-      highlights: { [text]: texts },
-    })
-    const labels = Object.fromEntries(texts.map((key) => [key, text]))
-    const member = aMember({ event, labels, routes: texts, detail: { [text]: text } })
-    expect(Buffer.byteLength(renderBody(delivery([member])))).toBeLessThan(20_000)
-  })
-
-  test('an event that fits is not touched', () => {
-    const text = 'x'.repeat(15_000)
-    const member = aMember({ event: aThreatEvent({ highlights: { content: [text] } }) })
-    const { data } = JSON.parse(renderBody(delivery([member])))
-    expect(data.highlights.content).toEqual([text])
-    expect(data).not.toHaveProperty('truncated')
   })
 
   test('long extracts are shortened first, and the link and the rest stay', () => {
