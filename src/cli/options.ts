@@ -111,22 +111,6 @@ function parseIsoTime(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}${hasTime && !hasZone ? 'Z' : ''}`)
 }
 
-/** Parses a time in the future to ms. Throws CommandError, also for the past. */
-export function parseFutureTime(text: string, nowMs: number): number {
-  const atMs = parseIsoTime(text)
-  if (Number.isNaN(atMs)) {
-    throw new CommandError(
-      'mistake',
-      `"${text}" is not a time; write a time such as 2026-11-01T12:00Z`,
-    )
-  }
-  if (atMs <= nowMs) {
-    const at = new Date(atMs).toISOString()
-    throw new CommandError('mistake', `${at} has passed; name a time that is to come`)
-  }
-  return atMs
-}
-
 export interface PeriodOptions {
   since?: string
   until?: string

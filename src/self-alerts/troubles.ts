@@ -96,7 +96,7 @@ const troubles = {
     severity: 'high',
     now: (name) => `the digest of sink ${name} has been overdue`,
     was: (name) => `the digest of sink ${name} was overdue`,
-    toDo: (name) => `tocsin digests preview ${name}`,
+    toDo: (name) => `tocsin sinks flush ${name}`,
   },
   'ledger-lost': {
     severity: 'critical',

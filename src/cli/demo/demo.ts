@@ -19,7 +19,7 @@ import { readAccounting, sumPending } from '../../store/accounts.ts'
 import { calledAs, type Context } from '../context.ts'
 import { audit } from '../ledger/audit.ts'
 import { withStore } from '../open/open-store.ts'
-import { sendDigests } from '../sinks/digests.ts'
+import { flushSink } from '../sinks/sinks-flush.ts'
 import { CommandError, pluralize, sanitize } from '../terminal.ts'
 import { readVersion } from '../version.ts'
 import { accountLines, demoSinks, findDifferences, readAccount, shownUids } from './account.ts'
@@ -206,8 +206,8 @@ async function letEnd({ context, sandbox, file }: Stage, app: App): Promise<void
   terminal.print('\nno more events arrive; what has arrived is read and sent to the end')
   await waitUntil(async () => (await countTaken(app)) >= shownUids(sandbox).length)
   await waitUntil(async () => (await countPending(app, 'digest')) === 0)
-  terminal.print('\n$ tocsin digests send email')
-  await sendDigests(heedless(context), 'email', { config: file, output: 'text' })
+  terminal.print('\n$ tocsin sinks flush email')
+  await flushSink(heedless(context), 'email', { config: file, output: 'text' })
   await waitUntil(async () => (await countPending(app)) === 0)
 }
 

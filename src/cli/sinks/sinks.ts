@@ -10,6 +10,7 @@ import {
   print,
 } from '../context.ts'
 import { destinationsBySink, withStore } from '../open/open-store.ts'
+import { flushCommand } from './sinks-flush.ts'
 import { listSinks, type ListOptions } from './sinks-list.ts'
 import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
 import { testSink } from './sinks-test.ts'
@@ -26,6 +27,7 @@ export function sinksCommand(context: Context): Command {
   return new Command('sinks')
     .addCommand(list)
     .addCommand(test)
+    .addCommand(flushCommand(context))
     .addCommand(pauseCommand(context))
     .addCommand(resumeCommand(context))
 }

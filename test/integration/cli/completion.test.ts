@@ -37,7 +37,7 @@ test.each<[line: string, expected: string[]]>([
   ['init --slack', ['--slack-url-file']],
   ['completion ', ['bash', 'fish', 'words', 'zsh']],
   ['render some/uid --config FILE --sink s', ['siem', 'soc']],
-  ['credentials search --wi', ['--wide', '--without-quota']],
+  ['credentials search --wi', ['--wide']],
   ['check --output ', ['json', 'text']],
   ['check --output = ', ['json', 'text']],
   ['check --output=j', ['json']],
@@ -50,7 +50,7 @@ test.each<[line: string, expected: string[]]>([
   ['token test --config FILE --account ', ['main']],
   ['feeds pause --config nowhere.yaml ', []],
   ['check --config ', []],
-  ['silences add --reason feeds --ow', ['--owner']],
+  ['silences add --reason feeds --b', ['--by']],
 ])('%s → %j', async (line, expected) => {
   const words = line.replace('FILE', file).split(' ')
   const { code, out, err } = await tocsin('completion', 'words', '--', ...words)

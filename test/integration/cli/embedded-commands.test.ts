@@ -57,8 +57,7 @@ const asked: [line: string, words: RegExp, code?: number][] = [
   ['silences list', /no silences/],
   ['silences add type=paste --for 1h --reason trial --severity low --by ann', /silence/],
   ['silences expire nothing', /nothing/, 2],
-  ['digests preview soc', /digest/i],
-  ['digests send soc', /soc/],
+  ['sinks flush soc', /no sink has one/, 2],
   ['token test', /works/],
   ['tenants list', /Tenant 42/],
   ['events search --keyword a', /SEVERITY|nothing was found/],
@@ -76,7 +75,6 @@ const without = [
   'sandbox',
   'completion',
   'sinks test',
-  'routes show',
 ]
 /** Like `events search` and `tenants list` they ask the service at the pace that Redis keeps. */
 const ofService = ['api', 'credentials', 'assets', 'groups', 'monitoring', 'reports']

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { type Scan, noteFeedTrouble, pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
-import { newFeedPlace } from '../../../src/feeds/next-feed.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
 import { anAccount } from '../../support/replica.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
@@ -302,47 +301,6 @@ test.each([
   expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
 })
 
-test('feeds list --why tells which feed is read next, and why the others are not', async () => {
-  const { keys, config } = await aScene()
-  const lane = { organization: laneOfTest(), tier: 'search' as const }
-  const nowMs = Date.now()
-  const places = new Map([
-    [
-      'main/brand',
-      {
-        ...newFeedPlace(),
-        readAtMs: nowMs - 12_000,
-        askedAtMs: nowMs - 12_000,
-        intervalMs: 14_000,
-      },
-    ],
-    [
-      'main/leaks',
-      {
-        ...newFeedPlace(),
-        wait: { untilMs: nowMs + 300_000, why: 'rate_limited' },
-        failures: 3,
-      },
-    ],
-  ])
-  const state = { ...newLane(nowMs).state, share: { value: 0.35, atMs: nowMs } }
-  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
-
-  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
-  const [brand, staff, leaks] = JSON.parse(out) as { polling: Record<string, unknown> }[]
-  expect(brand?.polling).toMatchObject({ is_next: true, interval_seconds: 14 })
-  expect(brand?.polling['why']).toMatch(
-    /^read next: it has waited longest, and for long enough; read 1\d s ago, lately every 14 s, about [\d.]+ new events an hour$/,
-  )
-  expect(brand?.polling['share']).toBeCloseTo(0.35, 1)
-  expect(staff?.polling['why']).toBe(
-    'read next: it has waited longest, and for long enough; not read to its end yet',
-  )
-  expect(leaks?.polling['why']).toMatch(/^left alone for (4 min 5\d s|5 min): rate_limited$/)
-  const plain = await tocsin('feeds', 'list', '--output=json', ...config)
-  expect(plain.out).not.toContain('polling')
-})
-
 test('feeds list tells how soon late events are found with the share that is left after 429s', async () => {
   const { keys, config } = await aScene()
   async function wholeWithin(): Promise<number> {
@@ -370,36 +328,6 @@ test('feeds list promises match time only while the recent past is read by it', 
   }
   expect(await isByMatchTime('matched')).toBe(true)
   expect(await isByMatchTime('rung')).toBe(false) // the service was found not to filter by it
-})
-
-test('feeds list --why says of no feed that it is next before limits.polls lets the daemon read it', async () => {
-  const { keys, config } = await aScene({ top: 'limits: { polls: 0.1 }' })
-  const lane = { organization: laneOfTest(), tier: 'search' as const }
-  const nowMs = Date.now()
-  // longer ago than any feed waits at least (5 s), and not so long as this limit asks for (12 s)
-  const readMs = { readAtMs: nowMs - 6_000, askedAtMs: nowMs - 6_000 }
-  const places = new Map([
-    ['main/brand', { ...newFeedPlace(), ...readMs }],
-    ['main/leaks', { ...newFeedPlace(), ...readMs }],
-  ])
-  const { state } = newLane(nowMs)
-  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
-  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
-  const [brand] = JSON.parse(out) as { polling: Record<string, unknown> }[]
-  expect(brand?.polling).toMatchObject({ is_next: false })
-})
-
-test('feeds list --why names no other feed as the reason where none is due', async () => {
-  const { keys, config } = await aScene()
-  const lane = { organization: laneOfTest(), tier: 'search' as const }
-  const nowMs = Date.now()
-  const readNow = { ...newFeedPlace(), readAtMs: nowMs + 60_000, askedAtMs: nowMs + 60_000 }
-  const places = new Map(['brand', 'staff', 'leaks'].map((name) => [`main/${name}`, readNow]))
-  const { state } = newLane(nowMs)
-  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
-  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
-  const [brand] = JSON.parse(out) as { polling: Record<string, unknown> }[]
-  expect(brand?.polling['why']).toMatch(/^not due yet, nor is any other; read /)
 })
 
 /** Of accounts whose organization nobody knows, the lane is that of their server. */

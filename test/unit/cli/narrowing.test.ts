@@ -40,5 +40,5 @@ test('a name lists all that have it, and one that nothing has is refused', () =>
   )
   expect(named.shown).toHaveLength(2)
   const unknown = (): unknown => chooseListed(things, { output: 'text' }, { ...choice, name: 'u' })
-  expect(unknown).toThrow(/there is no feed "u"/)
+  expect(unknown).toThrow(/^no feed "u"/)
 })
