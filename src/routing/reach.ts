@@ -24,7 +24,7 @@ function isFeedMatcher({ name }: Matcher): boolean {
  * Checks what all events of a feed have in common, or all of one severity; a label that the feed
  * lacks is empty.
  */
-export function meetsFeed(
+function meetsFeed(
   { name, account, labels }: FeedFacts,
   matchers: readonly Matcher[],
   severity?: string,

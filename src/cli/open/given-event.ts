@@ -17,8 +17,6 @@ export interface GivenEvent extends RoutableEvent {
   /** undefined: there is no full event. */
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number
-  /** A leaked secret in clear, from a file. */
-  secret?: string | undefined
   /** What the ledger knows of it; undefined: it comes from a file. */
   stored?: { record: LedgerRecord; payload: Payload }
 }
@@ -63,7 +61,7 @@ function parseFile(
   text: string,
   file: string,
   feed: FeedConfig,
-): Pick<GivenEvent, 'event' | 'detail' | 'secret'> {
+): Pick<GivenEvent, 'event' | 'detail'> {
   const place = inputName(file)
   let raw: unknown
   try {
@@ -77,11 +75,10 @@ function parseFile(
   if (!parsed.ok) {
     throw new CommandError('mistake', `${place}: not an event: ${parsed.problem}; ${fileRemedy}`)
   }
-  const { event, secret } = parsed
+  const { event } = parsed
   return {
     event,
     ...(isObject(data) && { detail: maskDetail(data, event.uid) }),
-    ...(typeof secret === 'string' && { secret }),
   }
 }
 

@@ -67,37 +67,6 @@ function sweepPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
   }
 }
 
-test('feeds list tells what each feed reads, of whatever type', async () => {
-  const { config } = await aScene()
-  const { out } = await tocsin('feeds', 'list', ...config)
-  expect(out.split('\n')).toEqual([
-    'brand (identifier group 1042, account main): has not polled yet',
-    'staff (credentials of identifier 77, account second): has not polled yet',
-    'leaks (credential search by login domain sso.example.com, account main): has not polled yet',
-    '',
-  ])
-  expect(await listed(config)).toMatchObject([
-    { feed: 'brand', type: 'events', identifier_group: 1042, paused: null },
-    { feed: 'staff', type: 'credentials', identifier: 77, sweep: null },
-    {
-      feed: 'leaks',
-      type: 'credential_search',
-      query: { type: 'auth_domain', fqdn: 'sso.example.com' },
-      sweep: { every_seconds: 86_400, last_completed: null, running_since: null },
-    },
-  ])
-})
-
-test('check tells the same of each feed', async () => {
-  const { config } = await aScene()
-  const { out } = await tocsin('check', ...config)
-  expect(out).toContain('  staff: credentials of identifier 77, account second, every 1 min\n')
-  expect(out).toContain(
-    '    what is late by minutes is found within 2 min 30 s, what is late by days within 1 h, beyond 7 d only by match time, where the service has it\n    full events of high, critical: one or two requests of the basic tier each\n',
-  )
-  expect(out).toContain('    what is late is found within 1 d, beyond 7 d not at all\n')
-})
-
 test('feeds list tells why a feed and its rescans fail, since when, how often, and when the next try is', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [])
@@ -197,22 +166,6 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
   })
 })
 
-test('feeds list says of a feed that is well its lag alone, and of one that is named all', async () => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
-  const brief = await tocsin('feeds', 'list', ...config)
-  expect(brief.out).toMatch(/^brand \([^)]*\): lag \S+ \S+, objective .*$/m)
-  expect(brief.out).not.toContain('1 fetched')
-  const whole = await tocsin('feeds', 'list', 'brand', ...config)
-  expect(whole.out).toContain('  1 fetched: 1 new\n')
-  expect(whole.out).not.toContain('staff')
-  const { code, err } = await tocsin('feeds', 'list', 'brnd', ...config)
-  expect({ code, err }).toEqual({
-    code: 2,
-    err: 'no feed "brnd"; did you mean "brand"?\n',
-  })
-})
-
 test('a paused feed says so with the reason, until it is resumed', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
@@ -284,20 +237,6 @@ test('resuming a feed that is not paused changes nothing and says so', async () 
   expect(code).toBe(0)
   expect(JSON.parse(out)).toEqual({ feed: 'brand', was_paused: false })
   expect((await tocsin('feeds', 'resume', 'brand', ...config)).out).toBe('brand was not paused\n')
-  expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
-})
-
-test.each([
-  ['an unknown feed', ['pause', 'brnd', '--reason', 'x'], 'no feed "brnd"; did you mean "brand"?'],
-  ['an unknown feed', ['resume', 'stff'], 'no feed "stff"; did you mean "staff"?'],
-  ['no reason', ['pause', 'brand'], "required option '--reason <text>' not specified"],
-  ['an empty reason', ['pause', 'brand', '--reason', ' '], 'Write up to 200 characters'],
-  ['a reason of two lines', ['pause', 'brand', '--reason', 'a\nb'], 'in one line'],
-])('%s is refused: feeds %j', async (_name, args, said) => {
-  const { ledger, config } = await aScene()
-  const { code, err } = await tocsin('feeds', ...args, ...config)
-  expect(err).toContain(said)
-  expect(code).toBe(2)
   expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
 })
 
