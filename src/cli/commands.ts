@@ -74,7 +74,7 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'routes',
-    description: 'show the routing tree and explain the route of an event',
+    description: 'explain the route of an event',
     load: async () => (await import('./config/routes.ts')).routesCommand,
   },
   {
@@ -110,13 +110,8 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'silences',
-    description: 'what is not sent for a while, by whom and why',
+    description: 'list, add and expire silences',
     load: async () => (await import('./sinks/silences.ts')).silencesCommand,
-  },
-  {
-    term: 'digests',
-    description: 'what sinks collect to send on a schedule',
-    load: async () => (await import('./sinks/digests.ts')).digestsCommand,
   },
   {
     term: 'events',

@@ -1,5 +1,5 @@
 /** What every command is given, and the helpers that commands share. */
-import { createReadStream, existsSync, statSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { ConfigError, type Environment } from '../config/config.ts'
 import { maxFileBytes } from '../config/file-contents.ts'
@@ -7,7 +7,7 @@ import { loadConfig, type LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode } from '../lib/errors.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
-import { type FileLimits, replacePrivateFile } from '../lib/private-files.ts'
+import type { FileLimits } from '../lib/private-files.ts'
 import { CommandError, jsonText, type Terminal } from './terminal.ts'
 
 export interface Context {
@@ -148,20 +148,4 @@ export async function readText(
 
 export function inputName(file: string): string {
   return file === '-' ? 'standard input' : file
-}
-
-/**
- * Writes what may hold events or secrets: nobody else may read it, whoever might read what was
- * there. Throws CommandError with the name of the option.
- */
-export function writePrivateOutput(option: string, file: string, content: string): void {
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-    throw new CommandError('mistake', `${option}: ${file} is no file`)
-  }
-  try {
-    replacePrivateFile(file, content)
-  } catch (cause) {
-    const problem = `${option}: ${file} cannot be written (${errorCode(cause)})`
-    throw new CommandError('mistake', problem, { cause })
-  }
 }

@@ -32,7 +32,6 @@ import {
   claimFlush,
   type Fence,
   readAllMemberRefs,
-  peekFlush,
   postponeTimers,
   readFence,
   readTimerMs,
@@ -129,21 +128,6 @@ export async function endWindowNow(
   const dueAtMs = Math.min(flush.dueAtMs, nowMs)
   const window = { flush: { ...flush, dueAtMs }, sink, digest: sink.digest }
   return endWindow(options, window, reading)
-}
-
-/** Drafts what a destination's digest would say if its window ended now; changes nothing. */
-export async function previewWindow(
-  options: FlushContext,
-  sink: DigestSink,
-  destination: string,
-): Promise<DigestDraft> {
-  const [ledger] = options.ledgers
-  if (!ledger) throw new Error('a digest cannot be previewed: no account ledger is open')
-  const reading = await readForDigests(options)
-  const { nowMs } = reading
-  const flush = await peekFlush(ledger, { id: digestGroupId(destination), sink: sink.name, nowMs })
-  const covered = { ...options, ledgers: reading.ledgersFor(sink.name) }
-  return draftDigest(covered, { flush, sink, digest: sink.digest, ...reading })
 }
 
 async function endWindow(
@@ -288,26 +272,6 @@ interface LedgerSlice {
   fresh: Member[]
 }
 
-interface DigestDraft {
-  about: MessageAbout
-  /** Everything that the message covers, in its order. */
-  members: Member[]
-}
-
-/**
- * Drafts the message as it would be now. Changes nothing; the message that is sent uses the same
- * code.
- */
-async function draftDigest(options: FlushContext, window: DigestWindow): Promise<DigestDraft> {
-  const slices = await readSlices(options, window.flush)
-  const suppressed = slices
-    .flatMap(({ fresh }) => fresh)
-    .filter(({ verdict }) => verdict.act === 'suppress').length
-  const totals = await readTotals(options, window.flush.sink)
-  const about = await composeDigest(options, window, { slices, totals, uncounted: suppressed })
-  return { about, members: selectMembers(slices) }
-}
-
 async function readSlices({ ledgers, rules }: FlushContext, flush: Flush): Promise<LedgerSlice[]> {
   const messageId = deriveMessageId(flush)
   const slices: LedgerSlice[] = []
@@ -335,14 +299,12 @@ function selectMembers(slices: readonly LedgerSlice[]): Member[] {
 interface DigestContents {
   slices: readonly LedgerSlice[]
   totals: Totals
-  /** How many members are suppressed but not yet in the ledger's counters. */
-  uncounted?: number
 }
 
 async function composeDigest(
   options: FlushContext,
   window: DigestWindow,
-  { slices, totals, uncounted = 0 }: DigestContents,
+  { slices, totals }: DigestContents,
 ): Promise<MessageAbout> {
   const { flush, sink, digest, nowMs, readCoverage } = window
   const members = selectMembers(slices)
@@ -365,7 +327,7 @@ async function composeDigest(
     perDay: perDay(members, (atMs) => localDay(atMs, digest.timeZone), { fromMs, toMs: nowMs }),
     feeds: await coverage(sink.name, fromMs),
     held: held.length,
-    suppressed: Math.ceil((since.suppressed + uncounted) / recipients),
+    suppressed: Math.ceil(since.suppressed / recipients),
     dead: Math.ceil(since.dead / recipients),
     diverted: Math.ceil(since.diverted / recipients),
     alreadySent: sent.listed,

@@ -100,7 +100,7 @@ const otherRemedies = {
   'quota-reserve': (name) =>
     `wait for the quota to be renewed, or lower feeds.${name}.quota_reserve`,
   'sink-paused': (name) => `tocsin sinks resume ${name}`,
-  'digest-overdue': (name) => `tocsin digests preview ${name}`,
+  'digest-overdue': (name) => `tocsin sinks flush ${name}`,
 } as const satisfies Record<string, Trouble['toDo']>
 
 type SingleKind = keyof typeof troubles

@@ -82,7 +82,6 @@ const byPart: Record<Part, readonly Cells[]> = {
     ['command-feeds', 's', '  feeds list', atMost(0.4)],
     ['command-sinks', 's', '  sinks list', atMost(0.4)],
     ['command-silences', 's', '  silences list', atMost(0.4)],
-    ['command-routes', 's', '  routes show', atMost(0.4)],
   ],
   series: [
     ['series-feed', '', 'series per feed', atMost(15)],

@@ -162,7 +162,6 @@ const commands = {
   'command-feeds': ['feeds', 'list'],
   'command-sinks': ['sinks', 'list'],
   'command-silences': ['silences', 'list'],
-  'command-routes': ['routes', 'show'],
 }
 
 export async function measureCommands(rig: Rig, { commandRuns }: SizePlan): Promise<Figures> {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isConsistent } from '../../src/audit/ledger-check.ts'
-import { requireDigestSink, withEngine } from '../../src/cli/open/open-engine.ts'
+import { withStore } from '../../src/cli/open/open-store.ts'
 import type { App } from '../../src/daemon/daemon.ts'
-import { endWindowNow } from '../../src/grouping/digest-flush.ts'
+import { endDigest, findDigestSink, useEngine } from '../../src/daemon/for-commands/engine.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { readAccounting, sumPending } from '../../src/store/accounts.ts'
 import { startHttpServer, type HttpServer, type ReceivedRequest } from '../support/http-server.ts'
@@ -205,13 +205,16 @@ async function pendingFor({ ledgers }: App, sink: string): Promise<number> {
   return all.reduce((sum, { sinks }) => sum + (sinks[sink] ? sumPending(sinks[sink]) : 0), 0)
 }
 
-/** As `tocsin digests send oncall`. */
+/** As `tocsin sinks flush oncall`. */
 function sendDigest(yaml: string): Promise<unknown> {
   const { config } = hurriedConfig(yaml)
-  return withEngine(config, async (engine) => {
-    const sink = requireDigestSink(engine, config, 'oncall')
-    for (const { id } of sink.destinations) await endWindowNow(engine.flushContext, sink, id)
-  })
+  return withStore(config, (store) =>
+    useEngine(config, store, async (engine) => {
+      const sink = findDigestSink(engine, 'oncall')
+      if (Array.isArray(sink)) throw new Error('the sink oncall has no digest')
+      for (const { id } of sink.destinations) await endDigest(engine, sink, id)
+    }),
+  )
 }
 
 test('people get again what they were told after the snapshot, in groups and digests, and nothing from before it', async () => {

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
-import { createInterface, type Interface } from 'node:readline'
+import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { root } from '../support/dockerfile.ts'
@@ -115,11 +115,11 @@ test('it says its version and refuses an unknown key', async () => {
   await expect(tocsin('check', '--config', 'bad.yaml')).rejects.toMatchObject({ code: 2 })
 })
 
-async function startSandbox(): Promise<{ lines: Interface; url: string; config: string }> {
+async function startSandbox(): Promise<{ url: string; config: string }> {
   const sandbox = start('sandbox', '--port=0', '--smtp-port=0', '--rate=5/s', '--output=json')
   const lines = createInterface({ input: sandbox.stdout! })
   const [first] = (await once(lines, 'line')) as [string]
-  return { lines, ...(JSON.parse(first) as { url: string; config: string }) }
+  return JSON.parse(first) as { url: string; config: string }
 }
 
 test('it serves the first hour: init, check, doctor, render and completion', async () => {
@@ -141,9 +141,7 @@ test('it serves the first hour: init, check, doctor, render and completion', asy
 })
 
 test('it rings: its own sandbox, its own Redis, and ends when it is told to', async () => {
-  const { lines, url, config } = await startSandbox()
-  let arrived = 0
-  lines.on('line', () => (arrived += 1))
+  const { url, config } = await startSandbox()
 
   const own = `redis: {embedded: ./data}\nhttp: {port: ${await freePort()}}\n`
   writeFileSync(join(target, 'tocsin.yaml'), own + config)
@@ -152,7 +150,13 @@ test('it rings: its own sandbox, its own Redis, and ends when it is told to', as
 
   const daemon = start('run', '--config', 'tocsin.yaml')
   daemon.stdout!.resume()
-  await until('a message arrives', () => arrived > 0 || daemon.exitCode !== null)
+  const arrived = async (): Promise<boolean> => {
+    const { received } = (await (await fetch(`${url}/_sandbox/state`)).json()) as {
+      received: Record<string, number>
+    }
+    return Object.values(received).some((count) => count > 0)
+  }
+  await until('a message arrives', async () => (await arrived()) || daemon.exitCode !== null)
   expect(await tocsin('reload', '--config', 'tocsin.yaml')).toContain('generation')
   expect(daemon.exitCode).toBeNull()
   expect(await end(daemon)).toBe(0)

@@ -42,7 +42,6 @@ test('feeds', async () => {
       feeds list brnd
       feeds list --output json
       feeds list --output xml
-      feeds list --why
       feeds list --problems
       feeds list --account second
       feeds list --account nobody
@@ -87,6 +86,10 @@ test('sinks', async () => {
       sinks resume dead
       sinks resume dsk
       sinks pause lak --reason why
+      sinks flush oncall
+      sinks flush oncall --output json
+      sinks flush soc
+      sinks flush oncal
     `),
     ),
   ).toMatchFileSnapshot(transcriptFile('sinks'))
@@ -250,7 +253,7 @@ test('silences', async () => {
   const { run } = await aLedgerScene(tests)
   await expect(
     await transcript(run, async ({ type, know }) => {
-      const why = `--reason 'known campaign' --owner jo --severity medium`
+      const why = `--reason 'known campaign' --by jo --severity medium`
       await type(`
       silences list
       silences list --output json
@@ -269,7 +272,10 @@ test('silences', async () => {
       silences expire $one
       silences expire $two --output json
       silences list
-      silences add 'type="paste"' --until 2020-01-01T00:00Z ${why}
+      silences add 'type="paste"' --for long ${why}
+      silences add --for 2h ${why}
+      silences add 'type is paste' --for 2h ${why}
+      silences add 'type="paste"' --for 2h --by jo --reason x --severity bad
       silences add 'type~"paste"' --for 2h ${why}
       silences add 'tpye="paste"' --for 2h ${why}
       silences add 'type="paste"' --for 40d ${why}
@@ -277,27 +283,6 @@ test('silences', async () => {
     `)
     }),
   ).toMatchFileSnapshot(transcriptFile('silences'))
-})
-
-test('digests', async () => {
-  const { run } = await aLedgerScene(tests)
-  await expect(
-    await transcript(run, ({ type }) =>
-      type(`
-      digests preview oncall
-      digests preview oncall --recipient bob@example.com --output json
-      digests preview oncall --recipient eve@example.com
-      digests preview soc
-      digests preview oncal
-      # writes
-      digests send oncall
-      digests send oncall
-      digests send oncall --output json
-      digests send soc
-      digests send oncal
-    `),
-    ),
-  ).toMatchFileSnapshot(transcriptFile('digests'))
 })
 
 /** As the search gives an event. */
@@ -322,9 +307,6 @@ test('routes and render', async () => {
       run,
       ({ type }) =>
         type(`
-      routes show
-      routes show --output json
-      routes show --output xml
       routes explain --uid leak/site/queued
       routes explain --uid paste/site/shadow
       routes explain --uid leak/site/queued --output json

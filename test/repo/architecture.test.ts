@@ -40,7 +40,6 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
         'delivery-member',
         'due-accounts',
         'item-acts',
-        'leaked-secrets',
         'member-options',
         'silences',
         'sink-address',
@@ -54,7 +53,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       // what feeds read, and how an item reads as an event
       'feed-types',
       'masking',
-      // `sandbox`, `demo`, and the drawing of `render --html`
+      // `sandbox`, `demo`, and the text of blocks in `render`
       'sandbox',
     ],
   ],

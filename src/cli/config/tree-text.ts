@@ -1,4 +1,4 @@
-/** The routing tree in lines, as `routes show` and `check` print it. */
+/** The routing tree in lines, as `check` prints it. */
 import type { RouteNode } from '../../routing/router.ts'
 import { formatDuration } from '../terminal.ts'
 

@@ -4,43 +4,32 @@
  */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { type App, createApp } from '../../daemon/daemon.ts'
-import { duration } from '../../lib/config-fields.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { createLogger, type Logger, prettyLines } from '../../lib/logger.ts'
 import { createProcessFolder, removeLeftFolders } from '../../lib/private-files.ts'
 import { ensureRedis } from '../../redis/embedded-redis.ts'
-import type { Received } from '../../sandbox/receivers/received.ts'
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
 import { readAccounting, sumPending } from '../../store/accounts.ts'
 import { calledAs, type Context } from '../context.ts'
 import { audit } from '../ledger/audit.ts'
 import { withStore } from '../open/open-store.ts'
-import { sendDigests } from '../sinks/digests.ts'
-import { CommandError, pluralize, sanitize } from '../terminal.ts'
+import { durationParser } from '../options.ts'
+import { flushSink } from '../sinks/sinks-flush.ts'
+import { CommandError, pluralize } from '../terminal.ts'
 import { readVersion } from '../version.ts'
 import { accountLines, demoSinks, findDifferences, readAccount, shownUids } from './account.ts'
 import { demoConfig, demoGroups, demoIdentifier, demoLimits } from './config.ts'
 
 export function demoCommand(context: Context): Command {
   return new Command('demo')
-    .addOption(
-      new Option('--for <duration>', 'end after this time, e.g. 30s').argParser(parseDuration),
-    )
+    .option('--for <duration>', 'end after this time, e.g. 30s', durationParser('1s'))
     .action(async ({ for: forMs = Infinity }: { for?: number }) => {
       context.exitCode = await runDemo(context, forMs)
     })
-}
-
-const durationField = duration('How long the demo runs.', '1s')
-
-function parseDuration(text: string): number {
-  const parsed = durationField.safeParse(text)
-  if (parsed.success) return parsed.data
-  throw new InvalidArgumentError('Write a duration of at least 1s, such as 30s or 5m.')
 }
 
 const folderName = 'tocsin-demo'
@@ -184,15 +173,8 @@ function createReport(sandbox: Sandbox): () => string {
     before = now
     const told = demoSinks.map((sink, index) => `${sink} ${messages[index]}`)
     const at = new Date().toTimeString().slice(0, 8)
-    const last = lastHeadline(sandbox.received.slack)
-    return `${at} ${pluralize(events, 'event')} came; messages: ${told.join(', ')}${last}`
+    return `${at} ${pluralize(events, 'event')} came; messages: ${told.join(', ')}`
   }
-}
-
-function lastHeadline(messages: readonly Received[]): string {
-  const { json } = messages.at(-1) ?? {}
-  const { text } = (json ?? {}) as { text?: string }
-  return text === undefined ? '' : `; slack last: ${sanitize(text.split('\n')[0] ?? '', 90)}`
 }
 
 /** Lets all that has arrived be read and sent. */
@@ -206,8 +188,8 @@ async function letEnd({ context, sandbox, file }: Stage, app: App): Promise<void
   terminal.print('\nno more events arrive; what has arrived is read and sent to the end')
   await waitUntil(async () => (await countTaken(app)) >= shownUids(sandbox).length)
   await waitUntil(async () => (await countPending(app, 'digest')) === 0)
-  terminal.print('\n$ tocsin digests send email')
-  await sendDigests(heedless(context), 'email', { config: file, output: 'text' })
+  terminal.print('\n$ tocsin sinks flush email')
+  await flushSink(heedless(context), 'email', { config: file, output: 'text' })
   await waitUntil(async () => (await countPending(app)) === 0)
 }
 
@@ -239,7 +221,10 @@ async function giveAccount({ context, sandbox, file }: Stage, config: Config): P
   const own = heedless(context)
   terminal.print('\n$ tocsin audit --ledger')
   await audit(own, { config: file, output: 'text', ledger: true, since: 0 })
-  const account = await withStore(config, ({ ledgers }) => readAccount(ledgers, sandbox))
+  const account = await withStore(config, ({ ledgers: [ledger] }) => {
+    if (ledger === undefined) throw new Error('the demo has no ledger')
+    return readAccount(ledger, sandbox)
+  })
   terminal.print(`\n${accountLines(account, stop.aborted).join('\n')}`)
   terminal.print(`\nwith your own account: ${calledAs(context)} init`)
   return stop.aborted || findDifferences(account).length === 0 ? own.exitCode : 1

@@ -7,7 +7,6 @@ import {
   reportFeeds,
   reportLeftFeeds,
 } from '../../daemon/for-commands/feed-report.ts'
-import { explainPolling, type PollReason } from '../../daemon/for-commands/polling-reasons.ts'
 import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
 import { chooseListed, type NarrowingOptions } from '../narrowing.ts'
 import { withStore } from '../open/open-store.ts'
@@ -22,9 +21,7 @@ import {
   troubleLines,
 } from '../terminal.ts'
 
-export interface ListOptions extends CommonOptions, NarrowingOptions {
-  why?: true
-}
+export type ListOptions = CommonOptions & NarrowingOptions
 
 /** A feed of the configuration, or one that the ledger alone still knows. */
 type ListedFeed = { name: string; account: string } & ({ report: FeedReport } | { left: LeftFeed })
@@ -37,13 +34,10 @@ export async function listFeeds(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const isWhole = name !== undefined || options.wide === true
-  const { listed, whys } = await withStore(config, async (store) => {
+  const listed = await withStore(config, async (store) => {
     const reports = (await reportFeeds(store, config)).map((report) => ({ ...report.feed, report }))
     const left = (await reportLeftFeeds(store, config)).map((one) => ({ ...one, left: one }))
-    return {
-      listed: ofAccount([...reports, ...left], options.account),
-      whys: options.why && (await explainPolling(store, config)),
-    }
+    return ofAccount([...reports, ...left], options.account)
   })
   const { shown, left } = chooseListed<ListedFeed>(listed, options, {
     badness,
@@ -51,19 +45,10 @@ export async function listFeeds(
     name,
   })
   print(context, options, {
-    json: shown.map((one) =>
-      'left' in one
-        ? leftFeedJson(one.left)
-        : { ...feedJson(one.report), ...whyJson(whys?.get(one.report.feed)) },
-    ),
+    json: shown.map((one) => ('left' in one ? leftFeedJson(one.left) : feedJson(one.report))),
     lines: () => [
       ...shown.flatMap((one) =>
-        'left' in one
-          ? leftFeedLines(context, one.left)
-          : [
-              ...feedLines(context, one.report, isWhole),
-              ...whyLines(context, whys?.get(one.report.feed)),
-            ],
+        'left' in one ? leftFeedLines(context, one.left) : feedLines(context, one.report, isWhole),
       ),
       ...left,
     ],
@@ -90,27 +75,6 @@ function badness(listed: ListedFeed): number {
   if (state.unreadable || state.refused || lagMs > lagObjectiveMs) return 3
   if (state.trouble ?? state.rescanTrouble ?? state.paused ?? quarantined > 0) return 2
   return datedAheadMs(state) === undefined && !state.isRewound ? 0 : 1
-}
-
-function whyJson(why: PollReason | undefined): Record<string, unknown> {
-  if (!why) return {}
-  const { isNext, place, eventsPerHour, share } = why
-  return {
-    polling: {
-      is_next: isNext,
-      why: formatWhy(why),
-      read_at: formatIsoTime(place.readAtMs),
-      interval_seconds: place.intervalMs === undefined ? null : place.intervalMs / 1000,
-      events_per_hour: eventsPerHour,
-      share,
-    },
-  }
-}
-
-function whyLines({ terminal }: Context, why: PollReason | undefined): string[] {
-  if (!why) return []
-  const words = formatWhy(why)
-  return [`  ${why.isNext ? terminal.paint('green', words) : words}`]
 }
 
 function leftFeedJson({ name, account, state, counts }: LeftFeed): Record<string, unknown> {
@@ -371,25 +335,4 @@ function formatRescan(report: FeedReport): string {
   const running = findRunningRescan(state)
   const status = running ? `${last}, one runs since ${formatUtcTime(running.startedAtMs)}` : last
   return report.bounds ? `${status}; ${formatBounds(feed, report.bounds)}` : status
-}
-
-const choiceReasons = {
-  overdue: 'it has waited longest, and for long enough',
-  more: 'more pages wait',
-  rate: 'most waits there, by its rate and its age',
-} as const
-
-function formatWhy({ why, isIdle, eventsPerHour, nowMs, everyMs, place }: PollReason): string {
-  const { readAtMs, wait, intervalMs } = place
-  if (wait && wait.untilMs > nowMs) {
-    const left = formatDuration(wait.untilMs - nowMs)
-    return `left alone for ${left}: ${sanitize(wait.why)}`
-  }
-  const others = isIdle ? 'not due yet, nor is any other' : 'others come first'
-  const next = why === undefined ? others : `read next: ${choiceReasons[why]}`
-  if (readAtMs === undefined) return `${next}; not read to its end yet`
-  const ago = `read ${formatDuration(Math.max(0, nowMs - readAtMs))} ago`
-  if (everyMs !== undefined) return `${next}; ${ago}, every ${formatDuration(everyMs)}`
-  const interval = intervalMs === undefined ? '' : `, lately every ${formatDuration(intervalMs)}`
-  return `${next}; ${ago}${interval}, about ${eventsPerHour.toFixed(1)} new events an hour`
 }

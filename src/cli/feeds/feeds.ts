@@ -33,7 +33,6 @@ export function feedsCommand(context: Context): Command {
     .description(
       'list feeds with what is wrong with each, the worst first; all of one, or with --wide',
     )
-    .option('--why', 'which feed is read next, and why')
     .action((name: string | undefined, options: ListOptions) => listFeeds(context, name, options))
   const rewind = addCommonOptions(new Command('rewind'))
     .description('read a feed again from a time on; what was delivered is not sent again')

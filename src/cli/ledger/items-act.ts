@@ -21,7 +21,6 @@ import {
   requireNarrowed,
   type SelectionOptions,
 } from './item-selection.ts'
-import { findNextReadings, type NextReading } from './items-show.ts'
 
 export interface ActOptions extends SelectionOptions, ByOption {
   yes?: true
@@ -43,7 +42,6 @@ interface Outcome {
   counts: ActCounts
   /** Chosen, but in a state in which it cannot be done. */
   staying: readonly LedgerItem[]
-  readings: readonly NextReading[]
 }
 
 /** Exit code: 0 if all that could be done was done, 1 if something was left or nothing was found. */
@@ -63,22 +61,20 @@ export async function runAct(
       named.act.takes(item) ? 'fit' : 'stay',
     )
     if (named.verb === 'resend') await requireTaking(store, config, fit)
-    const readings = await readNext(store, config, fit)
     if (fit.length > 0 && !options.yes)
-      await requireConfirmation(context, question(named, fit, { staying, readings }))
+      await requireConfirmation(context, question(named, fit, staying))
     const counts = await actOn(fit, named.act, (done) => {
       if (fit.length > 100 && done % 50 === 0) context.terminal.progress(`${done} of ${fit.length}`)
     })
     context.terminal.progress('')
     await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
-    return { states, fit, counts, staying, readings }
+    return { states, fit, counts, staying }
   })
   const { done, busy, other, no_payload, no_recipient } = outcome.counts
   print(context, options, {
     json: {
       done,
       left: { busy, other, no_payload, no_recipient, stay: outcome.staying.length },
-      next: outcome.readings.map(({ feed, sentence }) => ({ feed, said: sentence })),
     },
     lines: () => resultLines(named, outcome),
   })
@@ -108,27 +104,16 @@ async function requireTaking(
   throw new CommandError('mistake', `${problem}; ${remedy}`)
 }
 
-/** When the feeds of quarantined items read them again. */
-function readNext(
-  store: OpenStore,
-  config: Config,
-  items: readonly LedgerItem[],
-): Promise<NextReading[]> {
-  const feeds = new Set(items.flatMap(({ entry, feeds: own }) => (entry ? own : [])))
-  return findNextReadings(store, config, [...feeds])
-}
-
 /** `3 items of sink soc (2 dead, 1 queued; 1 critical, 2 high) will be …`. */
 function question(
   { effect }: NamedAct,
   items: readonly LedgerItem[],
-  { staying, readings }: Pick<Outcome, 'staying' | 'readings'>,
+  staying: readonly LedgerItem[],
 ): string[] {
   const states = formatTally(items.map(({ state }) => state))
   const severities = formatTally(items.map(({ severity }) => severity))
   return [
     `${pluralize(items.length, 'item')}${formatSinks(items)} (${states}; ${severities}) ${areQuarantined(items) ? forgottenWords : effect}.`,
-    ...readings.map(({ sentence }) => sentence),
     ...stayingLines(staying).map((line) => `L${line.slice(1)}.`),
   ]
 }
@@ -161,7 +146,7 @@ const leftWords: Record<Exclude<keyof ActCounts, 'done'>, string> = {
 
 function resultLines(
   { done, verb }: NamedAct,
-  { states, fit, counts, staying, readings }: Outcome,
+  { states, fit, counts, staying }: Outcome,
 ): string[] {
   const { done: count, ...others } = counts
   const left = Object.entries(others).filter(([, number]) => number > 0)
@@ -179,7 +164,6 @@ function resultLines(
         `${pluralize(number, 'item')} left: ${leftWords[why as keyof typeof leftWords]}`,
     ),
     ...stayingLines(staying),
-    ...readings.map(({ sentence }) => sentence),
   ]
 }
 

@@ -4,20 +4,12 @@ import type { Config } from '../../config/config.ts'
 import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { buildMemberOptions } from '../../delivery/member-options.ts'
 import { severityRank } from '../../event.ts'
-import { polledFeeds } from '../../feed-types/feed-type.ts'
-import { nextSweepMs } from '../../daemon/for-commands/feed-report.ts'
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readAccounting } from '../../store/accounts.ts'
-import {
-  findQuarantined,
-  listQuarantined,
-  peekFeed,
-  type QuarantineEntry,
-} from '../../store/feed-state.ts'
+import { findQuarantined, listQuarantined, type QuarantineEntry } from '../../store/feed-state.ts'
 import { quarantineIdPattern } from '../../store/items.ts'
 import { readMessageAttempts } from '../../store/pending-items.ts'
 import {
@@ -39,14 +31,7 @@ import {
   type OpenStore,
   withStore,
 } from '../open/open-store.ts'
-import {
-  CommandError,
-  formatDuration,
-  formatIsoTime,
-  formatUtcTime,
-  pluralize,
-  sanitize,
-} from '../terminal.ts'
+import { CommandError, formatIsoTime, formatUtcTime, pluralize, sanitize } from '../terminal.ts'
 import {
   formatAttempt,
   formatState,
@@ -123,7 +108,6 @@ interface KnownEntry {
   entry: QuarantineEntry
   /** When it closes for its age, ms. */
   endsMs: number
-  readings: NextReading[]
 }
 
 function knownJson(
@@ -144,7 +128,7 @@ function knownJson(
   }
 }
 
-function entryJson({ entry, endsMs, readings }: KnownEntry): Record<string, unknown> {
+function entryJson({ entry, endsMs }: KnownEntry): Record<string, unknown> {
   const { id, feed, atMs, problem, raw } = entry
   return {
     id,
@@ -153,11 +137,6 @@ function entryJson({ entry, endsMs, readings }: KnownEntry): Record<string, unkn
     problem,
     kept: raw,
     ends_at: formatIsoTime(endsMs),
-    next: readings.map(({ feed: name, dueMs, sentence }) => ({
-      feed: name,
-      sweep_due: formatIsoTime(dueMs),
-      said: sentence,
-    })),
   }
 }
 
@@ -192,7 +171,7 @@ function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
 /** Of the text form; JSON is not cut. */
 const maxShownLength = 4_000
 
-function entryLines(head: string, { entry, endsMs, readings }: KnownEntry): string[] {
+function entryLines(head: string, { entry, endsMs }: KnownEntry): string[] {
   const { id, feed, atMs, uid, problem, raw } = entry
   const parsed = uid === null ? '' : 'when its uid comes in an item that reads, '
   return [
@@ -200,7 +179,6 @@ function entryLines(head: string, { entry, endsMs, readings }: KnownEntry): stri
     `  set aside ${formatUtcTime(atMs)} by the feed ${feed} because it does not read as an event: ${sanitize(problem)}`,
     `  what is kept, secrets masked: ${sanitize(raw, maxShownLength)}`,
     `  it closes by itself ${parsed}when a thousand newer ones have come, or after ${formatUtcTime(endsMs)} (retention.history)`,
-    ...readings.map(({ sentence }) => `  ${sentence}`),
     `  to have it read as if it were new: tocsin items resend ${shortId(entry)}`,
   ]
 }
@@ -303,24 +281,19 @@ async function readKnownEvent({ config, store, ledger }: Place, uid: string): Pr
   ])
   const record = stored && (await withAttempts(store, stored))
   const message = record && payload && renderRecordMessage(config, record, payload)
-  const quarantined = entry && (await readKnownEntry({ config, store, ledger }, entry))
+  const quarantined = entry && toKnownEntry(ledger, entry)
   const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
   return { account: ledger.account, uid, record, message, quarantined, shownBy, writes }
 }
 
 async function readEntry(place: Place, entry: QuarantineEntry): Promise<KnownEvent> {
   if (entry.uid !== null) return readKnownEvent(place, entry.uid)
-  const quarantined = await readKnownEntry(place, entry)
+  const quarantined = toKnownEntry(place.ledger, entry)
   return { account: entry.account, uid: null, quarantined }
 }
 
-async function readKnownEntry(
-  { config, store, ledger }: Place,
-  entry: QuarantineEntry,
-): Promise<KnownEntry> {
-  const endsMs = entry.atMs + ledger.retention.history
-  const feeds = [...new Set([entry.feed, ...entry.markedBy])]
-  return { entry, endsMs, readings: await findNextReadings(store, config, feeds) }
+function toKnownEntry(ledger: AccountLedger, entry: QuarantineEntry): KnownEntry {
+  return { entry, endsMs: entry.atMs + ledger.retention.history }
 }
 
 async function withAttempts({ ledgers }: OpenStore, record: LedgerRecord): Promise<LedgerRecord> {
@@ -366,54 +339,6 @@ async function requireEntry(
   if (others.length === 0) return found
   const ids = [found, ...others].map(({ id }) => id).join(', ')
   throw new CommandError('mistake', `"${given}" begins more than one id; write more of it: ${ids}`)
-}
-
-/** When a feed reads its past again: its next rescan, or a rewind by the operator. */
-export interface NextReading {
-  feed: string
-  /** undefined: no sweep is expected as things stand. */
-  dueMs: number | undefined
-  /** For the operator. */
-  sentence: string
-}
-
-/** One for each name; a feed may have left the configuration. */
-export async function findNextReadings(
-  store: OpenStore,
-  config: Config,
-  names: readonly string[],
-): Promise<NextReading[]> {
-  const nowMs = await redisNow(store)
-  const feeds = polledFeeds(config)
-  const read = async (name: string): Promise<NextReading> => {
-    const feed = feeds.find((one) => one.name === name)
-    const gone = `Nothing reads it again: the configuration has no feed ${name}.`
-    if (feed === undefined) return { feed: name, dueMs: undefined, sentence: gone }
-    const state = await peekFeed(ledgerFor(store, feed.account), name, nowMs)
-    const dueMs = nextSweepMs(feed, state)
-    if (state?.paused) {
-      const sentence = `Nothing reads it again while feed ${name} is paused: "tocsin feeds resume ${name}".`
-      return { feed: name, dueMs, sentence }
-    }
-    return { feed: name, dueMs, sentence: formatReading(feed, dueMs, nowMs) }
-  }
-  return Promise.all(names.map(read))
-}
-
-function formatReading(
-  { name, sweep }: Pick<ReturnType<typeof polledFeeds>[number], 'name' | 'sweep'>,
-  dueMs: number | undefined,
-  nowMs: number,
-): string {
-  const rewind = `"tocsin feeds rewind ${name} --to <a time before the item>".`
-  if (!sweep) return `Feed ${name} has no sweep: nothing reads it again without: ${rewind}`
-  if (dueMs === undefined) {
-    return `Feed ${name} is yet to be read to its end; then its sweeps begin, and read it again.`
-  }
-  const due = dueMs <= nowMs ? 'due now' : `due in ${formatDuration(dueMs - nowMs)}`
-  if (sweep.backMs === 0) return `The next sweep of feed ${name}, ${due}, reads it again.`
-  const back = formatDuration(sweep.backMs)
-  return `The next sweep of feed ${name}, ${due}, reads it again if it was created within the ${back} before; if not: ${rewind}`
 }
 
 /**

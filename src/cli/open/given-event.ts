@@ -11,14 +11,12 @@ import type { RoutableEvent } from '../../routing/router.ts'
 import { type LedgerRecord, type Payload, readPayload, readRecord } from '../../store/records.ts'
 import { type Context, inputName, readText } from '../context.ts'
 import { CommandError } from '../terminal.ts'
-import { type KnownSilences, readAllSilences, ledgersFor, withStore } from './open-store.ts'
+import { ledgersFor, withStore } from './open-store.ts'
 
 export interface GivenEvent extends RoutableEvent {
   /** undefined: there is no full event. */
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number
-  /** A leaked secret in clear, from a file. */
-  secret?: string | undefined
   /** What the ledger knows of it; undefined: it comes from a file. */
   stored?: { record: LedgerRecord; payload: Payload }
 }
@@ -63,7 +61,7 @@ function parseFile(
   text: string,
   file: string,
   feed: FeedConfig,
-): Pick<GivenEvent, 'event' | 'detail' | 'secret'> {
+): Pick<GivenEvent, 'event' | 'detail'> {
   const place = inputName(file)
   let raw: unknown
   try {
@@ -77,11 +75,10 @@ function parseFile(
   if (!parsed.ok) {
     throw new CommandError('mistake', `${place}: not an event: ${parsed.problem}; ${fileRemedy}`)
   }
-  const { event, secret } = parsed
+  const { event } = parsed
   return {
     event,
     ...(isObject(data) && { detail: maskDetail(data, event.uid) }),
-    ...(typeof secret === 'string' && { secret }),
   }
 }
 
@@ -109,11 +106,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-export interface StoredEvents extends GivenEvents {
-  /** Read from the same Redis. */
-  known: KnownSilences
-}
-
 /**
  * Reads the event as each feed showed it, or as the named feed would, whether it showed it or not.
  * Throws CommandError.
@@ -122,7 +114,7 @@ export async function readStoredEvents(
   config: Config,
   uid: string,
   { feed: named, account }: Choice,
-): Promise<StoredEvents> {
+): Promise<GivenEvents> {
   const namedFeed = config.feeds.find(({ name }) => name === named)
   const wanted = account ?? namedFeed?.account
   return withStore(config, async (store) => {
@@ -137,8 +129,7 @@ export async function readStoredEvents(
       record && payload ? asFeedsShow(config, { record, payload }, named) : [],
     )
     if (events.length > 0) {
-      const known = await readAllSilences(config, store.redis)
-      return { events, known, nowMs: await redisNow(store) }
+      return { events, nowMs: await redisNow(store) }
     }
     const isKnown = found.some(([record]) => record !== undefined)
     throw new CommandError('refused', formatMissing(uid, isKnown))

@@ -6,7 +6,6 @@ import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
-import { readSilences } from '../../delivery/silences.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { explainTlsMismatch } from '../../lib/web-address.ts'
@@ -17,7 +16,6 @@ import type { Redis } from '../../redis/connection.ts'
 import { ensureRedis } from '../../redis/embedded-redis.ts'
 import { claimSchema, toStoreError, StoreError } from '../../redis/health.ts'
 import { createKeys, type Keys } from '../../redis/keys.ts'
-import type { Silence } from '../../routing/silences.ts'
 import { listDestinations } from '../../sinks/destinations.ts'
 import type { Destination } from '../../sinks/sink.ts'
 import { type AccountLedger, findLead, openLedgers } from '../../store/account-ledger.ts'
@@ -223,41 +221,4 @@ export function destinationsBySink({
   sinks,
 }: Pick<Config, 'sinks'>): ReadonlyMap<string, readonly Destination[]> {
   return new Map(sinks.map((sink) => [sink.name, listDestinations(sink)]))
-}
-
-/**
- * Silences known to a command: those of the file, and those made by command while Redis answers.
- */
-
-export interface KnownSilences {
-  silences: readonly Silence[]
-  /** Why those made by command are missing; undefined: they are included. */
-  unavailable: string | undefined
-}
-
-/** A command that can do without Redis does not wait long for it. */
-const silencesPatienceMs = 1_000
-
-/** Does not throw when Redis fails. */
-export async function readKnownSilences(config: Config): Promise<KnownSilences> {
-  try {
-    const read = (redis: Redis): Promise<KnownSilences> => readAllSilences(config, redis)
-    return await withRedis(config.redis, read, silencesPatienceMs)
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    return { silences: config.silences, unavailable: error.message }
-  }
-}
-
-/** Those of the file and those made by command. Throws what Redis throws. */
-export async function readAllSilences(config: Config, redis: Redis): Promise<KnownSilences> {
-  const { silences } = await readSilences(redis, createKeys(config.redis.prefix))
-  return { silences: [...config.silences, ...silences], unavailable: undefined }
-}
-
-/** Lines to print when silences may be missing. */
-export function unavailableSilenceLines({ unavailable }: KnownSilences): string[] {
-  return unavailable === undefined
-    ? []
-    : [`  silences made by command are not known: ${unavailable}`]
 }

@@ -205,7 +205,7 @@ function judgeReading(
     const remedy = 'see whether key and service are well above; tocsin feeds list'
     return [subject.bad(isLate ? 'problem' : 'warning', `${lag}; ${why}`, remedy)]
   }
-  const remedy = 'tocsin feeds list --why'
+  const remedy = `tocsin feeds list ${feed.name}`
   return isBackfilling
     ? [subject.bad('warning', `${lag}: works off a backlog`, remedy)]
     : [subject.bad('problem', lag, remedy)]

@@ -3,20 +3,16 @@ import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { buildMemberOptions } from '../../delivery/member-options.ts'
-import { buildSecrets } from '../../delivery/leaked-secrets.ts'
 import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { isCanary, severityRank } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
-import { drawPage } from '../../sandbox/drawing/html.ts'
-import { drawSlack, slackText } from '../../sandbox/drawing/slack.ts'
-import { drawTeams } from '../../sandbox/drawing/teams.ts'
+import { slackText } from '../../sandbox/drawing/slack.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import type { Delivery, Preview, Sink } from '../../sinks/sink.ts'
 import { formatTemplateFailure } from '../../sinks/templates.ts'
 import { itemId } from '../../store/account-ledger.ts'
-import { addRevealOption } from '../api/listing.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -24,7 +20,6 @@ import {
   loadConfigFile,
   print,
   silentLogger,
-  writePrivateOutput,
 } from '../context.ts'
 import {
   type GivenEvent,
@@ -32,31 +27,24 @@ import {
   readEventFile,
   readStoredEvents,
 } from '../open/given-event.ts'
-import { CommandError, findNamed, jsonText, sanitize } from '../terminal.ts'
+import { CommandError, findNamed, jsonText } from '../terminal.ts'
 
 interface RenderOptions extends CommonOptions {
   sink: string
-  html?: true
-  out?: string
   account?: string
   feed?: string
-  reveal?: true
 }
 
 export function renderCommand(context: Context): Command {
-  const command = addCommonOptions(new Command('render'))
+  return addCommonOptions(new Command('render'))
     .argument(
       '<event>',
       'uid of an event that was taken in; or a file with one as the search gives it, or in full, in JSON; - for standard input',
     )
     .requiredOption('--sink <name>', 'the sink whose message it is')
-    .option('--html', 'as its readers see it: the HTML of a mail, a drawing of a chat message')
-    .option('--out <file>', 'write it into this file')
     .option('--account <name>', 'only what this account knows, or a feed of it')
     .option('--feed <name>', 'as if this feed had brought it')
-  return addRevealOption(command, 'show a leaked secret in clear where the sink reveals it').action(
-    (given: string, options: RenderOptions) => render(context, given, options),
-  )
+    .action((given: string, options: RenderOptions) => render(context, given, options))
 }
 
 interface Rendered {
@@ -86,16 +74,15 @@ async function render(context: Context, given: string, options: RenderOptions): 
     onTemplateFailure: (failure) => failures.push(formatTemplateFailure(failure)),
   })
   try {
-    const reveals = options.reveal === true
-    const delivery = buildDelivery(config, { sink, reveals }, event)
+    const delivery = buildDelivery(config, sink, event)
     const preview = sink.preview?.(delivery)
     if (preview === undefined) throw new Error(`${sink.name} has no preview`)
     const notes = [
       ...listNotes(sinkConfig, { sink, delivery, preview }),
-      ...secretNotes(sink, event, reveals),
+      ...secretNotes(sink, event),
       ...failures,
     ]
-    await show(context, options, { sink, delivery, preview, notes })
+    show(context, options, { sink, delivery, preview, notes })
   } finally {
     await sink.close()
   }
@@ -124,18 +111,13 @@ function chooseEvent({ events }: GivenEvents, sink: string): GivenEvent {
 }
 
 /** As the daemon would make it, with the same ids; for the first recipient of an e-mail sink. */
-function buildDelivery(
-  config: Config,
-  { sink, reveals }: { sink: Sink; reveals: boolean },
-  given: GivenEvent,
-): Delivery {
+function buildDelivery(config: Config, sink: Sink, given: GivenEvent): Delivery {
   const [destination] = sink.destinations
   if (destination === undefined) throw new Error(`${sink.name} has no destination`)
   const { account, feed, labels, event, detail, fetchedAtMs, stored } = given
   const item = stored?.record.items.find((one) => one.destination === destination.id)
   const severity = item?.severity ?? event.severity
   const id = itemId(account, event.uid, severity, destination.id)
-  const secrets = reveals ? buildSecrets({ config, logger: silentLogger }) : undefined
   const about = {
     id,
     uid: event.uid,
@@ -146,13 +128,12 @@ function buildDelivery(
     raisedFrom: item?.raisedFrom,
     payload: stored?.payload ?? { event, fetchedAtMs, ...(detail !== undefined && { detail }) },
   }
-  const member = toDeliveryMember(sink, account, about, buildMemberOptions(config, secrets?.open))
+  const member = toDeliveryMember(sink, account, about, buildMemberOptions(config))
   if (member === undefined) throw new Error(`${event.uid} has no content`)
-  const inFile = reveals && sink.reveals === true ? given.secret : undefined
   return {
     id,
     destination,
-    members: [{ ...member, ...(inFile !== undefined && { secret: inFile }) }],
+    members: [member],
     attempt: 1,
     mayBeRepeat: false,
     timeZone: sink.timeZone,
@@ -185,18 +166,15 @@ function listNotes(
   ]
 }
 
-function secretNotes({ name, reveals }: Sink, event: GivenEvent, isAsked: boolean): string[] {
-  const isThere = event.secret !== undefined || event.stored?.payload.sealedSecret !== undefined
-  if (reveals !== true || !isThere) return []
-  return isAsked
-    ? [`${name} reveals: the leaked secret is in clear`]
-    : [`${name} reveals: what is masked here is sent in clear (--reveal)`]
+function secretNotes({ name, reveals }: Sink, { stored }: GivenEvent): string[] {
+  const isThere = reveals === true && stored?.payload.sealedSecret !== undefined
+  return isThere ? [`${name} reveals: what is masked here is sent in clear`] : []
 }
 
-async function show(context: Context, options: RenderOptions, rendered: Rendered): Promise<void> {
+function show(context: Context, options: RenderOptions, rendered: Rendered): void {
   const { sink, delivery, preview, notes } = rendered
-  const html = options.html === true ? readersView(sink, preview) : undefined
-  const shown = {
+  if (options.output === 'text') context.terminal.printError(`(${notes.join('; ')})`)
+  print(context, options, {
     json: {
       sink: sink.name,
       type: sink.type,
@@ -204,20 +182,13 @@ async function show(context: Context, options: RenderOptions, rendered: Rendered
       delivery: delivery.id,
       subject: preview.subject ?? null,
       text: readableText(sink, preview),
-      html: html ?? preview.html ?? null,
+      html: preview.html ?? null,
       headers: preview.headers ?? null,
       body: preview.body ?? null,
       notes,
     },
-    lines: () => [html ?? textLines(sink, preview).join('\n')],
-  }
-  if (options.out === undefined) {
-    if (options.output === 'text') context.terminal.printError(`(${notes.join('; ')})`)
-    return print(context, options, shown)
-  }
-  const content = options.output === 'json' ? jsonText(shown.json, 2) : shown.lines().join('\n')
-  writePrivateOutput('--out', options.out, `${content}\n`)
-  context.terminal.printError(`${sanitize(options.out)} is written (${notes.join('; ')})`)
+    lines: () => textLines(sink, preview),
+  })
 }
 
 function textLines(sink: Sink, preview: Preview): string[] {
@@ -233,16 +204,4 @@ function textLines(sink: Sink, preview: Preview): string[] {
 /** Of Slack the blocks, which is what its readers see, and not the text for notifications. */
 function readableText({ type }: Sink, { text, body }: Preview): string {
   return type === 'slack' ? slackText(body) : text
-}
-
-const title = 'What tocsin would send'
-
-function readersView({ name, type }: Sink, { html, body }: Preview): string {
-  if (html !== undefined) return html
-  if (type === 'slack') return drawPage({ title, content: drawSlack(body) })
-  if (type === 'teams') return drawPage({ title, content: drawTeams(body) })
-  throw new CommandError(
-    'mistake',
-    `--html: nobody reads "${name}" (${type}) as a page; leave it out`,
-  )
 }

@@ -37,8 +37,15 @@ import {
   withStore,
 } from '../open/open-store.ts'
 import { durationParser, parseFutureTime, parseText, wordsOption } from '../options.ts'
-import { silencePhase, silenceJson, silenceLine } from '../config/routes.ts'
-import { CommandError, pluralize, findNamed, sanitize, parseShortText } from '../terminal.ts'
+import {
+  CommandError,
+  findNamed,
+  formatIsoTime,
+  formatUtcTime,
+  parseShortText,
+  pluralize,
+  sanitize,
+} from '../terminal.ts'
 
 export function silencesCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -347,4 +354,37 @@ function refuseFileSilence(loaded: LoadedConfig, id: string): void {
   const remedy = 'remove it there; a running daemon takes the file over on SIGHUP'
   const [mistake] = loaded.place([{ path: ['silences', index], problem, remedy }])
   throw new CommandError('mistake', mistake ? formatMistake(mistake) : `${problem}; ${remedy}`)
+}
+
+export function silenceLine(silence: Silence, nowMs: number): string {
+  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, machines } = silence
+  const what = matchers.map(({ text }) => text).join(' and ')
+  const ceiling = `up to ${maxSeverity}${machines ? ', for machines too' : ''}`
+  const span = `${formatUtcTime(startsAtMs)} to ${formatUtcTime(endsAtMs)}`
+  const phase = silencePhase(silence, nowMs)
+  return `  ${id} (${phase}): ${sanitize(what, 600)}, ${ceiling}, ${span}, ${sanitize(owner)}: ${sanitize(reason, 500)}`
+}
+
+export function silencePhase(
+  { startsAtMs, endsAtMs }: Silence,
+  nowMs: number,
+): 'not begun' | 'active' | 'over' {
+  if (nowMs < startsAtMs) return 'not begun'
+  return nowMs < endsAtMs ? 'active' : 'over'
+}
+
+export function silenceJson(silence: Silence): Record<string, unknown> {
+  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, machines, origin } =
+    silence
+  return {
+    id,
+    matchers: matchers.map(({ text }) => text),
+    starts: formatIsoTime(startsAtMs),
+    until: formatIsoTime(endsAtMs),
+    owner,
+    reason,
+    severity: maxSeverity,
+    machines,
+    origin,
+  }
 }

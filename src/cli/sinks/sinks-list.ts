@@ -125,16 +125,6 @@ function formatCircuit({ terminal }: Context, circuit: CircuitReading): string {
   return terminal.paint('red', `circuit open until ${formatUtcTime(untilMs ?? 0)}`)
 }
 
-/** Why nothing can be sent to the sink now; undefined when it can. */
-export function describeBlock({
-  state,
-  paused,
-}: Pick<CircuitReading, 'state' | 'paused'>): string | undefined {
-  if (paused) return `is paused (${sanitize(paused.reason)})`
-  if (state === 'disabled') return 'is disabled: its address is no more'
-  return state === 'open' ? 'has its circuit open' : undefined
-}
-
 function circuitRemedy(name: string, { disabled, state }: CircuitReading): string[] {
   if (disabled) return [`  ${findRemedy('sink-disabled', sanitize(name))}`]
   const resume = `"tocsin sinks resume ${sanitize(name)}"`

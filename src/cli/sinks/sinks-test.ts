@@ -1,3 +1,4 @@
+/** Messages marked TEST, and what to do where one is refused. */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../config/config.ts'
 import type { ThreatEvent } from '../../event.ts'
@@ -14,14 +15,7 @@ import {
 } from '../../sinks/sink.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import { formatTemplateFailure } from '../../sinks/templates.ts'
-import {
-  type CommonOptions,
-  type Context,
-  loadConfigFile,
-  print,
-  silentLogger,
-} from '../context.ts'
-import { findNamed, sanitize } from '../terminal.ts'
+import { silentLogger } from '../context.ts'
 
 export interface TestResult {
   destination: string
@@ -32,28 +26,6 @@ export interface TestResult {
   advice?: string
   /** Templates that failed for the sample event: the message had the built-in look. */
   failedTemplates?: string[]
-}
-
-/** `sinks test`: sends one message marked TEST to each destination; does not use Redis. */
-export async function testSink(
-  context: Context,
-  name: string,
-  options: CommonOptions,
-): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  const sinkConfig = findNamed(config.sinks, name, 'sink')
-  const tested = await openTestedSink(sinkConfig)
-  const { sink } = tested
-  try {
-    const results = await sendTests(tested, config, context.stop)
-    print(context, options, {
-      json: { sink: name, type: sink.type, results },
-      lines: () => results.flatMap((result) => resultLines(context, name, result)),
-    })
-    if (results.some(({ ok, failedTemplates }) => !ok || failedTemplates)) context.exitCode = 1
-  } finally {
-    await sink.close()
-  }
 }
 
 export interface TestedSink {
@@ -143,26 +115,6 @@ async function sendTest(sink: Sink, delivery: Delivery, stop: AbortSignal): Prom
     const { reason, message } = error
     return { destination, ok: false, reason, problem: message, advice: adviceFor(reason) }
   }
-}
-
-function resultLines({ terminal }: Context, sink: string, result: TestResult): string[] {
-  const name = result.destination === sink ? sink : `${sink}, ${result.destination}`
-  const failed = (result.failedTemplates ?? []).map(
-    (said) => `${terminal.paint('red', 'failed')} ${name}: ${said}\n  ${templateAdvice(sink)}`,
-  )
-  if (result.ok) {
-    const answer = sanitize(result.answer ?? '')
-    return [
-      `${terminal.paint('green', 'accepted')} ${name}: the other side said: ${answer}`,
-      ...failed,
-    ]
-  }
-  const problem = sanitize(result.problem ?? '')
-  return [
-    `${terminal.paint('red', 'failed')} ${name}: ${problem} (${result.reason})`,
-    `  ${result.advice}`,
-    ...failed,
-  ]
 }
 
 export function templateAdvice(sink: string): string {

@@ -10,9 +10,11 @@ import {
   print,
 } from '../context.ts'
 import { destinationsBySink, withStore } from '../open/open-store.ts'
+import { flushCommand } from './sinks-flush.ts'
 import { listSinks, type ListOptions } from './sinks-list.ts'
 import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
-import { testSink } from './sinks-test.ts'
+import { findingLine, isProblem, runProbes } from '../set-up/probe.ts'
+import { probes } from '../set-up/probes.ts'
 import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from '../terminal.ts'
 
 export function sinksCommand(context: Context): Command {
@@ -26,6 +28,7 @@ export function sinksCommand(context: Context): Command {
   return new Command('sinks')
     .addCommand(list)
     .addCommand(test)
+    .addCommand(flushCommand(context))
     .addCommand(pauseCommand(context))
     .addCommand(resumeCommand(context))
 }
@@ -47,6 +50,21 @@ function resumeCommand(context: Context): Command {
     .description('send to a sink again that is paused, disabled or down, what was kept first')
     .argument('<sink>', 'name of the sink')
     .action((name: string, options: CommonOptions) => resumeSink(context, name, options))
+}
+
+async function testSink(context: Context, name: string, options: CommonOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const sink = findNamed(config.sinks, name, 'sink')
+  const findings = await runProbes(
+    probes.sinkSend,
+    { sink, config, env: context.env },
+    context.stop,
+  )
+  print(context, options, {
+    json: findings,
+    lines: () => findings.map((finding) => findingLine(context.terminal, finding)),
+  })
+  if (findings.some(isProblem)) context.exitCode = 1
 }
 
 export interface PauseOptions extends CommonOptions {

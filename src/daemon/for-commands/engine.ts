@@ -4,38 +4,25 @@
  */
 import type { Config } from '../../config/config.ts'
 import { expectPolling } from '../../config/warnings.ts'
-import { readSummaryParts } from '../../delivery/attempt.ts'
-import { type Circuit } from '../../delivery/circuit.ts'
-import type { MemberOptions } from '../../delivery/delivery-member.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
-import { buildMemberOptions } from '../../delivery/member-options.ts'
 import { readSilences } from '../../delivery/silences.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
-import {
-  type DigestSink,
-  endWindowNow,
-  hasDigest,
-  previewWindow,
-} from '../../grouping/digest-flush.ts'
+import { type DigestSink, endWindowNow, hasDigest } from '../../grouping/digest-flush.ts'
 import type { FlushContext } from '../../grouping/flush-context.ts'
 import { defaultTimings } from '../../lib/clock.ts'
 import { createLogger } from '../../lib/logger.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import { createRedisClock } from '../../redis/scripts.ts'
 import { createRouter } from '../../routing/router.ts'
-import type { Delivery, Destination, Sink } from '../../sinks/sink.ts'
+import type { Sink } from '../../sinks/sink.ts'
 import { unregistered } from '../context.ts'
 import { buildFlushContext, buildSuppressionRules, type FlusherParts } from '../grouping.ts'
 import { buildSinks } from '../sinks.ts'
 import { type OpenLedgers, readKnownOrganizations } from './feed-report.ts'
 
 export interface OpenEngine {
-  store: OpenLedgers
   sinks: ReadonlyMap<string, Sink>
-  circuit: Circuit
   flushContext: FlushContext
-  /** Secrets stay masked. */
-  memberOptions: MemberOptions
 }
 
 /** Throws whatever `use` throws. */
@@ -74,13 +61,7 @@ export async function useEngine<Result>(
       polling.get(feed) ?? { lagObjectiveMs: Infinity }
     const parts = { sinks, router, rules, circuit, retryNow, drains, expectedPolling }
     const flushContext = buildFlushContext(engineContext, parts)
-    return await use({
-      store,
-      sinks,
-      circuit,
-      flushContext,
-      memberOptions: buildMemberOptions(config),
-    })
+    return await use({ sinks, flushContext })
   } finally {
     await Promise.all([...sinks.values()].map((sink) => sink.close()))
   }
@@ -103,37 +84,4 @@ export function endDigest(
   destination: string,
 ): Promise<number | undefined> {
   return endWindowNow(flushContext, sink, destination)
-}
-
-/** What the next digest would say now, its secrets masked; `lacking`: events without content. */
-export async function previewDigest(
-  { store, sinks, flushContext, memberOptions }: OpenEngine,
-  digestSink: DigestSink,
-  destination: Destination,
-): Promise<{ delivery: Delivery; lacking: number }> {
-  const sink = sinks.get(digestSink.name)
-  if (!sink) throw new Error(`there is no sink ${digestSink.name}`)
-  const { about, members: going } = await previewWindow(flushContext, digestSink, destination.id)
-  const { members, attachment } = await readSummaryParts(
-    {
-      sink,
-      messageId: 'preview',
-      findLedger: (account) => store.ledgers.find((ledger) => ledger.account === account),
-      refs: ({ account }) =>
-        Promise.resolve(going.filter((one) => one.account === account).map(({ ref }) => ref)),
-      options: memberOptions,
-    },
-    { about: JSON.stringify(about) },
-  )
-  const delivery: Delivery = {
-    id: '<id>', // made when the digest is
-    destination,
-    members,
-    summary: about.summary,
-    ...(attachment && { attachment }),
-    attempt: 1,
-    mayBeRepeat: false,
-    timeZone: sink.timeZone,
-  }
-  return { delivery, lacking: about.shown.length - members.length }
 }

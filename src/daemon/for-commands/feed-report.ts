@@ -4,10 +4,9 @@ import { expectPolling, type PollingConfig } from '../../config/warnings.ts'
 import { type EngineContext, leftLedgers } from '../context.ts'
 import { ownFeed } from '../../event.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
-import type { PolledFeed } from '../../feed-types/feed-type.ts'
 import { readShare } from '../../feeds/lane-store.ts'
 import { currentShare } from '../../feeds/next-feed.ts'
-import { readNotes, sweepDueMs } from '../../feeds/rescan.ts'
+import { readNotes } from '../../feeds/rescan.ts'
 import {
   createRescanBudget,
   isFrequent,
@@ -201,9 +200,4 @@ function isMatched(state: FeedState | undefined): boolean {
   if (!state?.scan || !state.recent.scan) return false
   const isNoted = state.rescans.matched?.fingerprint === state.scan.fingerprint
   return isNoted && readNotes(state.recent.scan).kind === 'matched'
-}
-
-/** When a feed's next sweep is due, ms; undefined: none is expected as things stand. */
-export function nextSweepMs(feed: PolledFeed, state: FeedState | undefined): number | undefined {
-  return state && !state.paused ? sweepDueMs(feed, state) : undefined
 }

@@ -105,6 +105,7 @@ export const wireTenantAlert = z.looseObject({
   frequency: z.number().nullish().catch(null),
   alert_channel_id: z.number().nullish().catch(null),
 })
+
 export type WireTenantAlert = z.infer<typeof wireTenantAlert>
 
 const root = '/firework/v2/assets/'

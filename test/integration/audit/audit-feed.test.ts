@@ -12,12 +12,7 @@ import { openFeed } from '../../../src/store/feed-state.ts'
 import { discardItem, scanPendingItems } from '../../../src/store/pending-items.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { type FeedRig, startFeedRig } from '../../support/feed-rig.ts'
-import {
-  aCredentialFeed,
-  aCredentialSearch,
-  aFeed,
-  anEventSearch,
-} from '../../support/feeds.ts'
+import { aCredentialFeed, aCredentialSearch, aFeed, anEventSearch } from '../../support/feeds.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 import { expectConservation, pastThisMillisecond, redisForTests } from '../../support/ledger.ts'
 

@@ -40,47 +40,7 @@ function refsOf(ledger: AccountLedger, sink: string): Promise<string[]> {
   return ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
 }
 
-async function fail(ledger: AccountLedger, ref: string): Promise<void> {
-  await beginAttempt(ledger, ref, 't', 30_000)
-  const outcome = { outcome: 'dead', reason: 'gone' } as const
-  await settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, outcome)
-}
-
 const keysOf = (ledger: AccountLedger): Promise<string[]> => ledger.redis.keys(`${ledger.key()}*`)
-
-test('accounts list shows what waits in an account that left, beside those that are configured', async () => {
-  const { config, umbrella } = await aScene()
-  const [ref = ''] = await refsOf(umbrella, 'gone')
-  await fail(umbrella, ref)
-  const { code, out } = await tocsin('accounts', 'list', ...config)
-  expect(code).toBe(0)
-  expect(out).toMatch(
-    /^umbrella: not configured\n[^]*^main: configured\n[^]*^second: configured\n/m,
-  )
-  expect(out).toMatch(
-    /^umbrella: .*\n {2}4 pending: .*; 1 dead letter, 1 quarantined\n {2}feeds that it read: brand\n {2}a running daemon still delivers/m,
-  )
-  const json = await tocsin('accounts', 'list', '--output=json', ...config)
-  expect(JSON.parse(json.out)).toMatchObject([
-    {
-      account: 'main',
-      is_configured: true,
-      pending: {},
-      feeds: [{ feed: 'brand', is_configured: true }],
-    },
-    { account: 'second', is_configured: true },
-    {
-      account: 'umbrella',
-      is_configured: false,
-      last_configured: null,
-      pending: { grouped: 2, queued: 1, frozen: 1 },
-      dead_letters: 1,
-      quarantined: 1,
-      feeds: [{ feed: 'brand', is_configured: false }],
-      looks_renamed_from: [],
-    },
-  ])
-})
 
 test('accounts list tells why the key of an account is refused, since when and how often', async () => {
   const { config, parsed, keys } = await aSocScene(tests, (text) => text.replace('fw_key', 'fw_1'))

@@ -109,16 +109,6 @@ test('a repair by a narrower look makes what metrics say better by as much as it
   expect(await noted()).toBe(0)
 })
 
-test.each([
-  [['audit', '--feed', 'brnad'], 'no feed "brnad"; did you mean "brand"?'],
-  [['audit', '--since', 'week'], 'It is not a duration; write a number and its unit'],
-])('%j is refused in a sentence', async (args, words) => {
-  const { code, err } = await (await aScene()).run(...args)
-  expect(code).toBe(2)
-  expect(err).toContain(words)
-  expect(err).not.toContain(' at ')
-})
-
 test('a feed that was never read to its end is said to be so', async () => {
   const { code, out } = await (await aScene()).run('audit', '--feed', 'brand')
   expect(out).toBe(
@@ -190,12 +180,6 @@ describe('the ledger itself', () => {
     const other = aFile('other.yaml', yaml.replace('accounts: {main:', 'accounts: {renamed:'))
     expect(await tocsin('audit', '--ledger', '--config', other)).toMatchObject({ code: 0 })
     expect(await readLedgerCheckNote(tests.redis, keys)).toEqual(noted)
-  })
-
-  test('goes with no word that is about the service', async () => {
-    const { code, err } = await (await aScene()).run('audit', '--ledger', '--repair')
-    expect(code).toBe(2)
-    expect(err).toContain("'--ledger' cannot be used with option '--repair'")
   })
 })
 

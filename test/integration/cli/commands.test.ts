@@ -80,11 +80,11 @@ test('token test says in plain words whether the key works', async () => {
 })
 
 test.each([
-  ['soc', 'slack', 'accepted soc:'],
-  ['teams', 'teams', 'accepted teams:'],
-  ['duty', 'pagerduty', 'accepted duty:'],
-  ['siem', 'webhook', 'accepted siem:'],
-  ['oncall', 'email', 'accepted oncall, oncall@example.com:'],
+  ['soc', 'slack', 'TEST message for soc:'],
+  ['teams', 'teams', 'TEST message for teams:'],
+  ['duty', 'pagerduty', 'TEST message for duty:'],
+  ['siem', 'webhook', 'TEST message for siem:'],
+  ['oncall', 'email', 'TEST message for oncall@example.com:'],
 ] as const)('sinks test sends a message marked TEST to %s', async (name, kind, said) => {
   const before = sandbox!.received[kind].length
   const { code, out } = await tocsin('sinks', 'test', name, '--config', aConfig())
@@ -92,39 +92,6 @@ test.each([
   expect(code).toBe(0)
   const [message] = sandbox!.received[kind].slice(before)
   expect(message?.body).toContain('TEST')
-})
-
-test('sinks test says what went wrong, and what to do', async () => {
-  const mend = sandbox!.faults.add({ on: '/hooks/*', effect: 'status', status: 401 })
-  onTestFinished(mend)
-  const { code, out } = await tocsin('sinks', 'test', 'siem', '--config', aConfig())
-  expect(out).toMatch(/^failed siem: .*\(unauthorized\)\n {2}Check the user, the password/)
-  expect(code).toBe(1)
-})
-
-test('sinks test ends with 1 where a template failed, although its message was taken', async () => {
-  const templates = `templates: { title: '{% if facts.size > 2 %}{{ "now" | date }}{% endif %}x' }`
-  const config = aConfig((text) => text.replace('type: slack\n', `type: slack\n    ${templates}\n`))
-  const before = sandbox!.received.slack.length
-  const { code, out } = await tocsin('sinks', 'test', 'soc', '--config', config)
-  expect(sandbox!.received.slack).toHaveLength(before + 1)
-  expect(out).toMatch(
-    /^accepted soc: .*\nfailed soc: the template title failed: .*\(line 1, column \d+ .*built-in look.*\n {2}Mend the template; tocsin render/,
-  )
-  expect(code).toBe(1)
-  const asJson = await tocsin('sinks', 'test', 'soc', '--config', config, '--output=json')
-  expect(JSON.parse(asJson.out)).toMatchObject({
-    results: [
-      { ok: true, failedTemplates: [expect.stringContaining('the template title failed')] },
-    ],
-  })
-  expect(asJson.code).toBe(1)
-})
-
-test('sinks test names the nearest sink', async () => {
-  const { code, err } = await tocsin('sinks', 'test', 'scc', '--config', aConfig())
-  expect(err).toBe('no sink "scc"; did you mean "soc"?\n')
-  expect(code).toBe(2)
 })
 
 test.each([
@@ -150,8 +117,6 @@ test.each([
   [['check', '--output', 'xml'], 'known: text, json'],
   [['sandbox', '--port', '99999'], 'Write a whole number from 0 to 65535'],
   [['sandbox', '--rate', 'often'], 'Write 0, or a rate'],
-  [['sandbox', '--late-by', '0s'], 'write 1s or more'],
-  [['sandbox', '--search-limit', '0'], 'Write a number from 0.001 to 10000'],
 ])('bad arguments %j end with 2', async (args, said) => {
   const { code, err } = await tocsin(...args)
   expect(err).toContain(said)
@@ -177,15 +142,13 @@ test.each([
   expect(code).toBe(0)
 })
 
-test('the sandbox prints a configuration that checks as good, shows what arrives and ends on SIGINT', async () => {
-  const args = ['--port=0', '--smtp-port=0', '--rate=0', '--backlog=0', '--output=json']
+test('the sandbox prints a configuration that checks as good, and ends on SIGINT', async () => {
+  const args = ['--port=0', '--smtp-port=0', '--rate=0', '--output=json']
   const running = startTocsin('sandbox', ...args)
   await running.says('\n')
   const { config } = JSON.parse(running.soFar()) as { config: string }
   const path = aFile('tocsin.yaml', config)
   expect((await tocsin('check', path)).code).toBe(0)
-  expect((await tocsin('sinks', 'test', 'soc', '--config', path)).code).toBe(0)
-  await running.says('"sink":"slack"')
   running.child.kill('SIGINT')
   expect(await running.ended).toMatchObject({ code: 0, err: '' })
 })

@@ -50,7 +50,7 @@ test.each<[line: string, expected: string[]]>([
   ['token test --config FILE --account ', ['main']],
   ['feeds pause --config nowhere.yaml ', []],
   ['check --config ', []],
-  ['silences add --reason feeds --ow', ['--owner']],
+  ['silences add --reason feeds --b', ['--by']],
 ])('%s → %j', async (line, expected) => {
   const words = line.replace('FILE', file).split(' ')
   const { code, out, err } = await tocsin('completion', 'words', '--', ...words)

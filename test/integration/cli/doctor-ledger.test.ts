@@ -114,7 +114,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   [
     'a feed that is late though nothing fails',
     (scene) => tests.redis.hset(feedOf(scene), 'caught_up', Date.now() - hourMs),
-    [/^problem feed brand: lag 1 h.*, objective .* -> tocsin feeds list --why$/],
+    [/^problem feed brand: lag 1 h.*, objective .* -> tocsin feeds list brand$/],
   ],
   [
     'a feed that works off a backlog, as a warning',

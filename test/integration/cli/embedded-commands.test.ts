@@ -34,7 +34,6 @@ afterAll(async () => {
 /** `UID` stands for an event of the ledger; the words are what only the ledger could have said. */
 const asked: [line: string, words: RegExp, code?: number][] = [
   ['feeds list --wide', /3 fetched: 3 new|: 3 new/],
-  ['feeds list brand --why', /3 new/],
   ['feeds pause brand --reason trial', /brand/],
   ['feeds resume brand', /brand/],
   ['feeds rewind brand --to 2d --yes', /brand/],
@@ -59,8 +58,7 @@ const asked: [line: string, words: RegExp, code?: number][] = [
   ['silences list', /no silences/],
   ['silences add type=paste --for 1h --reason trial --severity low --by ann', /silence/],
   ['silences expire nothing', /nothing/, 2],
-  ['digests preview soc', /digest/i],
-  ['digests send soc', /soc/],
+  ['sinks flush soc', /soc/],
   ['token test', /works/],
   ['tenants list', /Tenant 42/],
   ['events search --keyword a', /SEVERITY|nothing was found/],
@@ -78,7 +76,6 @@ const without = [
   'sandbox',
   'completion',
   'sinks test',
-  'routes show',
 ]
 /** Like `events search` and `tenants list` they ask the service at the pace that Redis keeps. */
 const ofService = ['api', 'credentials', 'assets', 'groups', 'monitoring', 'reports']

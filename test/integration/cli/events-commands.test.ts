@@ -258,23 +258,6 @@ describe('events search', () => {
     expect(err).toContain(said)
     expect(sent()).toEqual([])
   })
-
-  test('names the group that is not there', async () => {
-    const { run } = await aScene()
-    expect(await run('events', 'search', '--group', '99')).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(
-        /^identifier_group_id 99: the service refuses the request \(404\)/,
-      ),
-    })
-  })
-
-  test("passes on what the service says of a query that is none of Lucene's", async () => {
-    const { run } = await aServiceScene(tests)
-    const { code, err } = await run('events', 'search', '--query', 'a AND (')
-    expect(code).toBe(1)
-    expect(err).toMatch(/^the service refuses the request \(4\d\d\): .+\n$/)
-  })
 })
 
 describe('events get', () => {
@@ -324,26 +307,6 @@ describe('events get', () => {
     expect(out).toContain(`\n${uid}\n`)
     expect(out).toMatch(/^content +(word )+.*\(… \d{4} more characters\)$/m)
     expect(out).not.toContain('empty')
-  })
-
-  test('says so where there is no full event', async () => {
-    const { run, sandbox } = await aScene()
-    sandbox.addEvent({ uid: 'seller/market/1', type: 'seller', data: null })
-    const older = await run('events', 'get', 'seller/market/1', '--output=json')
-    expect(JSON.parse(older.out)).toMatchObject({ event_type: 'seller', data: {} })
-    const on = '/firework/v2/activities/'
-    sandbox.faults.add({ on, effect: 'status', status: 404 })
-    expect(await run('events', 'get', 'seller/market/1')).toEqual({
-      code: 1,
-      out: '',
-      err: 'seller/market/1: there is no full event of this type; the search item is all there is\n',
-    })
-    expect(await run('events', 'get', 'nope/x/1')).toEqual({
-      code: 1,
-      out: '',
-      err: 'nope/x/1: the service knows no event of this uid; copy the uid whole\n',
-    })
-    expect((await run('events', 'get', ' ')).code).toBe(2)
   })
 })
 
@@ -416,57 +379,4 @@ test('what a command finds out of an operation is known to the feeds that need i
   expect(await refused()).toEqual([expect.stringMatching(/:events\/tenant$/)])
   await run('events', 'search', '--tenant')
   expect(await refused()).toEqual([])
-})
-
-describe('check --live', () => {
-  const withTypes = (words: string) => (text: string) =>
-    text.replace('identifier_group: 1042', `identifier_group: 1042, filters: { type: [${words}] }`)
-
-  test('names a word that is no filter of the service, before a feed is refused for it', async () => {
-    const { run } = await aServiceScene(tests, {
-      change: withTypes('stealer_log, lookalike, leek'),
-    })
-    const { code, out } = await run('check', '--live')
-    expect(code).toBe(2)
-    expect(out).toContain('filters.type "lookalike" is no filter of this service')
-    expect(out).toContain(
-      'filters.type "leek" is no filter of this service, which would refuse the feed (422); did you mean "leak"?',
-    )
-    expect(out).not.toContain('"stealer_log"')
-    const json = await run('check', '--live', '--output=json')
-    expect([json.code, JSON.parse(json.out)]).toMatchObject([
-      2,
-      {
-        ok: false,
-        live: [
-          { status: 'problem', detail: expect.stringContaining('"lookalike"') },
-          { status: 'problem', remedy: 'did you mean "leak"?' },
-        ],
-      },
-    ])
-  })
-
-  test('names a filter that has gone quiet, and what finds its events today', async () => {
-    const { run, prefix } = await aServiceScene(tests, { change: withTypes('leak, paste') })
-    const { code, out } = await run('check', '--live')
-    expect(code).toBe(0)
-    expect(out).toMatch(/feed \S+: filters\.type "leak" has gone quiet: .*; add leaked_credential/)
-    expect(out).not.toContain('"paste"')
-    // no ledger: doctor would miss a daemon that nobody has started yet
-    expect(await tests.redis.keys(`{${prefix}*}:accounts`)).toEqual([])
-    const whole = await aServiceScene(tests, { change: withTypes('leaks, leaked_credential') })
-    const { out: said } = await whole.run('check', '--live')
-    expect(said).toMatch(/^ok {7}filters main: the service knows every word of the filters$/m)
-  })
-
-  test('says what it could not find out where the service has no such list', async () => {
-    const { run, sandbox } = await aServiceScene(tests, { change: withTypes('leak') })
-    const on = '/firework/v4/events/filters/types'
-    sandbox.faults.add({ on, effect: 'status', status: 404, body: 'text', message: 'Not Found' })
-    const { code, out } = await run('check', '--live')
-    expect(code).toBe(0)
-    expect(out).toContain(
-      'whether the service knows the words of type filters could not be found out',
-    )
-  })
 })

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { type Scan, noteFeedTrouble, pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
-import { newFeedPlace } from '../../../src/feeds/next-feed.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
 import { anAccount } from '../../support/replica.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
@@ -67,37 +66,6 @@ function sweepPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
     scan: { fingerprint: 's', body: {}, cursor: 'c', reason: 'again', startedAtMs },
   }
 }
-
-test('feeds list tells what each feed reads, of whatever type', async () => {
-  const { config } = await aScene()
-  const { out } = await tocsin('feeds', 'list', ...config)
-  expect(out.split('\n')).toEqual([
-    'brand (identifier group 1042, account main): has not polled yet',
-    'staff (credentials of identifier 77, account second): has not polled yet',
-    'leaks (credential search by login domain sso.example.com, account main): has not polled yet',
-    '',
-  ])
-  expect(await listed(config)).toMatchObject([
-    { feed: 'brand', type: 'events', identifier_group: 1042, paused: null },
-    { feed: 'staff', type: 'credentials', identifier: 77, sweep: null },
-    {
-      feed: 'leaks',
-      type: 'credential_search',
-      query: { type: 'auth_domain', fqdn: 'sso.example.com' },
-      sweep: { every_seconds: 86_400, last_completed: null, running_since: null },
-    },
-  ])
-})
-
-test('check tells the same of each feed', async () => {
-  const { config } = await aScene()
-  const { out } = await tocsin('check', ...config)
-  expect(out).toContain('  staff: credentials of identifier 77, account second, every 1 min\n')
-  expect(out).toContain(
-    '    what is late by minutes is found within 2 min 30 s, what is late by days within 1 h, beyond 7 d only by match time, where the service has it\n    full events of high, critical: one or two requests of the basic tier each\n',
-  )
-  expect(out).toContain('    what is late is found within 1 d, beyond 7 d not at all\n')
-})
 
 test('feeds list tells why a feed and its rescans fail, since when, how often, and when the next try is', async () => {
   const { ledger, config } = await aScene()
@@ -198,22 +166,6 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
   })
 })
 
-test('feeds list says of a feed that is well its lag alone, and of one that is named all', async () => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
-  const brief = await tocsin('feeds', 'list', ...config)
-  expect(brief.out).toMatch(/^brand \([^)]*\): lag \S+ \S+, objective .*$/m)
-  expect(brief.out).not.toContain('1 fetched')
-  const whole = await tocsin('feeds', 'list', 'brand', ...config)
-  expect(whole.out).toContain('  1 fetched: 1 new\n')
-  expect(whole.out).not.toContain('staff')
-  const { code, err } = await tocsin('feeds', 'list', 'brnd', ...config)
-  expect({ code, err }).toEqual({
-    code: 2,
-    err: 'no feed "brnd"; did you mean "brand"?\n',
-  })
-})
-
 test('a paused feed says so with the reason, until it is resumed', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
@@ -288,61 +240,6 @@ test('resuming a feed that is not paused changes nothing and says so', async () 
   expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
 })
 
-test.each([
-  ['an unknown feed', ['pause', 'brnd', '--reason', 'x'], 'no feed "brnd"; did you mean "brand"?'],
-  ['an unknown feed', ['resume', 'stff'], 'no feed "stff"; did you mean "staff"?'],
-  ['no reason', ['pause', 'brand'], "required option '--reason <text>' not specified"],
-  ['an empty reason', ['pause', 'brand', '--reason', ' '], 'Write up to 200 characters'],
-  ['a reason of two lines', ['pause', 'brand', '--reason', 'a\nb'], 'in one line'],
-])('%s is refused: feeds %j', async (_name, args, said) => {
-  const { ledger, config } = await aScene()
-  const { code, err } = await tocsin('feeds', ...args, ...config)
-  expect(err).toContain(said)
-  expect(code).toBe(2)
-  expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
-})
-
-test('feeds list --why tells which feed is read next, and why the others are not', async () => {
-  const { keys, config } = await aScene()
-  const lane = { organization: laneOfTest(), tier: 'search' as const }
-  const nowMs = Date.now()
-  const places = new Map([
-    [
-      'main/brand',
-      {
-        ...newFeedPlace(),
-        readAtMs: nowMs - 12_000,
-        askedAtMs: nowMs - 12_000,
-        intervalMs: 14_000,
-      },
-    ],
-    [
-      'main/leaks',
-      {
-        ...newFeedPlace(),
-        wait: { untilMs: nowMs + 300_000, why: 'rate_limited' },
-        failures: 3,
-      },
-    ],
-  ])
-  const state = { ...newLane(nowMs).state, share: { value: 0.35, atMs: nowMs } }
-  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
-
-  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
-  const [brand, staff, leaks] = JSON.parse(out) as { polling: Record<string, unknown> }[]
-  expect(brand?.polling).toMatchObject({ is_next: true, interval_seconds: 14 })
-  expect(brand?.polling['why']).toMatch(
-    /^read next: it has waited longest, and for long enough; read 1\d s ago, lately every 14 s, about [\d.]+ new events an hour$/,
-  )
-  expect(brand?.polling['share']).toBeCloseTo(0.35, 1)
-  expect(staff?.polling['why']).toBe(
-    'read next: it has waited longest, and for long enough; not read to its end yet',
-  )
-  expect(leaks?.polling['why']).toMatch(/^left alone for (4 min 5\d s|5 min): rate_limited$/)
-  const plain = await tocsin('feeds', 'list', '--output=json', ...config)
-  expect(plain.out).not.toContain('polling')
-})
-
 test('feeds list tells how soon late events are found with the share that is left after 429s', async () => {
   const { keys, config } = await aScene()
   async function wholeWithin(): Promise<number> {
@@ -370,36 +267,6 @@ test('feeds list promises match time only while the recent past is read by it', 
   }
   expect(await isByMatchTime('matched')).toBe(true)
   expect(await isByMatchTime('rung')).toBe(false) // the service was found not to filter by it
-})
-
-test('feeds list --why says of no feed that it is next before limits.polls lets the daemon read it', async () => {
-  const { keys, config } = await aScene({ top: 'limits: { polls: 0.1 }' })
-  const lane = { organization: laneOfTest(), tier: 'search' as const }
-  const nowMs = Date.now()
-  // longer ago than any feed waits at least (5 s), and not so long as this limit asks for (12 s)
-  const readMs = { readAtMs: nowMs - 6_000, askedAtMs: nowMs - 6_000 }
-  const places = new Map([
-    ['main/brand', { ...newFeedPlace(), ...readMs }],
-    ['main/leaks', { ...newFeedPlace(), ...readMs }],
-  ])
-  const { state } = newLane(nowMs)
-  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
-  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
-  const [brand] = JSON.parse(out) as { polling: Record<string, unknown> }[]
-  expect(brand?.polling).toMatchObject({ is_next: false })
-})
-
-test('feeds list --why names no other feed as the reason where none is due', async () => {
-  const { keys, config } = await aScene()
-  const lane = { organization: laneOfTest(), tier: 'search' as const }
-  const nowMs = Date.now()
-  const readNow = { ...newFeedPlace(), readAtMs: nowMs + 60_000, askedAtMs: nowMs + 60_000 }
-  const places = new Map(['brand', 'staff', 'leaks'].map((name) => [`main/${name}`, readNow]))
-  const { state } = newLane(nowMs)
-  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
-  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
-  const [brand] = JSON.parse(out) as { polling: Record<string, unknown> }[]
-  expect(brand?.polling['why']).toMatch(/^not due yet, nor is any other; read /)
 })
 
 /** Of accounts whose organization nobody knows, the lane is that of their server. */

@@ -1,5 +1,4 @@
 /** `init` against the pretend service and its receivers, a real Redis and a Redis of its own. */
-import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -192,23 +191,6 @@ test('takes every answer from options where nobody can be asked', async () => {
   expect(existsSync(join(folder, 'data'))).toBe(false)
 })
 
-test('says which options are missing where nobody can be asked', async () => {
-  const { folder, file } = await aScene()
-  const { code, err } = await tocsin('init', file, '--smtp-url-file', '/dev/null')
-  expect(code).toBe(2)
-  for (const option of [
-    '--base-url',
-    '--api-key-file',
-    'TOCSIN_API_KEY',
-    '--group',
-    '--mail-from',
-  ]) {
-    expect(err).toContain(option)
-  }
-  expect(err).not.toContain('--slack-url-file')
-  expect(readdirSync(folder)).toEqual([])
-})
-
 test.each([
   ['--redis-url-file', '/dev/zero'],
   ['--api-key-file', '/dev/zero'],
@@ -270,25 +252,6 @@ test('says before the first question that others may put another secret in the p
   chmodSync(secrets, 0o700)
   chownSync(secrets, 1001, 1001)
   await says(`${secrets}: it belongs to user 1001, and this is user 0`)
-})
-
-test('the commands that it prints can be copied, whatever the file is called', async () => {
-  const scene = await aScene()
-  const file = join(scene.folder, "it's mine.yaml")
-  const { code, out } = await tocsin('init', ...givenOptions({ ...scene, file }, tests.server.url))
-  expect(code).toBe(0)
-  const [, printed = ''] = /tocsin doctor --config (.*)$/m.exec(out) ?? []
-  const word = execFileSync('sh', ['-c', `printf %s ${printed}`], { encoding: 'utf8' })
-  expect(word).toBe(file)
-})
-
-test('in a clone the commands that it prints are those of npm', async () => {
-  const scene = await aScene()
-  vi.stubEnv('npm_lifecycle_script', 'node --disable-sigusr1 src/main.ts')
-  onTestFinished(() => void vi.unstubAllEnvs())
-  const { code, out } = await tocsin('init', ...givenOptions(scene, tests.server.url))
-  expect(code).toBe(0)
-  expect(out).toContain(`\n  npm run tocsin -- doctor --config ${scene.file}\n`)
 })
 
 test('writes over a file only if asked to', async () => {

@@ -332,11 +332,11 @@ test('a quarantined item that is sent again is forgotten, and set aside anew if 
   await takeIn(ledger, [], page)
   const id = ledger.fingerprints.recordId(page.malformed[1]!.raw)
   expect((await items(scene, `resend ${id.slice(0, 6)}`)).err).toMatch(
-    /^1 item \(1 quarantined; 1 unknown\) will be forgotten here, .* The next sweep of feed brand, due /,
+    /^1 item \(1 quarantined; 1 unknown\) will be forgotten here, /,
   )
   const { code, out } = await items(scene, `resend ${id.slice(0, 6)} --yes`)
   expect(code).toBe(0)
-  expect(out).toMatch(/^1 quarantined item forgotten, to be read as new\nThe next sweep of feed /)
+  expect(out).toMatch(/^1 quarantined item forgotten, to be read as new\n$/)
   expect(uidsOf(await list(scene))).toEqual(['a/b/1'])
   expect(await takeIn(ledger, [], page)).toMatchObject({ counts: { quarantined: 1, duplicate: 1 } })
   await items(scene, 'resend a/b/1 --yes')

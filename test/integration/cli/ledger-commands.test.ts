@@ -64,36 +64,6 @@ async function attempt(
   await settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, result)
 }
 
-test('items show tells where an event came from, where it went and why', async () => {
-  const { ledger, config } = await aScene()
-  const decisions = [
-    { route: 'urgent', path: ['root', 'urgent'], why: ['severity>=high', 'team="brand"'] },
-  ]
-  await takeIn(ledger, [{ ...routed({ uid }, ['soc', 'gone']), decisions }])
-  await takeIn(ledger, [routed({ uid, severity: 'low' })], { feed: 'executives' })
-  const ref = await refOf(ledger, 'soc')
-  await attempt(ledger, ref, {
-    outcome: 'retry',
-    inMs: 0,
-    counts: true,
-    answerLost: true,
-    reason: 'timeout',
-  })
-  await attempt(ledger, ref, { outcome: 'delivered', answer: 'HTTP 200 ok' })
-  const { code, out } = await tocsin('items', 'show', uid, ...config)
-  expect(code).toBe(0)
-  expect(out).toMatch(/^leak\/source\.example\/1 \(stealer_log, high\), account main$/m)
-  expect(out).toMatch(/^ {2}Stealer log: .*\n(?: {4}.*\n)* {2}https:\/\/app\.example\.com\//m)
-  expect(out).toMatch(/taken in \S+ \S+ UTC by the feed brand, severity high/)
-  expect(out).toContain('route root > urgent: severity>=high and team="brand"')
-  expect(out).toMatch(/seen again \S+ \S+ UTC by the feed executives, severity low/)
-  expect(out).toMatch(/→ soc, as high: delivered \d{4}-/)
-  expect(out).toMatch(/attempt 1, .*: failed, to be tried again \(timeout\)/)
-  expect(out).toMatch(/attempt 2, .*: accepted: HTTP 200 ok/)
-  expect(out).toContain('1 answer lost: it may have arrived more than once, under the same id')
-  expect(out).toMatch(/→ gone \(no longer configured\), as high: queued since/)
-})
-
 test('items show takes a uid as it stands in a message, and gives the same to machines', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid })])
@@ -180,39 +150,6 @@ function footersOf(id: string): string[] {
   ]
 }
 
-test('items show says of the id of a delivery that nobody knows why that may be', async () => {
-  const { config } = await aScene()
-  const { code, out } = await tocsin('items', 'show', `b${'0'.repeat(40)}`, ...config)
-  expect(code).toBe(1)
-  expect(out).toMatch(/^No event that the ledger still knows went under the id b0+\.\n.*expired/)
-  expect((await tocsin('items', 'show', 'b12', ...config)).out).toContain(
-    "a delivery's id is e and 32",
-  )
-})
-
-test('feeds list tells how far each feed is', async () => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
-  const { out } = await tocsin('feeds', 'list', '--wide', ...config)
-  expect(out).toMatch(/brand \(identifier group 1042, account main\): lag \d+ s, objective 5 min/)
-  expect(out).toContain('newest event 2026-01-02 00:00:00 UTC')
-  expect(out).toContain('(first), with a cursor')
-  expect(out).toContain('  1 fetched: 1 new\n')
-  expect(out).toContain('executives (identifier group 1043, account main): has not polled yet')
-  const json = await tocsin('feeds', 'list', '--output', 'json', ...config)
-  expect(JSON.parse(json.out)).toMatchObject([
-    {
-      feed: 'brand',
-      has_polled: true,
-      lag_objective_seconds: 300,
-      newest_event: '2026-01-02T00:00:00.000Z',
-      scan: { reason: 'first', has_cursor: true },
-      counts: { fetched: 1, new: 1, unaccounted: 0 },
-    },
-    { feed: 'executives', has_polled: false, lag_seconds: null, scan: null, counts: null },
-  ])
-})
-
 test('feeds rewind moves the start bound and says what that means', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid })])
@@ -232,21 +169,6 @@ test('feeds rewind past what was read warns that events are skipped', async () =
   await takeIn(ledger, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
   const { out } = await tocsin('feeds', 'rewind', 'brand', '--to=1s', '--yes', ...config)
   expect(out).toContain('Events created between 2026-01-02 00:00:00 UTC and then')
-})
-
-test.each([
-  ['an unknown feed', ['brnd', '--to', '1h', '--yes'], 'no feed "brnd"; did you mean "brand"?'],
-  ['the future', ['brand', '--to', '2999-01-01', '--yes'], 'lies in the future'],
-  ['a word for a time', ['brand', '--to', 'yesterday', '--yes'], 'neither a time nor a duration'],
-  ['nobody to ask', ['brand', '--to', '1h'], 'Nobody is there to ask; say --yes'],
-])('feeds rewind refuses %s and changes nothing', async (_name, args, said) => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [routed({ uid })])
-  const before = await peekFeed(ledger, 'brand', 0)
-  const { code, err } = await tocsin('feeds', 'rewind', ...args, ...config)
-  expect(err).toContain(said)
-  expect(code).toBe(2)
-  expect(await peekFeed(ledger, 'brand', 0)).toEqual(before)
 })
 
 test('without Redis every command says so, and where it looked, without the password', async () => {

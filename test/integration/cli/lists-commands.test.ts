@@ -9,46 +9,6 @@ function pathsOf({ sent }: ServiceScene): string[] {
   return sent().map(({ path }) => path)
 }
 
-test("tenants list shows the tenants of the key's user", async () => {
-  const { run } = await aServiceScene(tests)
-  const { code, out } = await run('tenants', 'list')
-  expect(code).toBe(0)
-  expect(out).toMatch(/^ID +NAME /)
-  expect(out.match(/^(42|43) +Tenant \1 /gm)).toHaveLength(2)
-  const { items } = JSON.parse((await run('tenants', 'list', '--output=json')).out) as {
-    items: object[]
-  }
-  expect(items).toMatchObject([{ id: 42 }, { id: 43, prevent_global_search: false }])
-})
-
-test('groups list shows each group with what it watches, page after page', async () => {
-  const groups = Array.from({ length: 45 }, (_, index) => ({
-    id: 2001 + index,
-    name: `Group ${index}`,
-    tenantId: 42,
-    identifiers: [
-      {
-        id: 5001 + index,
-        name: `brand${index}.example`,
-      },
-    ],
-  }))
-  const scene = await aServiceScene(tests, { groups, endMode: 'empty' })
-  const { code, out, err } = await scene.run('groups', 'list', '--all')
-  expect({ code, err }).toEqual({ code: 0, err: '' })
-  expect(out.match(/^20\d\d +Group \d+ +1 +0 +1$/gm)).toHaveLength(45)
-  expect(pathsOf(scene)).toHaveLength(4)
-  const begun = await scene.run('groups', 'list', '--limit=30', '--output=ndjson')
-  const place = /--from '([^']+)'/.exec(begun.err)?.[1] ?? ''
-  const rest = await scene.run('groups', 'list', '--output=ndjson', '--from', place)
-  const idsIn = ({ out: lines }: { out: string }): number[] =>
-    lines
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { group: { id: number } }).group.id)
-  expect([...idsIn(begun), ...idsIn(rest)]).toEqual(groups.map(({ id }) => id))
-})
-
 describe('assets list', () => {
   test('shows what is watched, and whether it is', async () => {
     const { run } = await aServiceScene(tests)
@@ -144,15 +104,6 @@ describe('assets list', () => {
       expect(new Set(pathsOf(scene))).toEqual(new Set(['/firework/v4/identifiers/']))
     },
   )
-
-  test('refuses what no identifier has before anything is sent', async () => {
-    const { run, sandbox } = await aServiceScene(tests)
-    for (const mistake of ['--type=domian', '--group=1042/../7', '--size=101']) {
-      expect([mistake, (await run('assets', 'list', mistake)).code]).toEqual([mistake, 2])
-    }
-    expect((await run('assets', 'list', '--enabled', '--disabled')).code).toBe(2)
-    expect(sandbox.requests).toEqual([])
-  })
 })
 
 test.each([

@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import {
   closeSync,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -92,38 +91,6 @@ test('a link that leads nowhere is not replaced without --force either', async (
   })
   expect(readlinkSync(out)).toBe('nowhere')
   expect(readdirSync(dirname(out))).toEqual(['old', 'report'])
-})
-
-test('nothing is asked for without a place for the file', async () => {
-  const { run, sent } = await aServiceScene(tests)
-  const out = aTarget()
-  mkdirSync(out)
-  for (const args of [[], ['--force']]) {
-    expect((await run(...download, '--out', out, ...args)).err).toBe(
-      `--out ${out}: it is a folder; name a file in it\n`,
-    )
-  }
-  const missing = join(out, 'missing', 'report')
-  expect(await run(...download, '--out', missing)).toMatchObject({
-    code: 2,
-    err: `--out ${missing}: there is no such folder; create it first\n`,
-  })
-  const device = await run(...download, '--out', '/dev/null', '--force')
-  expect(device.err).toBe('--out /dev/null: it is no regular file\n')
-  expect(sent()).toEqual([])
-})
-
-test.each([
-  [['9001', '--out=x', '--format=odt'], 'known: docx, pdf'],
-  [['9001'], "required option '--out <file>' not specified"],
-  [['9001', '--out='], "option '--out <file>'"],
-  [['latest', '--out=x'], 'a whole number of at least 1'],
-])('reports download %j is refused', async (args, said) => {
-  const { run, sent } = await aServiceScene(tests)
-  const { code, err } = await run('reports', 'download', ...args)
-  expect(err.toLowerCase()).toContain(said)
-  expect(code).toBe(2)
-  expect(sent()).toEqual([])
 })
 
 test.each([

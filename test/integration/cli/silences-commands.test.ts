@@ -206,37 +206,18 @@ const item = JSON.stringify({
   metadata: { uid: 'paste/source.example/1', type: 'paste', severity: 'low' },
 })
 
-test('routes show and routes explain know of silences made by command', async () => {
+test('routes explain knows of silences made by command', async () => {
   const scene = await aSocScene(tests)
   const event = ['--event', aFile('event.json', item)]
   const before = await tocsin('routes', 'explain', ...event, ...scene.config)
   expect(before.out).toContain('  by no silence and no inhibit rule\n')
   const id = await add(scene, 'type="paste"', '--for=2h', ...why)
-  expect((await tocsin('routes', 'show', ...scene.config)).out).toContain(`${id} (active)`)
   const after = await tocsin('routes', 'explain', ...event, ...scene.config)
   expect(after.out).toMatch(new RegExp(`  by a silence:\n +${id} \\(active\\)`))
   const json = await tocsin('routes', 'explain', ...event, '--output=json', ...scene.config)
   expect(JSON.parse(json.out)).toMatchObject([
-    { silence: { id, origin: 'command' }, silences_by_command_known: true },
+    { silence: { id, origin: 'command' } },
   ])
-})
-
-test('without Redis they say that such silences are not known', async () => {
-  const port = await freePort()
-  const { config } = await aSocScene(tests, (text) =>
-    text.replace(/redis:\/\/[^"]+/, `redis://user:pass-word@127.0.0.1:${port}`),
-  )
-  const event = ['--event', aFile('event.json', item)]
-  for (const command of [['show'], ['explain', ...event]]) {
-    const { code, out } = await tocsin('routes', ...command, ...config)
-    expect(out).toContain(
-      `  silences made by command are not known: redis.url: Redis at 127.0.0.1:${port} is not reachable`,
-    )
-    expect(out).not.toContain('pass-word')
-    expect(code).toBe(0)
-  }
-  const json = await tocsin('routes', 'show', '--output=json', ...config)
-  expect(JSON.parse(json.out)).toMatchObject({ silences_by_command_known: false })
 })
 
 test('routes explain --uid knows the silences of the Redis that it read the event from', async () => {

@@ -381,7 +381,7 @@ test('a poll that fails is told when the feed is asked again', async () => {
   expect(asked!.slice(2)).toEqual(promised!.slice(1, -1))
 })
 
-/** What `feeds list --why` states for so many feeds of a lane, ms. */
+/** What `check` states for so many feeds of a lane, ms. */
 function statedMs(count: number, { perSecond, share }: LaneLimit): number {
   const feeds = feedsOf('main', count).map(({ name }) => ({ id: name }))
   const budget = { perSecond: perSecond * share, minIntervalMs: defaultTimings.minPollIntervalMs }

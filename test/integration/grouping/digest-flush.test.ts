@@ -4,7 +4,6 @@ import {
   flushDigest,
   endWindowNow,
   ensureDigests,
-  previewWindow,
   type DigestSink,
 } from '../../../src/grouping/digest-flush.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
@@ -172,34 +171,12 @@ test.each([
   },
 )
 
-test('a preview says what the digest says then, also of what rules keep back', async () => {
-  const verdicts: Record<string, Verdict> = {
-    'paste/site/1': { act: 'suppress', reason: 'silence', rule: 's1' },
-    'paste/site/2': { act: 'hold', rule: 'night', untilMs: 9 },
-  }
-  const rig = await aDigestRig(given, { gate: (uid) => verdicts[uid] ?? { act: 'send' } })
-  await rig.show(rig.ledgers[0]!, ...uids(5))
-  rig.toMorning(1)
-  const sink = rig.options.sinks.get('oncall') as DigestSink
-  const { about, members: going } = await previewWindow(rig.options, sink, 'oncall:0')
-  expect(await rig.flush()).toBe(1)
-  const { digest, ...summary } = rig.oncall.received[0]!.summary!
-  const { digest: previewed, ...others } = about.summary
-  expect(others).toEqual(summary)
-  expect({ ...previewed, toMs: 0 }).toEqual({ ...digest, toMs: 0 })
-  expect(digest).toMatchObject({ suppressed: 1, held: 1 })
-  expect(going.map(({ uid }) => uid)).toEqual(['paste/site/0', 'paste/site/3', 'paste/site/4'])
-})
-
-test('where no ledger is open, a digest is neither begun nor ended, and none can be looked at', async () => {
+test('where no ledger is open, a digest is neither begun nor ended', async () => {
   const rig = await aDigestRig(given)
   const options = { ...rig.options, ledgers: [] }
   const sink = rig.options.sinks.get('oncall') as DigestSink
   await ensureDigests(options, Date.now())
   expect(await endWindowNow(options, sink, 'oncall:0')).toBeUndefined()
-  await expect(previewWindow(options, sink, 'oncall:0')).rejects.toThrow(
-    'no account ledger is open',
-  )
 })
 
 test('a digest that is wanted now was due now, and the next one begins with it', async () => {
