@@ -36,7 +36,7 @@ export interface CommonOptions {
 
 export function addCommonOptions(command: Command): Command {
   return command
-    .option('--config <file>', 'the configuration (default: config/tocsin.yaml, then tocsin.yaml)')
+    .option('--config <file>', 'the configuration (default: tocsin.yaml, then config/tocsin.yaml)')
     .addOption(
       new Option('--output <form>', 'for people or for machines')
         .choices(['text', 'json'])
@@ -61,7 +61,7 @@ export function print(
 /** For daemon parts that a command uses: the command itself reports what they would log. */
 export const silentLogger: Logger = createLogger({ level: 'silent' })
 
-const defaultConfigFiles = ['config/tocsin.yaml', 'tocsin.yaml'] as const
+const defaultConfigFiles = ['tocsin.yaml', 'config/tocsin.yaml'] as const
 
 /**
  * Loads the named configuration, or else the one in its default place. Throws ConfigError, and

@@ -109,7 +109,7 @@ const writtenBySandbox = '# Written by "tocsin sandbox", which replaces it.\n'
 
 /** Replaces what a sandbox wrote, and nothing else. Throws CommandError. */
 function writeConfig(file: string, config: string): void {
-  const text = `${writtenBySandbox}redis:\n  embedded: ./data\n\n${config}`
+  const text = `${writtenBySandbox}redis:\n  embedded: ./data-sandbox\n\n${config}`
   try {
     if (!existsSync(file)) return createPrivateFile(file, text)
     if (readFileSync(file, 'utf8').startsWith(writtenBySandbox)) {

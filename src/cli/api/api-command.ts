@@ -33,7 +33,7 @@ export function addServiceOptions(
   forms: readonly OutputForm[] = ['text', 'json', 'ndjson', 'csv'],
 ): Command {
   return command
-    .option('--config <file>', 'the configuration (default: config/tocsin.yaml, then tocsin.yaml)')
+    .option('--config <file>', 'the configuration (default: tocsin.yaml, then config/tocsin.yaml)')
     .option('--account <name>', 'whose key is used; may be left out where there is only one')
     .addOption(
       new Option('--output <form>', 'for people or for machines').choices(forms).default('text'),

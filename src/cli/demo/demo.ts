@@ -109,7 +109,7 @@ function introduce({ context, sandbox, file }: Stage, url: string): void {
   context.terminal.print(
     [
       `what Slack, the mailbox and the webhook get, live: ${sandbox.receivedUrl}`,
-      `look inside while it runs: ${tocsin} feeds list --config ${file}`,
+      `look inside while it runs: ${tocsin} status --config ${file}`,
       `its metrics: ${url}/metrics; the pretend service: ${sandbox.url}`,
       'Ctrl-C ends it in order, a second one at once',
       '',

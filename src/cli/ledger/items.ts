@@ -128,6 +128,9 @@ async function list(context: Context, options: ListOptions): Promise<void> {
   printer.add(rows)
   const next = hasMore && order !== 'worst' ? formatIsoTime(rows.at(-1)?.sinceMs) : null
   if (rows.length > 0 || options.output === 'json') printer.end(next)
+  if (options.output === 'text' && rows.some(({ state }) => state === 'dead')) {
+    terminal.printError('once it is mended: tocsin items resend --sink <sink> --state dead')
+  }
   if (!hasMore) return
   const option = order === 'oldest' ? '--since' : '--until'
   const on = next === null ? '' : `, or what comes next: ${option} ${next}`

@@ -44,7 +44,7 @@ interface ReportOptions extends PeriodOptions {
 
 export function reportCommand(context: Context): Command {
   const command = new Command('report')
-    .option('--config <file>', 'the configuration (default: config/tocsin.yaml, then tocsin.yaml)')
+    .option('--config <file>', 'the configuration (default: tocsin.yaml, then config/tocsin.yaml)')
     .option('--account <name>', 'of this account')
     .addOption(
       wordsOption('--by <what>', 'a row for each', groupings, (word) =>

@@ -5,7 +5,6 @@ import { readSilences } from '../../../src/delivery/silences.ts'
 import { writeSilence } from '../../../src/store/silences.ts'
 import type { Silence } from '../../../src/routing/silences.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { freePort } from '../../support/free-port.ts'
 import { startTcpServer } from '../../support/tcp-server.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'
@@ -215,9 +214,7 @@ test('routes explain knows of silences made by command', async () => {
   const after = await tocsin('routes', 'explain', ...event, ...scene.config)
   expect(after.out).toMatch(new RegExp(`  by a silence:\n +${id} \\(active\\)`))
   const json = await tocsin('routes', 'explain', ...event, '--output=json', ...scene.config)
-  expect(JSON.parse(json.out)).toMatchObject([
-    { silence: { id, origin: 'command' } },
-  ])
+  expect(JSON.parse(json.out)).toMatchObject([{ silence: { id, origin: 'command' } }])
 })
 
 test('routes explain --uid knows the silences of the Redis that it read the event from', async () => {
