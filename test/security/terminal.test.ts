@@ -142,8 +142,6 @@ describe('of what the ledger keeps', () => {
         ['items', 'show', letter],
         ['items', 'show', entry],
         ['routes', 'explain', '--uid', event.uid],
-        ['digests', 'preview', 'oncall'],
-        ['digests', 'preview', 'news'],
       ]) {
         expect(faultsOf(await run(...args, `--output=${form}`))).toEqual([])
       }

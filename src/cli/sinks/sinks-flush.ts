@@ -1,27 +1,13 @@
 /** `sinks flush`: ends the window of a digest now; a running daemon sends what it held. */
-import { Command } from 'commander'
 import {
   endDigest,
   findDigestSink,
   type OpenEngine,
   useEngine,
 } from '../../daemon/for-commands/engine.ts'
-import {
-  addCommonOptions,
-  type CommonOptions,
-  type Context,
-  loadConfigFile,
-  print,
-} from '../context.ts'
+import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import { withStore } from '../open/open-store.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'
-
-export function flushCommand(context: Context): Command {
-  return addCommonOptions(new Command('flush'))
-    .description('end the window of a digest now and send it')
-    .argument('<sink>', 'name of a sink with a digest')
-    .action((name: string, options: CommonOptions) => flushSink(context, name, options))
-}
 
 export async function flushSink(
   context: Context,

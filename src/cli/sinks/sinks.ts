@@ -10,11 +10,9 @@ import {
   print,
 } from '../context.ts'
 import { destinationsBySink, withStore } from '../open/open-store.ts'
-import { flushCommand } from './sinks-flush.ts'
 import { listSinks, type ListOptions } from './sinks-list.ts'
 import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
 import { findingLine, isProblem, runProbes } from '../set-up/probe.ts'
-import { probes } from '../set-up/probes.ts'
 import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from '../terminal.ts'
 
 export function sinksCommand(context: Context): Command {
@@ -25,10 +23,17 @@ export function sinksCommand(context: Context): Command {
     .description('send one message marked TEST to each destination of a sink; needs no Redis')
     .argument('<sink>', 'name of the sink')
     .action((name: string, options: CommonOptions) => testSink(context, name, options))
+  const flush = addCommonOptions(new Command('flush'))
+    .description('end the window of a digest now and send it')
+    .argument('<sink>', 'name of a sink with a digest')
+    .action(async (name: string, options: CommonOptions) => {
+      const { flushSink } = await import('./sinks-flush.ts')
+      await flushSink(context, name, options)
+    })
   return new Command('sinks')
     .addCommand(list)
     .addCommand(test)
-    .addCommand(flushCommand(context))
+    .addCommand(flush)
     .addCommand(pauseCommand(context))
     .addCommand(resumeCommand(context))
 }
@@ -55,6 +60,7 @@ function resumeCommand(context: Context): Command {
 async function testSink(context: Context, name: string, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const sink = findNamed(config.sinks, name, 'sink')
+  const { probes } = await import('../set-up/probes.ts') // they load what sends and asks
   const findings = await runProbes(
     probes.sinkSend,
     { sink, config, env: context.env },

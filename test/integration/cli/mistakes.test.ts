@@ -93,7 +93,7 @@ test.each(mistakes)('%s is named with its place', async (_name, change, said) =>
 test('without --config a mistake says that the other default file may be meant, where it is here too', () => {
   const folder = dirname(aFile('tocsin.yaml', 'route: {}\n'))
   const doubt =
-    'config/tocsin.yaml: read because no --config was given, though tocsin.yaml is here too; name the one that is meant with --config'
+    'tocsin.yaml: read because no --config was given, though config/tocsin.yaml is here too; name the one that is meant with --config'
   const check = (...args: string[]): string =>
     spawnSync(process.execPath, [main, 'check', ...args], {
       cwd: folder,
@@ -105,7 +105,7 @@ test('without --config a mistake says that the other default file may be meant, 
   mkdirSync(join(folder, 'config'))
   copyFileSync(join(folder, 'tocsin.yaml'), join(folder, 'config/tocsin.yaml'))
   expect(check()).toContain(doubt)
-  expect(check()).toContain('  config/tocsin.yaml:1:1 accounts: ')
+  expect(check()).toContain('  tocsin.yaml:1:1 accounts: ')
   expect(check('config/tocsin.yaml')).not.toContain('no --config')
 })
 
@@ -114,7 +114,7 @@ test('where there is no configuration at all, init is named', () => {
   const options = { cwd, env: environment, encoding: 'utf8' } as const
   const { stderr, status } = spawnSync(process.execPath, [main, 'doctor'], options)
   expect(stderr).toBe(
-    'there is no config/tocsin.yaml or tocsin.yaml here; make one with "tocsin init", or name yours with --config\n',
+    'there is no tocsin.yaml or config/tocsin.yaml here; make one with "tocsin init", or name yours with --config\n',
   )
   expect(status).toBe(2)
 })

@@ -24,7 +24,7 @@ test('--write-config writes a configuration, with a Redis of its own, and prints
   expect((await tocsin('check', file)).code).toBe(0)
   expect(statSync(file).mode & 0o777).toBe(0o600)
   const written = parse(readFileSync(file, 'utf8')) as { redis: unknown }
-  expect(written.redis).toEqual({ embedded: './data' })
+  expect(written.redis).toEqual({ embedded: './data-sandbox' })
   child.kill('SIGTERM')
   const { out } = await ended
   expect(out).toContain(`tocsin run --config ${file}`)

@@ -1,11 +1,9 @@
 /** `silences list|add|expire`, and that the routes' own commands know of what was made by command. */
-import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readSilences } from '../../../src/delivery/silences.ts'
 import { writeSilence } from '../../../src/store/silences.ts'
 import type { Silence } from '../../../src/routing/silences.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { startTcpServer } from '../../support/tcp-server.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
@@ -215,24 +213,4 @@ test('routes explain knows of silences made by command', async () => {
   expect(after.out).toMatch(new RegExp(`  by a silence:\n +${id} \\(active\\)`))
   const json = await tocsin('routes', 'explain', ...event, '--output=json', ...scene.config)
   expect(JSON.parse(json.out)).toMatchObject([{ silence: { id, origin: 'command' } }])
-})
-
-test('routes explain --uid knows the silences of the Redis that it read the event from', async () => {
-  const { port } = new URL(tests.server.url)
-  let connections = 0
-  const door = await startTcpServer({
-    onConnect(socket) {
-      connections += 1
-      if (connections === 1) socket.pipe(connect(Number(port), '127.0.0.1')).pipe(socket)
-      else socket.destroy()
-    },
-  })
-  onTestFinished(() => door.stop())
-  const scene = await aSocScene(tests, (text) =>
-    text.replace(/redis:\/\/[^"]+/, `redis://127.0.0.1:${door.port}`),
-  )
-  await scene.show(['soc'], [{ uid: 'a/b/1' }])
-  const { out } = await tocsin('routes', 'explain', '--uid=a/b/1', ...scene.config)
-  expect(out).toContain('  by no silence and no inhibit rule\n')
-  expect(out).not.toContain('not known')
 })
