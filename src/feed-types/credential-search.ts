@@ -93,7 +93,8 @@ async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Pr
   } catch (error) {
     if (!(error instanceof UpstreamError) || !isSearchRefused(error)) throw error
     const why = `the service answers ${error.status ?? error.message}`
-    await client.capabilities.refuse(freeSearchCapability, { why })
+    // a gateway may have said it
+    await client.capabilities.refuse(freeSearchCapability, { why, forMs: 3_600_000 })
     if (feed.quotaReserve > 0) throw error // the next poll run looks at the reserve first
     return fetchSearchPage(feed, request)
   }

@@ -67,20 +67,20 @@ export function endsTooLate(options: PollerOptions, feed: PolledFeed, asked: Sca
 const matchToleranceMs = 3_600_000
 
 /**
- * Whether a page by match time shows an event that its window leaves out. Such a page is not taken
- * in: it would alert about everything below the start bound.
+ * Whether a page by match time shows an event that its window leaves out, or one without match time
+ * from before the start bound. Such a page is not taken in: it would alert about all of these.
  */
 export async function isFilterIgnored(
   options: PollerOptions,
   feed: PolledFeed,
-  asked: Scan,
+  { scan, startBoundMs }: { scan: Scan; startBoundMs: number },
   events: readonly RoutedEvent[],
 ): Promise<boolean> {
-  const { fromMs = 0, toMs = Infinity } = asked.span ?? {}
-  if (readNotes(asked).kind !== 'matched') return false
-  const outside = events.find(({ event: { matchedAtMs } }) => {
-    const atMs = matchedAtMs ?? toMs
-    return atMs < fromMs - matchToleranceMs || atMs > toMs + matchToleranceMs
+  const { fromMs = 0, toMs = Infinity } = scan.span ?? {}
+  if (readNotes(scan).kind !== 'matched') return false
+  const outside = events.find(({ event: { matchedAtMs, createdAtMs } }) => {
+    if (matchedAtMs === null) return (createdAtMs ?? Infinity) < startBoundMs
+    return matchedAtMs < fromMs - matchToleranceMs || matchedAtMs > toMs + matchToleranceMs
   })
   if (!outside) return false
   await doubtFilter(options, feed, `shown ${outside.event.uid} whatever its match time`)

@@ -179,7 +179,8 @@ async function pollPage(
   const aheadMs = state.nowMs - readAtMs // Redis' clock is the same for every replica
   const { page, hasMore } = buildPage(options, run, { state, fetched, aheadMs, place })
   if (endsTooLate(options, feed, fetched.scan)) return { status: 'more' }
-  if (await isFilterIgnored(options, feed, fetched.scan, page.events)) return { status: 'more' }
+  const asked = { scan: fetched.scan, startBoundMs: state.startBoundMs }
+  if (await isFilterIgnored(options, feed, asked, page.events)) return { status: 'more' }
   const accepted = await acceptPage(ledger, page, options.batchWaitMs)
   if (accepted.status === 'stale') return { status: 'more' } // another replica committed it
   if (accepted.status !== 'committed') return { status: accepted.status }

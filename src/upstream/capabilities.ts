@@ -3,6 +3,7 @@
  * It is used unless it was refused within a day, by this key, tenant and base URL. A new key starts
  * with an empty memory, so a permission that it brings is found at once.
  */
+import { formatDuration } from '../lib/time-zone.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -40,11 +41,11 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
   }
 
   return {
-    isRefused: async (name) => (await redis.exists(capabilityKey(name))) === 1,
+    isRefused: async (name) => (await redis.get(capabilityKey(name))) === 'refused',
     async refuse(name, { why, forMs = refusalMs } = {}) {
       const known = await redis.set(capabilityKey(name), 'refused', 'PX', forMs, 'GET')
-      if (known !== null || why === undefined) return
-      const message = `"${name}" is not used for a day, because ${why}`
+      if (known === 'refused' || why === undefined) return
+      const message = `"${name}" is not used for ${formatDuration(forMs)}, because ${why}`
       logger.warn({ account, capability: name }, message)
     },
     async allow(name) {

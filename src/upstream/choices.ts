@@ -113,7 +113,11 @@ async function preferNewer<Result>(
       return { result: await newer(), isOlder: false }
     } catch (error) {
       if (!(error instanceof UpstreamError) || !isRefusal(error)) throw error
-      await capabilities.refuse(capability, { why: `the service answers ${error.status}` })
+      // a gateway may have said it
+      await capabilities.refuse(capability, {
+        why: `the service answers ${error.status}`,
+        forMs: 3_600_000,
+      })
     }
   }
   return { result: await older(), isOlder: true }
@@ -348,7 +352,11 @@ async function tryOlderOperation(
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
     if (isUnknownOperation(error))
-      await capabilities.refuse(capability, { why: `the service answers ${error.status}` })
+      // a gateway may have said it
+      await capabilities.refuse(capability, {
+        why: `the service answers ${error.status}`,
+        forMs: 3_600_000,
+      })
     if (isOperationMissing(error) || error.reason === 'contract') return undefined
     throw error
   }

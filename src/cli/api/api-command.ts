@@ -147,7 +147,7 @@ export async function explainRefusal<Result>(
       isUnknownPath(error) || (error.status === 404 && namesNothing && method === 'GET')
     const isUnknown = isMissing || error.status === 405
     if (!isUnknown && !(error.status === 403 && namesNothing)) throw error
-    await capabilities.refuse(capabilityOf(row, request))
+    await capabilities.refuse(capabilityOf(row, request), { forMs: 3_600_000 })
     const why = isUnknown
       ? `this server does not have ${method} ${path}, which servers of 2026 have`
       : `${name} takes the permission ${permission}, which the key's user lacks; ask an administrator`

@@ -106,7 +106,7 @@ local function settle_batch(result, bid)
   if result.outcome ~= 'delivered' and batch.tok ~= result.token then
     return { status = 'stale' }
   end
-  if batch.o then
+  if batch.o == result.outcome then
     return { status = 'settled', batch = batch } -- the reply was lost
   end
   if result.outcome == 'unsent' then

@@ -114,11 +114,19 @@ describe('a page by match time', () => {
     const [_when, matchedAtMs, isIgnored] = given
     const { options, refused, doubted } = scene()
     const events = [anEvent(toMs), anEvent(matchedAtMs)]
-    expect(await isFilterIgnored(options, feed, aRescan('matched'), events)).toBe(isIgnored)
+    const asked = { scan: aRescan('matched'), startBoundMs: nowMs }
+    expect(await isFilterIgnored(options, feed, asked, events)).toBe(isIgnored)
     const found = `feed brand was shown paste/x/${matchedAtMs} whatever its match time`
     expect(refused).toEqual(isIgnored ? because(found) : [])
     expect(await doubted()).toBe(isIgnored ? 1 : 0)
-    expect(await isFilterIgnored(options, feed, aRescan('whole'), events)).toBe(false)
+    const whole = { scan: aRescan('whole'), startBoundMs: nowMs }
+    expect(await isFilterIgnored(options, feed, whole, events)).toBe(false)
+  })
+
+  test('takes the filter back where it shows what was never matched, from before the start bound', async () => {
+    const { options } = scene()
+    const asked = { scan: aRescan('matched'), startBoundMs: nowMs + 1 }
+    expect(await isFilterIgnored(options, feed, asked, [anEvent(null)])).toBe(true)
   })
 
   test('is read again where its window ends within half a minute of the service’s clock', () => {
