@@ -372,7 +372,7 @@ function visibleMs({ requestedAtMs, isBackfilling }: Page, { matchedAtMs }: Thre
 }
 
 /** Identifiers and tags that a record keeps, each, and characters of one. */
-const keptNames = { count: 20, length: 80 }
+export const keptNames = { count: 20, length: 80 }
 
 function toKeptNames(names: readonly string[]): string[] {
   return names.slice(0, keptNames.count).map((one) => one.slice(0, keptNames.length).toWellFormed())

@@ -3,6 +3,7 @@ import { noSeverity, severityRank } from '../event.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import { listQuarantined, findQuarantined, type QuarantineEntry } from './feed-state.ts'
 import { pendingWords, reasonOf, type State, stateOf } from './item-states.ts'
+import { keptNames } from './intake.ts'
 import { readSinkNames, scanDeadRecords } from './pending-items.ts'
 import {
   deliveryIdPattern,
@@ -80,8 +81,9 @@ export function fits(item: LedgerItem, filter: ItemFilter): boolean {
     (route === undefined || item.item?.routes.includes(route) === true) &&
     (rule === undefined || keptBackBy(item) === rule) &&
     (text?.(`${item.title ?? ''} ${item.uid ?? ''}`) ?? true) &&
-    (identifier === undefined || item.identifiers.some((name) => isSame(name, identifier))) &&
-    (tag === undefined || item.tags.some((name) => isSame(name, tag))) &&
+    (identifier === undefined ||
+      item.identifiers.some((name) => isSame(name, identifier.slice(0, keptNames.length)))) &&
+    (tag === undefined || item.tags.some((name) => isSame(name, tag.slice(0, keptNames.length)))) &&
     item.sinceMs >= fromMs &&
     item.sinceMs <= toMs
   )

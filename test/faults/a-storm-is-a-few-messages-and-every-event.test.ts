@@ -56,9 +56,9 @@ route: {sinks: [soc, siem], group_interval: 20s}
       return state !== null
     })
     const beganMs = performance.now()
-    sandbox.addEvents(storm / 2)
+    sandbox.addEvents(storm / 2, { severity: 'medium' })
     const worst = sandbox.addEvents(5, { severity: 'critical' }).map(({ uid }) => uid)
-    sandbox.addEvents(storm / 2 - 5)
+    sandbox.addEvents(storm / 2 - 5, { severity: 'medium' })
     await until('all are taken in', async () => (await takenIn(ledger!)) === storm)
     await until('the machine has all', () => new Set(webhookUids()).size === storm)
     await until('people have all', () => isSettled(ledger!, 'soc'))

@@ -15,6 +15,7 @@ import {
   type RouteVisit,
 } from '../../routing/router.ts'
 import { findSilence, type Silence } from '../../routing/silences.ts'
+import { StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
 import { mutedUntil } from '../../routing/time-intervals.ts'
 import {
@@ -69,7 +70,7 @@ async function explainRoutes(context: Context, options: ExplainRoutesOptions): P
     event === undefined
       ? await readStoredEvents(config, refang(uid?.trim() ?? ''), options)
       : await readEventFile(context, config, { file: event, feed })
-  const silences = await readSilencesOf(config)
+  const silences = await readSilencesOf(context, config)
   const traces = events.map((one) => traceRoute(config, { event: one, nowMs, silences }))
   print(context, options, {
     json: traces.map(traceJson),
@@ -77,12 +78,18 @@ async function explainRoutes(context: Context, options: ExplainRoutesOptions): P
   })
 }
 
-/** Those of the file and those made by command. Throws StoreError. */
-async function readSilencesOf(config: Config): Promise<Silence[]> {
-  const { silences } = await withRedis(config.redis, (redis) =>
-    readSilences(redis, createKeys(config.redis.prefix)),
-  )
-  return [...config.silences, ...silences]
+/** Those of the file and, while Redis answers, those made by command. */
+async function readSilencesOf({ terminal }: Context, config: Config): Promise<Silence[]> {
+  try {
+    const { silences } = await withRedis(config.redis, (redis) =>
+      readSilences(redis, createKeys(config.redis.prefix)),
+    )
+    return [...config.silences, ...silences]
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    terminal.printError(`silences made by command are not known: ${error.message}`)
+    return [...config.silences]
+  }
 }
 
 interface Traced {

@@ -69,7 +69,7 @@ function ofAccount(listed: readonly ListedFeed[], wanted: string | undefined): L
 
 /** 3: it does not get on; 2: something is in its way; 1: somebody may want to know. */
 function badness(listed: ListedFeed): number {
-  if ('left' in listed) return 1
+  if ('left' in listed) return 0
   const { state, lagMs = 0, lagObjectiveMs, quarantined } = listed.report
   if (state === undefined) return 1
   if (state.unreadable || state.refused || lagMs > lagObjectiveMs) return 3

@@ -105,7 +105,7 @@ function badness({ isConfigured, holdings, trouble, renames }: AccountReport): n
   const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
   if (trouble) return 3
   if (deadLetters + quarantined > 0 || (!isConfigured && pendingTotal > 0)) return 2
-  return isConfigured && renames.length === 0 ? 0 : 1
+  return renames.length === 0 ? 0 : 1
 }
 
 export async function reportAccounts(store: OpenStore, config: Config): Promise<AccountReport[]> {

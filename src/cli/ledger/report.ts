@@ -26,6 +26,7 @@ import {
   wordsOption,
 } from '../options.ts'
 import {
+  CommandError,
   formatDuration,
   formatIsoTime,
   formatTable,
@@ -100,6 +101,10 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
 /** Whole days: seven, or since the time asked for, as far as they are kept. */
 function readPeriod(options: ReportOptions, nowMs: number, keptMs: number): Period {
   const { fromMs, toMs = nowMs } = resolvePeriod(options, nowMs)
+  if (toMs < nowMs - keptMs) {
+    const since = `counts are kept since ${formatDay(nowMs - keptMs)} (retention.history)`
+    throw new CommandError('mistake', `--until: ${since}; name a later time`)
+  }
   return { fromMs: Math.max(fromMs ?? toMs - 6 * dayMs, nowMs - keptMs), toMs, nowMs }
 }
 

@@ -21,7 +21,7 @@ import { addWideOption, type WideOption } from '../options.ts'
 import { judgeDaemon } from '../set-up/doctor-ledger.ts'
 import { type Finding, findingLine, isProblem, runProbes } from '../set-up/probe.ts'
 import { probes } from '../set-up/probes.ts'
-import { unreachableFinding } from '../set-up/redis-probes.ts'
+import { layoutProbe, unreachableFinding } from '../set-up/redis-probes.ts'
 import { formatList } from '../../lib/errors.ts'
 import { findNamed, pluralize } from '../terminal.ts'
 import { addCounts, boundsOf, isForPeopleIn, sumJson, sumText } from './report.ts'
@@ -92,9 +92,10 @@ async function look(config: Config, account: string | undefined, stop: AbortSign
       const keys = createKeys(config.redis.prefix)
       const isJudged = found.some(({ check }) => check === 'daemon')
       const daemon = isJudged ? [] : judgeDaemon(await readSilenceMs(redis, keys))
+      const isForeign = found.some((one) => one.check === layoutProbe.name && isProblem(one))
       return {
         findings: [...found, ...daemon],
-        lastDay: await readLastDay(redis, config, account),
+        lastDay: isForeign ? undefined : await readLastDay(redis, config, account),
       }
     })
   } catch (error) {
@@ -184,9 +185,10 @@ function sentence(config: Config, bad: readonly Finding[], account: string | und
   const all = [
     account ?? pluralize(config.accounts.length, 'account'),
     pluralize(own(config.feeds).length, 'feed'),
-    pluralize(config.sinks.length, 'sink'),
+    ...(account === undefined ? [pluralize(config.sinks.length, 'sink')] : []),
   ]
-  return `${all.join(', ')}: nothing is late, refused, paused or given up${minor}`
+  const well = minor === '' ? 'nothing is late, refused, paused or given up' : 'no problem'
+  return `${all.join(', ')}: ${well}${minor}`
 }
 
 function dayLine({ sum, criticals, lost }: LastDay): string {

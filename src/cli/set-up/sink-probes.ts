@@ -56,7 +56,7 @@ async function reachSink(
 /** Sends to each destination, so it is asked only if somebody wants that. */
 export const sinkSendProbe: Probe<SinkNeeds> = {
   name: 'sink',
-  timeoutMs: 60_000, // a mail server may take minutes for its answer to a message
+  timeoutMs: 15 * 60_000, // each send has a limit of its own; a mail server may take minutes
   subject: subjectOf,
   async find(needs, subject, signal) {
     const tested = await openTestedSink(needs.sink)

@@ -116,7 +116,7 @@ local function settle_batch(result, bid)
     return { status = 'settled' }
   end
   note(batch, result)
-  if result.outcome == 'delivered' then
+  if result.outcome == 'delivered' and not batch.own then
     tally('message', batch.d)
   end
   if result.outcome == 'retry' then

@@ -38,17 +38,18 @@ for i, member in ipairs(found) do
 end
 unwake_all(ask.sink, refs)
 local bid = redis.sha1hex(table.concat(refs, ' '))
-local risks, rank = 0, 0
+local risks, rank, own = 0, 0, true
 for i, member in ipairs(found) do
   local item = member.item
   risks = math.max(risks, item.rr or 0)
   rank = math.max(rank, item.rk)
+  own = own and item.own
   members[i] = describe(member.rid, member.n, member.record, item)
   move(item, 'batch')
   item.b = bid
   save_record(member.rid, member.record)
 end
-local batch = { k = ask.sink, d = ask.destination, m = refs, n = 0, st = 'queued', c = now, rr = risks, rk = rank }
+local batch = { k = ask.sink, d = ask.destination, m = refs, n = 0, st = 'queued', c = now, rr = risks, rk = rank, own = own or nil }
 redis.call('SET', key('batch', bid), cjson.encode(batch))
 local ref = 'b:' .. bid .. ':' .. ask.sink
 claim(ref, ask.owner, ask.lease, now)

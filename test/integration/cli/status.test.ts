@@ -129,7 +129,7 @@ test('of one account tells what it has, and not what others have', async () => {
   await scene.show(['lake'], [{ uid: 'a/b/1' }])
   const own = await statusOf(scene, '--account=second')
   expect(own.code).toBe(0)
-  expect(own.lines[0]).toMatch(/^well: second, 1 feed, 5 sinks/)
+  expect(own.lines[0]).toMatch(/^well: second, 1 feed: /)
   expect(own.lines[1]).toMatch(/^last 24 h: 0 events seen/)
   const other = await statusOf(scene, '--account=main', '--output=json')
   expect(other.code).toBe(2)
