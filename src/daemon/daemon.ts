@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
-import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
+import { type Clock, defaultTimings, type Timings, waitAtMost } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
@@ -254,15 +254,19 @@ async function begin({ current, version, stopping, processContext }: RunningApp)
   )
 }
 
+/** How long a loop's last tick may take once Redis is left, ms. */
+const lastTickMs = 1_000
+
 async function stop(running: RunningApp): Promise<void> {
   running.stop.abort()
   await running.reloadAccess?.close()
   await Promise.all([running.leaving, stopEngine(running.current)])
   running.processContext.redis.disconnect()
+  const loops = [running.watch.stop(), ...running.loops.map((loop) => loop.stop())]
+  // a command that Redis had not answered when it died is never settled
   await Promise.all([
     running.http.stop(),
-    running.watch.stop(),
-    ...running.loops.map((loop) => loop.stop()),
+    waitAtMost(lastTickMs, Promise.all(loops), running.processContext.clock),
   ])
   running.processContext.logger.repeated.writeAll()
 }
