@@ -3,7 +3,7 @@
  * with its address on loopback and a token that is drawn at each start.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { lstatSync, mkdirSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
@@ -44,9 +44,12 @@ export function defaultTokenFile(
   { RUNTIME_DIRECTORY }: Readonly<Record<string, string | undefined>>,
 ): string {
   const [ofUnit = ''] = (RUNTIME_DIRECTORY ?? '').split(':')
-  const ofUser = join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
   const name = createHash('sha256').update(resolve(configFile)).digest('hex').slice(0, 16)
-  return join(isAbsolute(ofUnit) ? ofUnit : ofUser, `${name}.reload`)
+  return join(isAbsolute(ofUnit) ? ofUnit : folderOfUser(), `${name}.reload`)
+}
+
+function folderOfUser(): string {
+  return join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
 }
 
 /** Whoever comes first can make a folder below one that everybody may write to. Throws an Error. */
@@ -83,12 +86,16 @@ export function findOccupant(path: string): (Refusal & { code?: string }) | unde
   return refusal(`${path} holds something else than the token of a daemon`, remedy)
 }
 
-/** Removes the file unless another daemon has written its own in the meantime. */
+/**
+ * Removes the file unless another daemon has written its own in the meantime, and its folder among
+ * temporary files once that is empty.
+ */
 export function removeReloadAccess(path: string, token: string): void {
   try {
     if (parseAccess(readOwnFile(path, secretLimits))?.token === token) rmSync(path)
+    if (dirname(path) === folderOfUser()) rmdirSync(dirname(path))
   } catch {
-    // It is gone already, or no longer ours.
+    // It is gone already, no longer ours, or another daemon's file is in the folder.
   }
 }
 
