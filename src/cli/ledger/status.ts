@@ -168,14 +168,14 @@ function sentence(config: Config, bad: readonly Finding[], account: string | und
   const warnings = bad.filter((one) => !isProblem(one)).length
   const minor = warnings === 0 ? '' : `, and ${pluralize(warnings, 'warning')}`
   if (problems.size > 0) {
-    const hasDaemon = !problems.delete('daemon')
-    const named = [...problems].map(([check, some]) => {
+    const others = [...problems].filter(([check]) => check !== 'daemon')
+    const named = others.map(([check, some]) => {
       const noun = nouns[check]
       const subjects = new Set(some.map(({ subject }) => subject)).size
       return noun === undefined ? check : pluralize(subjects, noun)
     })
     const parts = [
-      ...(hasDaemon ? [] : ['no daemon runs']),
+      ...(problems.has('daemon') ? ['no daemon runs'] : []),
       ...(named.length === 0 ? [] : [`problems with ${formatList(named)}`]),
     ]
     return `${parts.join('; ')}${minor}`

@@ -26,13 +26,9 @@ for i = 1, #counters, 2 do
   end
 end
 for day = first or 0, first and math.floor(now / day_ms) or -1 do
-  local counts = redis.call('HGETALL', key('day', day))
-  for i = 1, #counts, 2 do
-    local sink = string.match(counts[i], '^ended|([^|:]+)') or string.match(counts[i], '^own|([^|:]+)')
-    if sink then
-      add(sink, -tonumber(counts[i + 1]))
-    end
-  end
+  each_ended(day, function(sink, count)
+    add(sink, -count)
+  end)
 end
 for sink, rest in pairs(ended) do
   if rest == 0 then

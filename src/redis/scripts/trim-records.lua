@@ -93,13 +93,9 @@ local function drop_days()
   local first = tonumber(redis.call('HGET', key('counters'), 'first_day'))
   local kept = math.floor(ended_before / day_ms)
   for day = first or kept, kept - 1 do
-    local counts = redis.call('HGETALL', key('day', day))
-    for i = 1, #counts, 2 do
-      local sink = string.match(counts[i], '^ended|([^|:]+)') or string.match(counts[i], '^own|([^|:]+)')
-      if sink then
-        bump('past|' .. sink, tonumber(counts[i + 1]))
-      end
-    end
+    each_ended(day, function(sink, count)
+      bump('past|' .. sink, count)
+    end)
     redis.call('DEL', key('day', day))
   end
   if first and first < kept then
