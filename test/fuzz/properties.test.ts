@@ -114,7 +114,9 @@ function mailLinks(delivery: Delivery): string[] {
   const options = { sink: 'oncall', from: 'Tocsin <t@b.example>', to: 'a@b.example', nowMs: 0 }
   const { html, text } = composeMail(delivery, options) as { html: string; text: string }
   const hrefs = [...html.matchAll(/\s(?:href|src|action)="([^"]*)"/gi)].map(([, to = '']) => to)
-  return [...hrefs.map((href) => href.replaceAll('&amp;', '&')), ...autoLinks(text)]
+  // A long word goes on in the next line of the quote: it is judged whole.
+  const unfolded = text.replaceAll(/\n {2}\| /g, '')
+  return [...hrefs.map((href) => href.replaceAll('&amp;', '&')), ...autoLinks(unfolded)]
 }
 
 function webhookLinks(delivery: Delivery): string[] {
