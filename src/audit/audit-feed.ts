@@ -144,7 +144,7 @@ function toFinding(
 
 /**
  * Whether the event may have become visible after the feed last passed its position: the tail, or,
- * for events that arrive late, the sweep. An event without a match time counts as visible since an
+ * for events that arrive late, the rescan. An event without a match time counts as visible since an
  * audit first saw it.
  */
 function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
@@ -161,9 +161,9 @@ function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
  * since just now.
  */
 function hasPassed({ feed, state }: Audit, visibleMs: number | undefined): boolean {
-  const { begunMs, isSnapshot = false } = state.sweep.lastEnded ?? {}
-  const sweptMs = isSnapshot ? undefined : begunMs
-  const passedMs = feed.sweep && !readsAll(feed, state) ? sweptMs : state.lastCaughtUpMs
+  const { begunMs, isSnapshot = false } = state.whole.lastEnded ?? {}
+  const rescannedMs = isSnapshot ? undefined : begunMs
+  const passedMs = feed.rescan && !readsAll(feed, state) ? rescannedMs : state.lastCaughtUpMs
   return visibleMs !== undefined && visibleMs <= (passedMs ?? 0)
 }
 
@@ -305,7 +305,7 @@ export async function lookUpInLedger(
 /**
  * What audits saw and the ledger did not have: when it was first seen (ms), by uid or by the id of
  * a malformed item. An event without a match time may have become visible a moment ago; it is
- * missing if it stays unknown after a sweep.
+ * missing if it stays unknown after a rescan.
  */
 type Sightings = ReadonlyMap<string, number>
 

@@ -56,7 +56,7 @@ export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedul
     const retained = { ...ledger, trimmedUntilMs: await readTrimmedUntilMs(ledger) }
     const window = auditWindow(retained, feed, state, feed.audit?.backMs ?? 0)
     if (typeof window === 'string' || state?.paused) return false
-    const steps = auditFeed(auditOptions, feed, window, { kind: 'sweep', signal })
+    const steps = auditFeed(auditOptions, feed, window, { kind: 'rescan', signal })
     for (;;) {
       const step = await keepAliveDuring(clock, steps.next(), alive)
       if (step.done) await reportResult(feed, step.value)

@@ -189,12 +189,12 @@ function firstStartMs(feed: PolledFeed, { scan }: FeedState): number {
   return scan?.notes?.['hasCompleted'] === true ? 0 : Infinity
 }
 
-/** From when on the present request was read, by the tail's scans or by a sweep that ended; ms. */
-function coveredFromMs(feed: PolledFeed, { scan, sweep, startBoundMs }: FeedState): number {
+/** From when on the present request was read, by the tail's scans or by a rescan that ended; ms. */
+function coveredFromMs(feed: PolledFeed, { scan, whole, startBoundMs }: FeedState): number {
   const { unordered } = findFeedType(feed)
   if (unordered && !unordered.byTime) return startBoundMs
   const tailMs = (scan && scannedFromMs(scan)) ?? startBoundMs
-  const { fingerprint, fromMs = Infinity, toMs = 0 } = sweep.lastEnded ?? {}
+  const { fingerprint, fromMs = Infinity, toMs = 0 } = whole.lastEnded ?? {}
   const isJoined = fingerprint === scan?.fingerprint && toMs >= tailMs // no gap in between
   return isJoined ? Math.min(tailMs, fromMs) : tailMs
 }
@@ -225,7 +225,7 @@ export interface Finding {
     /** Its fingerprint is known, but its record is gone: nobody can tell what became of it. */
     | 'record_gone'
     /**
-     * Not missing yet: since it may have become visible, neither tail nor sweep passed its
+     * Not missing yet: since it may have become visible, neither tail nor rescan passed its
      * position.
      */
     | 'awaited'

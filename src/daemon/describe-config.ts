@@ -25,7 +25,7 @@ export function describeConfig(
   const namesOf = (named: readonly { name: string }[]): string[] => named.map(({ name }) => name)
   metrics.startAtZero({
     feeds: namesOf(config.feeds),
-    sweptFeeds: namesOf(config.feeds.filter(({ sweep }) => sweep)),
+    rescannedFeeds: namesOf(config.feeds.filter(({ rescan }) => rescan)),
     auditedFeeds: namesOf(config.feeds.filter(({ audit }) => audit)),
     sinks: namesOf(config.sinks),
     canarySinks: config.canary?.sinks ?? [],
@@ -37,10 +37,10 @@ export function describeConfig(
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
   describePolling(context, upstream.expectedPolling, parts?.lanes)
-  for (const { name, sweep, audit } of config.feeds) {
+  for (const { name, rescan, audit } of config.feeds) {
     if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
-    if (sweep?.everyMs !== undefined)
-      metrics.feedSweepIntervalSeconds.set({ feed: name }, sweep.everyMs / 1000)
+    if (rescan?.everyMs !== undefined)
+      metrics.feedRescanIntervalSeconds.set({ feed: name }, rescan.everyMs / 1000)
   }
   for (const sink of config.canary?.sinks ?? []) {
     metrics.canaryIntervalSeconds.set({ sink }, (config.canary?.everyMs ?? 0) / 1000)

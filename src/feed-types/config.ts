@@ -68,7 +68,7 @@ const reportsFeedConfig = section(
       start: 'remove the line: a report is sent whenever it was made',
       initial_poll: 'remove the line: each report is a message',
       audit: 'remove the line: each report is asked for until it is there',
-      sweep: 'remove the line: a report is asked for until it is there',
+      rescan: 'remove the line: a report is asked for until it is there',
       detail: 'remove the line: a report comes whole',
       filters: 'remove the line: requests says which reports are read',
       query: 'write requests and the ids of requests',
@@ -91,7 +91,7 @@ const reportsFeedConfig = section(
   tier: file.tier,
   labels: file.labels,
   audit: undefined,
-  sweep: undefined,
+  rescan: undefined,
   detail: [],
 }))
 

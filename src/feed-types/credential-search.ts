@@ -37,7 +37,7 @@ import {
 } from './feed-type.ts'
 
 type CredentialSearch = Polled<CredentialSearchFeedConfig>
-type ScanIntervals = Pick<CredentialSearch, 'everyMs' | 'sweep'>
+type ScanIntervals = Pick<CredentialSearch, 'everyMs' | 'rescan'>
 
 export const pageSizes = [100, 50, 25, 10] as const
 
@@ -214,11 +214,11 @@ function nextWindow(state: FeedState & { scan: Scan }, feed: ScanIntervals): Nex
 
 function nextFromMs(
   { scan, nowMs, startBoundMs, isBackfilling }: FeedState & { scan: Scan },
-  { sweep }: ScanIntervals,
+  { rescan }: ScanIntervals,
 ): number {
   if (readNotes(scan).hasCompleted) return Math.min(scan.startedAtMs, nowMs) - overlapMs
   if (isBackfilling) return startBoundMs
-  return nowMs - Math.max(minCatchUpMs, sweep?.backMs ?? 0)
+  return nowMs - Math.max(minCatchUpMs, rescan?.backMs ?? 0)
 }
 
 /** A single page is what each poll costs in any case. */

@@ -27,14 +27,14 @@ import {
   type CredentialQuery,
   type CredentialSearchFeedConfig,
   type CredentialsFeedConfig,
-  fullSweep,
+  fullRescan,
   labelNames,
   sectionOrFalse,
   type PairDedupe,
   quotaReserveKey,
   type TenantCredentialsFeedConfig,
   tierKey,
-  windowSweep,
+  windowRescan,
   type Written,
 } from './feed-config.ts'
 
@@ -96,7 +96,7 @@ const watchedKeys = {
   ...commonKeys,
   every: duration('The longest time between polls.', '5s').prefault('60s'),
   tier: tierKey('basic'),
-  sweep: fullSweep('24h'),
+  rescan: fullRescan('24h'),
   ...foreignKeys({
     ...eventOnlyKeys,
     query: 'remove the line, or write type: credential_search',
@@ -107,8 +107,8 @@ const watchedKeys = {
 type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
 
 function watchedParts(file: WatchedFile): Omit<Written<TenantCredentialsFeedConfig>, 'type'> {
-  const { severity: all, dedupe: pairs, sweep } = file
-  return { severity: all, dedupe: pairs, ...fixedIntervalParts(file), sweep, detail: [] }
+  const { severity: all, dedupe: pairs, rescan } = file
+  return { severity: all, dedupe: pairs, ...fixedIntervalParts(file), rescan, detail: [] }
 }
 
 export const credentialsFeedConfig = section(
@@ -206,7 +206,7 @@ export const credentialSearchFeedConfig = section(
     // each poll costs one search of the month's quota
     every: duration('The longest time between polls.', '5s').prefault('1h'),
     tier: tierKey('search'),
-    sweep: windowSweep('24h'),
+    rescan: windowRescan('24h'),
     ...foreignKeys({
       ...eventOnlyKeys,
       identifier_group: 'write query and what to search for: a search reads no group',
@@ -221,7 +221,7 @@ export const credentialSearchFeedConfig = section(
   dedupe: file.dedupe,
   quotaReserve: file.quota_reserve,
   ...fixedIntervalParts(file),
-  sweep: file.sweep,
+  rescan: file.rescan,
   detail: [],
 }))
 
@@ -261,7 +261,7 @@ export const cookiesFeedConfig = section(
     ...commonKeys,
     every: duration('The longest time between polls.', '5s').prefault('60s'),
     tier: tierKey('basic'),
-    sweep: windowSweep('24h'),
+    rescan: windowRescan('24h'),
     ...foreignKeys({
       filters: 'write names and paths: the service filters cookies by these alone',
       detail: 'remove the line: a cookie has no full event to fetch',
@@ -281,6 +281,6 @@ export const cookiesFeedConfig = section(
   severity: file.severity,
   expiredSeverity: file.expired_severity,
   ...fixedIntervalParts(file),
-  sweep: file.sweep,
+  rescan: file.rescan,
   detail: [],
 }))

@@ -113,10 +113,10 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
  * interval, since a full scan replaces the rescan.
  */
 export function fullScanIntervalMs(
-  { everyMs = 0, sweep }: Pick<FeedCommon, 'everyMs' | 'sweep'>,
+  { everyMs = 0, rescan }: Pick<FeedCommon, 'everyMs' | 'rescan'>,
   pages: number,
 ): number {
-  return Math.min(pages * everyMs, Math.max(everyMs, sweep?.everyMs ?? 86_400_000))
+  return Math.min(pages * everyMs, Math.max(everyMs, rescan?.everyMs ?? 86_400_000))
 }
 
 /** What a scan knows of its order. */

@@ -31,7 +31,7 @@ import {
   ratePolledParts,
   type TenantEventsFeedConfig,
   tierKey,
-  windowSweep,
+  windowRescan,
   type Written,
 } from './feed-config.ts'
 
@@ -107,7 +107,7 @@ const watchedKeys = {
     '5s',
   ).optional(),
   tier: tierKey('search'),
-  sweep: windowSweep(),
+  rescan: windowRescan(),
   detail: detailKey,
   ...foreignKeys(keysOfOtherFeeds),
 }
@@ -115,7 +115,12 @@ const watchedKeys = {
 type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
 
 function watchedParts(file: WatchedFile): Omit<Written<TenantEventsFeedConfig>, 'type'> {
-  return { filters: file.filters, ...ratePolledParts(file), sweep: file.sweep, detail: file.detail }
+  return {
+    filters: file.filters,
+    ...ratePolledParts(file),
+    rescan: file.rescan,
+    detail: file.detail,
+  }
 }
 
 export const eventsFeedConfig = section(
@@ -242,7 +247,7 @@ const searchKeys = {
   // each poll costs one search of the month's quota
   every: duration('The longest time between polls.', '5s').prefault('1h'),
   tier: tierKey('search'),
-  sweep: windowSweep('24h'),
+  rescan: windowRescan('24h'),
   detail: detailKey,
   ...foreignKeys(searchKeysOfOtherFeeds),
 }
@@ -255,7 +260,7 @@ function searchParts(
   return {
     quotaReserve: file.quota_reserve,
     ...fixedIntervalParts(file),
-    sweep: file.sweep,
+    rescan: file.rescan,
     detail: file.detail,
   }
 }

@@ -52,7 +52,7 @@ export interface FeedCommon {
   /** undefined: audited only on command. */
   audit: AuditConfig | undefined
   /** undefined: the feed is never rescanned. */
-  sweep: SweepConfig | undefined
+  rescan: RescanConfig | undefined
 }
 
 interface AuditConfig {
@@ -62,7 +62,7 @@ interface AuditConfig {
   backMs: number
 }
 
-interface SweepConfig {
+interface RescanConfig {
   /** Time between the starts of two whole rescans; undefined: as often as the budget allows. */
   everyMs: number | undefined
   /** How far back a rescan reads; 0 for a feed without a time filter, which is read whole. */
@@ -234,7 +234,7 @@ export function tierKey(usual: Tier): z.ZodType<Tier> {
 }
 
 type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & { tier: Tier }
-type CommonParts = Omit<Written<FeedCommon>, 'detail' | 'sweep' | 'everyMs'>
+type CommonParts = Omit<Written<FeedCommon>, 'detail' | 'rescan' | 'everyMs'>
 
 /** For a feed polled by rate; `every` and `lag_objective` bound its interval within the budget. */
 export function ratePolledParts(
@@ -281,40 +281,42 @@ export const labelNames: Rule = (feed) =>
       remedy: nameRemedy,
     }))
 
-const sweepEvery = 'From the beginning of one sweep to the beginning of the next.'
+const rescanEvery = 'From the beginning of one rescan to the beginning of the next.'
 
 /**
- * `sweep` of a feed that can be read by time. `every`: the default of its type; without one the
+ * `rescan` of a feed that can be read by time. `every`: the default of its type; without one the
  * tier's budget decides (`feeds/rescan-plan.ts`).
  */
-export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> {
+export function windowRescan(every?: string): z.ZodType<RescanConfig | undefined> {
   const interval = duration(
-    every === undefined ? `${sweepEvery} Default: as often as the rate limit allows.` : sweepEvery,
+    every === undefined
+      ? `${rescanEvery} Default: as often as the rate limit allows.`
+      : rescanEvery,
     '10s',
   )
-  const sweep = section(
+  const rescan = section(
     {
       every: every === undefined ? interval.optional() : interval.prefault(every),
       // at least 1h: the overlap of a new scan with the one before
       back: duration('How far back it reads.', '1h').prefault('7d'),
     },
     { describe: 'Reads a trailing window again, for what arrived late. false: never.' },
-  ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: file.back }))
-  return sectionOrFalse(sweep, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
+  ).transform((file): RescanConfig => ({ everyMs: file.every, backMs: file.back }))
+  return sectionOrFalse(rescan, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
 }
 
-/** `sweep` of a feed that cannot be read by time, so that a sweep reads all of it. */
-export function fullSweep(every: string): z.ZodType<SweepConfig | undefined> {
-  const sweep = section(
+/** `rescan` of a feed that cannot be read by time, so that a rescan reads all of it. */
+export function fullRescan(every: string): z.ZodType<RescanConfig | undefined> {
+  const rescan = section(
     {
-      every: duration(sweepEvery, '10s').prefault(every),
+      every: duration(rescanEvery, '10s').prefault(every),
       ...foreignKeys({
-        back: 'remove the line: the service takes no times for this feed, so a sweep reads all of it',
+        back: 'remove the line: the service takes no times for this feed, so a rescan reads all of it',
       }),
     },
     { describe: 'Reads the whole feed again, for what arrived late. false: never.' },
-  ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: 0 }))
-  return sectionOrFalse(sweep, '{every: 24h}')
+  ).transform((file): RescanConfig => ({ everyMs: file.every, backMs: 0 }))
+  return sectionOrFalse(rescan, '{every: 24h}')
 }
 
 /**

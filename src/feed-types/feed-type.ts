@@ -87,7 +87,7 @@ interface Unordered<Feed> {
   /** Whether each scan reads everything the API has, so that a rescan would find nothing. */
   readsAll?(scan: Scan): boolean
   /** What operators must know about how the feed is read at present; undefined: nothing. */
-  remark?(scan: Scan, feed: Pick<FeedCommon, 'everyMs' | 'sweep'>): string | undefined
+  remark?(scan: Scan, feed: Pick<FeedCommon, 'everyMs' | 'rescan'>): string | undefined
 }
 
 export interface NextScan {

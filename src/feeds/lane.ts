@@ -194,7 +194,7 @@ async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean)
     turnsSinceRetry: retryEvery,
   }
   reader.held.set(lane.id, held)
-  const loops = (['feed', 'sweep'] as const).map((kind) => readUntilOver(reader, held, kind))
+  const loops = (['feed', 'rescan'] as const).map((kind) => readUntilOver(reader, held, kind))
   // when one loop ends, the other may be sleeping beyond the end of the hold
   await Promise.all(loops.map((loop) => loop.finally(() => wakeLoops(held))))
   reader.held.delete(lane.id)
@@ -301,7 +301,7 @@ function oldestRescan(
 ): { feed: PolledFeed; atMs: number } | undefined {
   let oldestDue: { feed: PolledFeed; atMs: number } | undefined
   for (const feed of feedsInLane(reader, held.lane)) {
-    if (!feed.sweep || reader.runs.has(runKey('sweep', feed))) continue
+    if (!feed.rescan || reader.runs.has(runKey('rescan', feed))) continue
     const { atMs = 0 } = ensurePlace(reader, feed).rescan ?? {}
     if (!oldestDue || atMs < oldestDue.atMs) oldestDue = { feed, atMs }
   }
@@ -337,7 +337,7 @@ function takeSlot(reader: ReaderState, held: HeldLane, run: LaneRun): number {
   const spacingMs = slotSpacingMs(reader, held)
   enterPhase(reader, run, 'sent')
   state.freeAtMs = Math.max(state.freeAtMs, nowMs) + spacingMs
-  if (run.kind === 'sweep') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
+  if (run.kind === 'rescan') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
   else held.turnsSinceRetry += 1
   return nowMs
 }
@@ -585,7 +585,7 @@ async function poll(
     return await poller.pollOnce(feed, { kind, signal: stopping.signal, ...request })
   } catch (error) {
     if (stopping.signal.aborted) return { status: 'stopped' }
-    const message = `${kind === 'sweep' ? 'sweep' : 'poll'} broke off; it starts again from the ledger`
+    const message = `${kind === 'rescan' ? 'rescan' : 'poll'} broke off; it starts again from the ledger`
     const cause = error instanceof Error ? error.name : 'unknown'
     const fields = { feed: feed.name, err: error }
     logger.repeated.error(fields, message, { cause, list: 'feeds', name: feed.name })

@@ -326,11 +326,11 @@ function readsBaseline({ scan: tail, rescans }: FeedState, scan: Scan): boolean 
 /** An event older than the rescan window was matched late: people get it in a summary. */
 function isOlderThanWindow(
   { createdAtMs }: ThreatEvent,
-  { sweep }: PolledFeed,
+  { rescan }: PolledFeed,
   nowMs: number,
 ): boolean {
-  if (!sweep || sweep.backMs === 0) return false
-  return createdAtMs !== null && createdAtMs < nowMs - sweep.backMs
+  if (!rescan || rescan.backMs === 0) return false
+  return createdAtMs !== null && createdAtMs < nowMs - rescan.backMs
 }
 
 export interface SortOptions {

@@ -53,7 +53,7 @@ export interface PollRun extends PollRequest {
 }
 
 export interface PollRequest {
-  kind: 'feed' | 'sweep'
+  kind: 'feed' | 'rescan'
   signal: AbortSignal
   /** Since when the run has been due, wall clock ms; undefined: since now. */
   dueSinceMs?: number | undefined
@@ -203,5 +203,5 @@ function writeTally(
   const worst = severities[worstRank - 1]
   const fields = { feed, account, pages, fetched, new: fresh, ...found, worst, ...about }
   const isNews = fresh + counts.quarantined + counts.raised > 0
-  logger[isNews ? 'info' : 'debug'](fields, kind === 'sweep' ? 'rescanned' : 'polled')
+  logger[isNews ? 'info' : 'debug'](fields, kind === 'rescan' ? 'rescanned' : 'polled')
 }

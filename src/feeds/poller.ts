@@ -90,7 +90,7 @@ async function noteFailure(
   const outcome: PollOutcome =
     refusedForMs === undefined ? { status: 'failed', reason, retryAfterMs } : { status: 'refused' }
   if (outcome.status === 'failed') {
-    const said = kind === 'sweep' ? 'rescan failed' : 'poll failed'
+    const said = kind === 'rescan' ? 'rescan failed' : 'poll failed'
     const fields = { feed: feed.name, account: feed.account, err: error }
     const cause = describeCause(error)
     logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
@@ -159,7 +159,7 @@ async function pollPage(
   const readAtMs = options.clock.now()
   const obstacle = await findObstacle(options, run, state)
   if (obstacle) return { status: obstacle }
-  const isRescan = kind === 'sweep'
+  const isRescan = kind === 'rescan'
   const next = isRescan
     ? await chooseRescan(options, run, state, (run.pagesBefore ?? 0) + pageOfRun)
     : chooseTailScan(run, state)
@@ -228,7 +228,7 @@ function chooseTailScan(
 }
 
 function isWholeScan(place: RescanPlace, { rescan }: Page): boolean {
-  return place === 'sweep' && rescan?.isSnapshot === false
+  return place === 'whole' && rescan?.isSnapshot === false
 }
 
 async function chooseRescan(
@@ -252,7 +252,7 @@ async function chooseRescan(
     clockMs: upstreamNowMs(options, feed),
     rememberedMs,
   }
-  options.metrics.feedSweepIntervalSeconds.set(
+  options.metrics.feedRescanIntervalSeconds.set(
     { feed: feed.name },
     wholeEveryMs(feed, context) / 1000,
   )
@@ -283,7 +283,7 @@ async function findObstacle(
   if (state.paused) return 'paused'
   const ownGeneration = generation()
   if (isSuperseded(feed, state, state, ownGeneration)) return 'superseded'
-  const places = kind === 'sweep' ? (['recent', 'long', 'sweep'] as const) : []
+  const places = kind === 'rescan' ? (['recent', 'long', 'whole'] as const) : []
   if (places.some((place) => isSuperseded(feed, state, state[place], ownGeneration)))
     return 'superseded'
   if (await isRefused(options, feed, state)) return 'refused'
@@ -335,7 +335,7 @@ export function countPage(
   metrics.eventsUnreadableTotal.inc({ feed }, page.malformed.length)
   metrics.eventsBaselineTotal.inc({ feed }, counts.baseline)
   metrics.eventsSeverityRaisedTotal.inc({ feed }, counts.raised)
-  metrics.sweepLateEventsTotal.inc({ feed }, counts.late)
+  metrics.rescanLateEventsTotal.inc({ feed }, counts.late)
   metrics.eventsDatedAheadTotal.inc({ feed }, counts.ahead)
   for (const routed of newEvents) countNewEvent(metrics, page, routed)
   if (counts.quarantined > 0) warnOfQuarantine(parts, page, counts)

@@ -65,10 +65,10 @@ export function isFrequent({ type }: Pick<FeedConfig, 'type'>): boolean {
 
 /** Time between the starts of two whole rescans, ms. */
 export function wholeEveryMs(
-  { sweep }: Pick<FeedConfig, 'sweep'>,
+  { rescan }: Pick<FeedConfig, 'rescan'>,
   { plan, matchClockMs }: RescanContext,
 ): number {
-  if (sweep?.everyMs !== undefined) return sweep.everyMs
+  if (rescan?.everyMs !== undefined) return rescan.everyMs
   return matchClockMs === undefined ? plan.wholeEveryMs : Math.max(dayMs, plan.wholeEveryMs)
 }
 
@@ -275,13 +275,13 @@ export function createRescanBudget(
   }
 
   for (const feed of feeds) {
-    if (feed.sweep && isFrequent(feed)) assignToLane(laneFor(feed), feed)
+    if (feed.rescan && isFrequent(feed)) assignToLane(laneFor(feed), feed)
   }
 
   return {
     plan(feed, { perWeek = usualPerWeek, isMatched, perSecond = limitFor(feed) }) {
       const lane = laneFor(feed)
-      const load = feed.sweep && isFrequent(feed) ? assignToLane(lane, feed) : undefined
+      const load = feed.rescan && isFrequent(feed) ? assignToLane(lane, feed) : undefined
       if (load && (load.perWeek !== perWeek || load.isMatched !== isMatched)) {
         Object.assign(load, { perWeek, isMatched })
         plans.delete(lane)
@@ -295,8 +295,8 @@ export function createRescanBudget(
   }
 }
 
-export function toRescanLoad({ sweep }: Pick<FeedConfig, 'sweep'>): RescanLoad {
-  const { backMs = 0, everyMs } = sweep ?? {}
+export function toRescanLoad({ rescan }: Pick<FeedConfig, 'rescan'>): RescanLoad {
+  const { backMs = 0, everyMs } = rescan ?? {}
   return { perWeek: usualPerWeek, backMs, everyMs, isMatched: false }
 }
 
@@ -305,17 +305,17 @@ export function toRescanLoad({ sweep }: Pick<FeedConfig, 'sweep'>): RescanLoad {
  * (`soonMs`), and when it is late by up to `back` (`wholeMs`).
  */
 export function rescanBounds(
-  feed: Pick<FeedConfig, 'sweep' | 'type'>,
+  feed: Pick<FeedConfig, 'rescan' | 'type'>,
   context: RescanContext,
 ): { soonMs: number; wholeMs: number } | undefined {
-  if (!feed.sweep) return undefined
+  if (!feed.rescan) return undefined
   const wholeMs = wholeEveryMs(feed, context)
   if (!isFrequent(feed)) return { soonMs: wholeMs, wholeMs }
   if (context.matchClockMs !== undefined) {
     const soonMs = context.plan.matchedEveryMs + matchLagMs
     return { soonMs, wholeMs: soonMs }
   }
-  const windows = rungWindows(feed.sweep.backMs)
+  const windows = rungWindows(feed.rescan.backMs)
   return {
     soonMs: maxFindDelayMs(windows, { ladder: context.plan.ladder, wholeEveryMs: wholeMs }, 0),
     wholeMs,

@@ -8,7 +8,7 @@
  *   closed windows of match time; elsewhere, the short rungs of a ladder of doubling windows, each
  *   read again once a quarter of its own length has passed.
  * - `long`: the long rungs of that ladder.
- * - `sweep`: the whole of `sweep.back`, preceded by what a tail with a new request left behind it.
+ * - `whole`: the whole of `rescan.back`, preceded by what a tail with a new request left behind it.
  *
  * A scan of a long window counts for all shorter ones. Where the budget of the tier does not cover
  * the ladders of all feeds, some windows are left out and the others are read less often
@@ -37,7 +37,7 @@ import {
   readsAll,
 } from './scan.ts'
 
-export type RescanPlace = 'recent' | 'long' | 'sweep'
+export type RescanPlace = 'recent' | 'long' | 'whole'
 
 export interface Rescan {
   place: RescanPlace
@@ -83,10 +83,10 @@ const minWeekSampleMs = 86_400_000
  * The order in which each page of a run tries the places: none is starved by scans that never end.
  */
 const precedence: readonly (readonly RescanPlace[])[] = [
-  ['recent', 'long', 'sweep'],
-  ['sweep', 'recent', 'long'],
-  ['recent', 'long', 'sweep'],
-  ['long', 'recent', 'sweep'],
+  ['recent', 'long', 'whole'],
+  ['whole', 'recent', 'long'],
+  ['recent', 'long', 'whole'],
+  ['long', 'recent', 'whole'],
 ]
 
 /**
@@ -105,7 +105,7 @@ export function nextRescan(
     const running = runningScan(feed, state, place, context)
     if (running) return { rescan: { place, scan: running } }
     const next =
-      isFrequent(feed) || place === 'sweep' ? nextDue(place, feed, state, context) : undefined
+      isFrequent(feed) || place === 'whole' ? nextDue(place, feed, state, context) : undefined
     if (next && next.atMs <= state.nowMs) return { rescan: { place, scan: next.begin() } }
     if (next) dueTimesMs.push(next.atMs)
   }
@@ -122,7 +122,7 @@ function isReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
 
 /** Whether the tail has read the feed to its end, even with an older request. */
 function wasReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
-  if (!feed.sweep || !state.scan || state.isBackfilling || state.isRewound) return false
+  if (!feed.rescan || !state.scan || state.isBackfilling || state.isRewound) return false
   return state.lastCaughtUpMs !== undefined && !readsAll(feed, state)
 }
 
@@ -136,7 +136,7 @@ function runningScan(
   if (!scan || isDone || scan.fingerprint !== scanFingerprint(feed, state.startBoundMs))
     return undefined
   if (readNotes(scan).kind === 'matched' && matchClockMs === undefined) return undefined
-  const pending = place === 'sweep' ? pendingSnapshot(state) : undefined
+  const pending = place === 'whole' ? pendingSnapshot(state) : undefined
   return pending && readNotes(scan).snapshotOf !== pending.id ? undefined : scan
 }
 
@@ -153,7 +153,7 @@ function nextDue(
   state: ReadState,
   context: RescanContext,
 ): Due | undefined {
-  if (place === 'sweep') return dueSnapshot(feed, state, context) ?? dueWhole(feed, state, context)
+  if (place === 'whole') return dueSnapshot(feed, state, context) ?? dueWhole(feed, state, context)
   if (context.matchClockMs === undefined) return dueRung(place, feed, state, context)
   return place === 'recent' ? dueMatched(feed, state, context.matchClockMs, context) : undefined
 }
@@ -173,7 +173,7 @@ function dueSnapshot(feed: PolledFeed, state: ReadState, context: RescanContext)
 }
 
 function dueWhole(feed: PolledFeed, state: ReadState, context: RescanContext): Due {
-  const span = spanBack(feed, state, feed.sweep?.backMs ?? 0, context)
+  const span = spanBack(feed, state, feed.rescan?.backMs ?? 0, context)
   const notes = wholeNotes(state, context)
   return {
     atMs: lastWholeMs(feed, state) + wholeEveryMs(feed, context),
@@ -194,9 +194,9 @@ function wholeNotes(state: ReadState, { matchClockMs }: RescanContext): RescanNo
 
 /** When the last whole rescan began; before the first one, when the feed was first polled. */
 function lastWholeMs({ startMs }: PolledFeed, state: FeedState): number {
-  const { sweep, startBoundMs, rescans, nowMs } = state
+  const { whole, startBoundMs, rescans, nowMs } = state
   const firstPollMs = rescans.firstPollMs ?? startBoundMs + startMs
-  return ignoreFuture(sweep.scan?.startedAtMs, nowMs) ?? ignoreFuture(firstPollMs, nowMs) ?? 0
+  return ignoreFuture(whole.scan?.startedAtMs, nowMs) ?? ignoreFuture(firstPollMs, nowMs) ?? 0
 }
 
 /** Drops a time in the future: it was written while a clock was ahead. */
@@ -219,7 +219,7 @@ function dueRung(
   state: ReadState,
   context: RescanContext,
 ): Due | undefined {
-  const windows = rungWindows(feed.sweep?.backMs ?? 0)
+  const windows = rungWindows(feed.rescan?.backMs ?? 0)
   const times = rungIntervals(windows, context.plan.ladder)
   let best: { rung: number; windowMs: number; atMs: number } | undefined
   for (const [rung, windowMs] of windows.entries()) {
@@ -306,11 +306,11 @@ export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Scan): [s
  * When the whole window, or what a tail left behind it, is read again, ms; undefined until the feed
  * was read to its end.
  */
-export function sweepDueMs(
+export function rescanDueMs(
   feed: PolledFeed,
   state: FeedState,
   context: RescanContext = { plan: unconstrainedPlan },
 ): number | undefined {
   if (!wasReadToEnd(feed, state)) return undefined
-  return nextDue('sweep', feed, state, context)?.atMs
+  return nextDue('whole', feed, state, context)?.atMs
 }

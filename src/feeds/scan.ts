@@ -51,11 +51,11 @@ export function tailScan(feed: PolledFeed, state: FeedState): Scan {
   return extendBehind(feed, state, next)
 }
 
-/** When `sweep.back` has grown, leaves the range that it newly covers to a rescan. */
+/** When `rescan.back` has grown, leaves the range that it newly covers to a rescan. */
 function extendBehind(feed: PolledFeed, state: FeedState, scan: Scan): Scan {
   const { nowMs, startBoundMs } = state
   if (!isBehindRescanned(feed)) return scan
-  const fromMs = nowMs - feed.sweep.backMs
+  const fromMs = nowMs - feed.rescan.backMs
   const lowestMs = rescanFromMs(scan, startBoundMs)
   if (fromMs >= lowestMs - overlapMs) return scan // only a clock that was set back
   const toMs = pendingSnapshot(state)?.toMs ?? lowestMs
@@ -172,8 +172,8 @@ function windowSpan(feed: PolledFeed, scan: Scan | undefined): ScanSpan | undefi
 /** Whether a rescan reads what lies behind a tail; if not, the tail itself has to. */
 export function isBehindRescanned(
   feed: PolledFeed,
-): feed is PolledFeed & { sweep: NonNullable<PolledFeed['sweep']> } {
-  return feed.sweep !== undefined && !findFeedType(feed).unordered
+): feed is PolledFeed & { rescan: NonNullable<PolledFeed['rescan']> } {
+  return feed.rescan !== undefined && !findFeedType(feed).unordered
 }
 
 /** Whether the tail begins at the start bound, as the first one did. */
@@ -181,7 +181,7 @@ export function beginsAtStartBound(feed: PolledFeed, { scan, isRewound }: FeedSt
   return !scan || (isRewound && !isBehindRescanned(feed))
 }
 
-/** Without a rescan of what lies behind it, the tail reaches back as far as `sweep.back`. */
+/** Without a rescan of what lies behind it, the tail reaches back as far as `rescan.back`. */
 function resumeFromMs(feed: PolledFeed, state: FeedState): number {
   const { newestMs, nowMs, startBoundMs, isBackfilling, scan } = state
   const span = windowSpan(feed, scan)
@@ -190,7 +190,7 @@ function resumeFromMs(feed: PolledFeed, state: FeedState): number {
   const unreadMs = span?.toMs === undefined ? Infinity : span.fromMs
   const backMs = isBehindRescanned(feed)
     ? overlapMs
-    : Math.max(overlapWithoutRescanMs, feed.sweep?.backMs ?? 0)
+    : Math.max(overlapWithoutRescanMs, feed.rescan?.backMs ?? 0)
   return Math.max(startBoundMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
 }
 
@@ -245,13 +245,13 @@ function scanRequest(
 
 /**
  * What a tail with a new request leaves to a rescan, up to where the tail begins. It starts at
- * `sweep.back` before now, or earlier where the operator moved the start bound or the previous tail
+ * `rescan.back` before now, or earlier where the operator moved the start bound or the previous tail
  * left more unread. undefined: nothing, or no rescan reads this feed by time.
  */
 function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Scan['behind'] {
   const { startBoundMs, nowMs, isRewound, scan } = state
   if (!isBehindRescanned(feed)) return undefined
-  const backMs = nowMs - feed.sweep.backMs
+  const backMs = nowMs - feed.rescan.backMs
   const earlierMs = isRewound && scan ? startBoundMs : (pendingSnapshot(state)?.fromMs ?? Infinity)
   const fromMs = Math.min(earlierMs, backMs)
   return fromMs < tailFromMs ? { id: String(nowMs), fromMs, toMs: tailFromMs } : undefined

@@ -124,15 +124,15 @@ export const metricTable = {
     feed,
   ),
   feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed, 'sparse'),
-  feed_sweep_last_completed_timestamp_seconds: shared(
-    'Last time a sweep was read to its end; 0: never.',
+  feed_rescan_last_completed_timestamp_seconds: shared(
+    'Last time a rescan of all of rescan.back was read to its end; 0: never.',
     feed,
   ),
-  feed_sweep_interval_seconds: gaugeWhenKnown(
-    'From one sweep of the whole window to the next: sweep.every, or what the rate limit allows; only for feeds that sweep.',
-    { feed: 'sweptFeeds' },
+  feed_rescan_interval_seconds: gaugeWhenKnown(
+    'From one rescan of the whole window to the next: rescan.every, or what the rate limit allows; only for feeds that rescan.',
+    { feed: 'rescannedFeeds' },
   ),
-  sweep_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
+  rescan_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
   events_dated_ahead_total: counter('New events that were dated ahead of now.', feed, 'sparse'),
   match_time_doubted_total: counter(
     'Times that the filter by match time did not show what it should, or showed what it should not.',
@@ -395,7 +395,7 @@ export const metricTable = {
     feed,
   ),
   audit_awaited: sharedWhenKnown(
-    'Events that the last audit found at the service and that the next sweep may still take in: they may have become visible since the last one; only for feeds that were audited.',
+    'Events that the last audit found at the service and that the next rescan may still take in: they may have become visible since the last one; only for feeds that were audited.',
     feed,
   ),
   audit_last_completed_timestamp_seconds: sharedWhenKnown(

@@ -165,8 +165,8 @@ function typedAccess<Scope extends MetricDefinition['scope']>(
 /** The configured names that label metrics. */
 export interface KnownNames {
   feeds: readonly string[]
-  /** Of the feeds, those that sweep, and those that are audited by schedule. */
-  sweptFeeds?: readonly string[]
+  /** Of the feeds, those that rescan, and those that are audited by schedule. */
+  rescannedFeeds?: readonly string[]
   auditedFeeds?: readonly string[]
   sinks: readonly string[]
   /** Of the sinks, those with a canary. */
@@ -320,7 +320,7 @@ function domainValues(domain: LabelDomain, names: KnownNames): readonly string[]
     case 'version':
       return []
     case 'feeds':
-    case 'sweptFeeds':
+    case 'rescannedFeeds':
     case 'auditedFeeds':
     case 'sinks':
     case 'canarySinks':

@@ -80,8 +80,8 @@ function writeFeed(
   metrics.feedUnreadable.set(feed, state.unreadable ? 1 : 0)
   metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
   const { quotaReserve = 0, readsAll = false } = reading?.(state) ?? {}
-  const sweptMs = readsAll ? state.lastCaughtUpMs : state.sweep.lastCompletedMs
-  metrics.feedSweepLastCompletedTimestampSeconds.set(feed, (sweptMs ?? 0) / 1000)
+  const rescannedMs = readsAll ? state.lastCaughtUpMs : state.whole.lastCompletedMs
+  metrics.feedRescanLastCompletedTimestampSeconds.set(feed, (rescannedMs ?? 0) / 1000)
   const isSpent = quotaReserve > 0 && searchesRemaining <= quotaReserve
   metrics.feedPaused.set({ ...feed, reason: 'operator' }, state.paused ? 1 : 0)
   metrics.feedPaused.set({ ...feed, reason: 'refused' }, state.refused ? 1 : 0)

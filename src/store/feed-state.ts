@@ -84,7 +84,7 @@ export interface FeedState {
   /** The last page ended the scan. */
   isEnded: boolean
   /** Reads the whole window again, and what a tail left behind. */
-  sweep: RescanState
+  whole: RescanState
   /** Reads the near past again and again. */
   recent: RescanState
   /** Reads the longer windows between those two. */
@@ -239,7 +239,7 @@ export async function noteRefusal(
 export async function noteFeedTrouble(
   ledger: AccountLedger,
   feed: string,
-  kind: 'feed' | 'sweep',
+  kind: 'feed' | 'rescan',
   { reason, answer, waitMs }: Pick<Trouble, 'reason' | 'answer'> & { waitMs: number | undefined },
 ): Promise<void> {
   const field = kind === 'feed' ? 'trouble' : 'rescan_trouble'
@@ -267,7 +267,7 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
     isBackfilling: fields['backfill'] === '1',
     isEnded: fields['ended'] === '1',
     repairSequence: number('repair_seq') ?? 0,
-    sweep: parseRescanState('sweep_', fields),
+    whole: parseRescanState('whole_', fields),
     recent: parseRescanState('recent_', fields),
     long: parseRescanState('long_', fields),
     rescans: {

@@ -105,7 +105,7 @@ export interface Page {
 }
 
 export interface PageRescan {
-  place: 'recent' | 'long' | 'sweep'
+  place: 'recent' | 'long' | 'whole'
   lateBeforeMs: number | undefined
   isSnapshot: boolean
   /** Fields of the feed's state that are set once the scan was read to its end. */

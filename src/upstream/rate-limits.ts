@@ -295,7 +295,7 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
 
 /** Rescans and commands also give way to the feeds of other processes. */
 function isPatient(waiting: ReadonlySet<SlotRequest>): boolean {
-  return [...waiting].every(({ kind }) => kind === 'command' || kind === 'sweep')
+  return [...waiting].every(({ kind }) => kind === 'command' || kind === 'rescan')
 }
 
 function noSlotError(): UpstreamError {
@@ -475,10 +475,10 @@ function limitKeys(keys: Keys, lane: Lane): string[] {
 
 /**
  * `token`: renewing or testing the token, which everything else waits for. `feed`: a page of a
- * feed. `sweep`: a page of a feed's rescan, which looks for late arrivals. `detail`: the full event
+ * feed. `rescan`: a page of a feed's rescan, which looks for late arrivals. `detail`: the full event
  * of a message about to be sent. `command`: a request of an operator's command.
  */
-export type RequestKind = 'token' | 'feed' | 'sweep' | 'detail' | 'command'
+export type RequestKind = 'token' | 'feed' | 'rescan' | 'detail' | 'command'
 
 export interface SlotRequest {
   kind: RequestKind
@@ -496,7 +496,7 @@ export interface SlotRequest {
 const patientSlotEvery = 10
 
 /** Kinds that give way to feeds. Among each other the longest due goes first. */
-const patientKinds = ['sweep', 'detail', 'command'] as const
+const patientKinds = ['rescan', 'detail', 'command'] as const
 
 /**
  * Chooses which request gets a free slot: tokens first, then a patient kind that had none of the

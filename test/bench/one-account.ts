@@ -34,7 +34,7 @@ export function configOfOne(
   { url }: Pick<SandboxProcess, 'url'>,
   groupIds: readonly number[],
   sinks: Record<string, object>,
-  more: object = { sweep: false },
+  more: object = { rescan: false },
 ): object {
   const feed = { type: 'events', account, detail: [], every: '5s', start: '1h', ...more }
   const feeds = groupIds.map((id) => [`g${id}`, { ...feed, identifier_group: id }] as const)

@@ -5,7 +5,7 @@ import { code, codes, table } from './markdown.ts'
 
 /** What the name of a metric begins with decides where it stands; the first that fits. */
 const groups: Record<string, RegExp> = {
-  feeds: /^(feed|sweep|match_time|quarantine)_/,
+  feeds: /^(feed|rescan|match_time|quarantine)_/,
   service: /^(api|token|account)_/,
   events: /^(events?|unknown_severity)_/,
   audits: /^(audit_|ledger_|retention_)/,

@@ -17,7 +17,7 @@ import { isInstalled } from '../support/tools.ts'
 const dashboard = queriesOf(readDashboard())
 const rules = alertRules()
 
-/** What this rehearsal cannot bring: the quota is told by other feeds; sweeps are not configured. */
+/** What this rehearsal cannot bring: the quota is told by other feeds; rescans are not configured. */
 const mayBeUnset = ['tocsin_api_searches_remaining', 'tocsin_event_fields_unread_total']
 
 let redis: TestRedis

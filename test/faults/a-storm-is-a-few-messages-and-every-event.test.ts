@@ -36,7 +36,7 @@ accounts:
     link_hosts: [app.example.com]
     api_key: fw_sandbox
     limits: {search: ${perSecond}, basic: 20}
-feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, sweep: false}}
+feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, rescan: false}}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true}
   siem:

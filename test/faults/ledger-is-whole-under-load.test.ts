@@ -21,8 +21,8 @@ redis: {url: '${tests.server.url}', prefix: load}
 http: {port: 0}
 accounts: {main: ${account}, other: ${account}}
 feeds:
-  brand: {type: events, account: main, identifier_group: 1042, every: 5s, sweep: false, start: 1h, initial_poll: send, detail: [critical]}
-  again: {type: events, account: other, identifier_group: 1042, detail: [], every: 5s, sweep: false, start: 1h, initial_poll: send}
+  brand: {type: events, account: main, identifier_group: 1042, every: 5s, rescan: false, start: 1h, initial_poll: send, detail: [critical]}
+  again: {type: events, account: other, identifier_group: 1042, detail: [], every: 5s, rescan: false, start: 1h, initial_poll: send}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 50/s}
   oncall: {type: email, smtp: '${sandbox.smtpUrl}', from: tocsin@example.com, to: [a@example.com, b@example.com], tls: off, digest: {schedule: '0 8 1 1 *', immediate: critical}}

@@ -28,7 +28,7 @@ export type Incident =
   | { what: 'insert'; ageMs: number }
   | { what: 'fail' | 'crash' | 'crash-after-commit' | 'stop' | 'expire' }
 
-type Kind = 'feed' | 'sweep'
+type Kind = 'feed' | 'rescan'
 
 export type Step =
   | { do: 'insert'; ages: number[] }
@@ -47,11 +47,11 @@ export interface FeedHistory {
   service: ScriptedService
   go(step: Step): Promise<void>
   /**
-   * Turns without incident, until a sweep that saw the last insertion and the tail are at their ends.
+   * Turns without incident, until a rescan that saw the last insertion and the tail are at their ends.
    * Fails when that takes more requests than it may.
    */
   settle(): Promise<void>
-  /** Items that a sweep found first, created before what the tail had taken in when the sweep began. */
+  /** Items that a rescan found first, created before what the tail had taken in when the rescan began. */
   late(): number
   uidOf: (item: ScriptedItem) => string
   /**
@@ -132,7 +132,7 @@ export function createHistory({
   }
 
   async function settle(): Promise<void> {
-    // a tail may stand behind what is dated within its second, and no sweep reads ahead of now
+    // a tail may stand behind what is dated within its second, and no rescan reads ahead of now
     const soonMs = nowMs + 1_000
     const soon = service.items.map(({ createdMs }) => createdMs).filter((ms) => ms <= soonMs)
     nowMs = Math.max(nowMs, ...soon)
@@ -141,14 +141,14 @@ export function createHistory({
     const most = before + mostRequests(service.items.length)
     while (service.requests.length < most) {
       await turns(['feed'])
-      await turns(['sweep'])
+      await turns(['rescan'])
       const state = await openFeed(ledger, feed.name, feed.startMs)
-      const { sweep, lastCaughtUpMs = 0 } = state
-      // the tail's walk where it reads all there is, and no sweep is due
-      const last = readsAll(feed, state) ? { ...state, isDone: state.isEnded } : sweep
+      const { whole, lastCaughtUpMs = 0 } = state
+      // the tail's walk where it reads all there is, and no rescan is due
+      const last = readsAll(feed, state) ? { ...state, isDone: state.isEnded } : whole
       const isWhole = last.scan === state.scan || last.scan?.notes?.['kind'] === 'whole'
-      const isSwept = isWhole && last.isDone && (last.scan?.startedAtMs ?? 0) >= sinceMs
-      if (!isSwept || lastCaughtUpMs < sinceMs) continue
+      const isRescanned = isWhole && last.isDone && (last.scan?.startedAtMs ?? 0) >= sinceMs
+      if (!isRescanned || lastCaughtUpMs < sinceMs) continue
       // what is dated ahead of now is read a page with each poll
       const ahead = service.items.filter(({ createdMs }) => createdMs > nowMs)
       for (const _item of ahead) await turns(['feed'])
@@ -215,7 +215,7 @@ function aPoller({
   })
 }
 
-/** A ledger that notes what each committed page of a sweep brought. */
+/** A ledger that notes what each committed page of a rescan brought. */
 function watchCommits(ledger: AccountLedger): {
   ledger: AccountLedger
   late: (items: ScriptedItem[], uidOf: FeedHistory['uidOf']) => number

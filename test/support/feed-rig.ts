@@ -24,11 +24,11 @@ export interface FeedRig {
   metrics: Metrics
   turn(
     feed: PolledFeed,
-    kind?: 'feed' | 'sweep',
+    kind?: 'feed' | 'rescan',
     asked?: Pick<PollRequest, 'onSlot' | 'onPage' | 'isForgotten' | 'mayContinue'>,
   ): Promise<PollOutcome>
-  /** Turns until the feed or its sweep was read to its end. */
-  toEnd(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<void>
+  /** Turns until the feed or its rescan was read to its end. */
+  toEnd(feed: PolledFeed, kind?: 'feed' | 'rescan'): Promise<void>
   records(): Promise<Map<string, LedgerRecord>>
   /** Requests for pages since the last call. */
   asked(): SandboxRequest[]
@@ -109,7 +109,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     turn,
     async toEnd(feed, kind = 'feed') {
       let outcome = await turn(feed, kind)
-      // a sweep every millisecond is not due within the one in which the feed was read
+      // a rescan every millisecond is not due within the one in which the feed was read
       const isDueNow = (): boolean =>
         outcome.status === 'not_due' && (outcome.untilMs ?? Infinity) <= clock.now() + 1
       const goesOn = (): boolean => outcome.status === 'more' || isDueNow()

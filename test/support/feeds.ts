@@ -26,7 +26,7 @@ const common: FeedCommon & { scope: string; everyMs: number } = {
   tier: 'search',
   labels: {},
   audit: undefined,
-  sweep: { everyMs: 3_600_000, backMs: 604_800_000 },
+  rescan: { everyMs: 3_600_000, backMs: 604_800_000 },
 }
 
 /** Of feeds that are read by rate. */
@@ -62,7 +62,7 @@ export function aCredentialFeed(
     name: 'staff',
     type: 'credentials',
     tier: 'basic',
-    sweep: { everyMs: 86_400_000, backMs: 0 },
+    rescan: { everyMs: 86_400_000, backMs: 0 },
     identifier: 77,
     severity: 'high',
     dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
@@ -88,7 +88,7 @@ export function aCredentialSearch(
     type: 'credential_search',
     everyMs: 3_600_000,
     lagObjectiveMs: 10_800_000,
-    sweep: { everyMs: 86_400_000, backMs: 604_800_000 },
+    rescan: { everyMs: 86_400_000, backMs: 604_800_000 },
     query: { type: 'domain', fqdn: 'example.com' },
     severity: 'high',
     dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
@@ -106,7 +106,7 @@ export function aCookieFeed(
     name: 'sessions',
     type: 'cookies',
     tier: 'basic',
-    sweep: { everyMs: 86_400_000, backMs: 604_800_000 },
+    rescan: { everyMs: 86_400_000, backMs: 604_800_000 },
     domain: 'vpn.example.com',
     names: [],
     paths: [],
@@ -143,7 +143,7 @@ export function aReportsFeed(
     everyMs: 15_000,
     startMs: 0,
     initialPoll: 'send',
-    sweep: undefined,
+    rescan: undefined,
     requests: ['first'],
     severity: 'info',
     timeoutMs: 3_600_000,
@@ -177,7 +177,7 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     lastCaughtUpMs: undefined,
     isBackfilling: false,
     isEnded: false,
-    sweep: aScanState(),
+    whole: aScanState(),
     recent: aScanState(),
     long: aScanState(),
     rescans: {

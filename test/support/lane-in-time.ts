@@ -79,7 +79,7 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
       identifierGroup: at,
       startMs,
       longestMs: undefined,
-      sweep: { everyMs: undefined, backMs: 7 * 86_400_000 },
+      rescan: { everyMs: undefined, backMs: 7 * 86_400_000 },
     }),
   )
   const services = feeds.map(({ identifierGroup: seed }) =>
@@ -155,7 +155,7 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
 
   async function readRescan({ config, rescan }: (typeof lane)[number]): Promise<void> {
     const outcome = await poller.pollOnce(config, {
-      kind: 'sweep',
+      kind: 'rescan',
       ...onePage,
       pagesBefore: rescan.pages,
       allowedPerSecond: () => perSecond,

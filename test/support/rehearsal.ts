@@ -54,14 +54,14 @@ export function aReplica(yaml: string, logger: Logger = silent, clock?: Clock): 
   })
 }
 
-/** Its feeds are polled and swept ten times as often as it says, and than any configuration may ask for. */
+/** Its feeds are polled and rescanned ten times as often as it says, and than any configuration may ask for. */
 export function hurriedConfig(yaml: string): LoadedConfig {
   const loaded = parseConfig(yaml, { file: 'test.yaml', env: {} })
   const feeds = loaded.config.feeds.map((feed): FeedConfig => {
-    const { longestMs, sweep } = feed
+    const { longestMs, rescan } = feed
     const sooner = {
       longestMs: longestMs && longestMs / 10,
-      sweep: sweep?.everyMs ? { ...sweep, everyMs: sweep.everyMs / 10 } : sweep,
+      rescan: rescan?.everyMs ? { ...rescan, everyMs: rescan.everyMs / 10 } : rescan,
     }
     return feed.everyMs === undefined
       ? { ...feed, ...sooner }

@@ -31,14 +31,14 @@ feeds:
     type: events
     identifier_group: ${demoGroups[0]}
     every: 5s
-    sweep: { every: 10s, back: 24h } # finds what arrived late; 1h and 7d are usual
+    rescan: { every: 10s, back: 24h } # finds what arrived late; 1h and 7d are usual
     detail: [high, critical] # the full event is fetched before anybody is told
     labels: { team: brand }
   suppliers:
     type: events
     identifier_group: ${demoGroups[1]}
     every: 5s
-    sweep: { every: 10s, back: 24h }
+    rescan: { every: 10s, back: 24h }
     detail: [high, critical]
     labels: { team: purchasing }
   staff:

@@ -79,7 +79,7 @@ export function formatBounds(
     soonMs === wholeMs
       ? `what is late is found within ${soon}`
       : `what is late by minutes is found within ${soon}, what is late by days within ${formatDuration(wholeMs)}`
-  const backMs = feed.sweep?.backMs ?? 0
+  const backMs = feed.rescan?.backMs ?? 0
   if (backMs === 0) return within // all there is
   const rest = isFrequent ? 'only by match time, where the service has it' : 'not at all'
   return `${within}, beyond ${formatDuration(backMs)} ${rest}`

@@ -138,7 +138,7 @@ function feedJson({
         }
       : null,
     remark: findRemark({ feed, state }) ?? null,
-    sweep: rescanJson({ feed, state, bounds }),
+    rescan: rescanJson({ feed, state, bounds }),
     lateness: state?.lateness ?? {},
     quarantined,
     unreadable: unreadable
@@ -158,10 +158,10 @@ function rescanJson({
   state,
   bounds,
 }: Pick<FeedReport, 'feed' | 'state' | 'bounds'>): object | null {
-  if (feed.sweep === undefined) return null
+  if (feed.rescan === undefined) return null
   return {
-    every_seconds: feed.sweep.everyMs === undefined ? null : feed.sweep.everyMs / 1000,
-    last_completed: formatIsoTime(state?.sweep.lastCompletedMs),
+    every_seconds: feed.rescan.everyMs === undefined ? null : feed.rescan.everyMs / 1000,
+    last_completed: formatIsoTime(state?.whole.lastCompletedMs),
     running_since: formatIsoTime(findRunningRescan(state)?.startedAtMs),
     by_match_time: bounds?.isMatched ?? false,
     found_within_seconds: bounds && bounds.soonMs / 1000,
@@ -170,7 +170,7 @@ function rescanJson({
 }
 
 function findRunningRescan(state: FeedReport['state']): Scan | undefined {
-  return state?.sweep.isDone ? undefined : state?.sweep.scan
+  return state?.whole.isDone ? undefined : state?.whole.scan
 }
 
 function feedLines(context: Context, report: FeedReport, isWhole: boolean): string[] {
@@ -327,9 +327,9 @@ function formatLateness(lateness: FeedState['lateness'] = {}): string {
 
 function formatRescan(report: FeedReport): string {
   const { feed, state } = report
-  if (feed.sweep === undefined) return 'sweeps are switched off'
-  if (report.isReadWhole) return 'each poll reads all there is: no sweeps are needed'
-  const endedMs = state?.sweep.lastCompletedMs
+  if (feed.rescan === undefined) return 'rescans are switched off'
+  if (report.isReadWhole) return 'each poll reads all there is: no rescans are needed'
+  const endedMs = state?.whole.lastCompletedMs
   const last =
     endedMs === undefined ? 'no rescan yet' : `last rescan ended ${formatUtcTime(endedMs)}`
   const running = findRunningRescan(state)

@@ -221,7 +221,7 @@ const shownFindings = 50
 const findingReasons = {
   never_taken_in: 'never taken in',
   record_gone: 'its record is gone',
-  awaited: 'visible perhaps since the feed last passed its place; the next sweep takes it in',
+  awaited: 'visible perhaps since the feed last passed its place; the next rescan takes it in',
 } as const
 
 export function auditJson(report: AuditReport): Record<string, unknown> {

@@ -163,18 +163,20 @@ function judgeRescans(
   subject: Subject,
 ): Finding[] {
   const { state, bounds, isReading } = report
-  const { nowMs, rescanTrouble, sweep, rescans } = state
+  const { nowMs, rescanTrouble, whole, rescans } = state
   const remedy = 'what comes late is not found meanwhile'
   if (rescanTrouble)
     return [subject.bad('warning', `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`, remedy)]
   if (!bounds || !isReading || report.isReadWhole) return []
-  const { lastCompletedMs } = sweep
+  const { lastCompletedMs } = whole
   const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
   if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return []
   const ended =
     lastCompletedMs === undefined ? 'none' : `the last one ${formatUtcTime(lastCompletedMs)}`
-  const detail = `its rescans of sweep.back do not end: ${ended}, due every ${formatDuration(bounds.everyMs)}`
-  return [subject.bad('warning', detail, `${remedy}: shorten sweep.back, or lengthen sweep.every`)]
+  const detail = `its rescans do not end: ${ended}, due every ${formatDuration(bounds.everyMs)}`
+  return [
+    subject.bad('warning', detail, `${remedy}: shorten rescan.back, or lengthen rescan.every`),
+  ]
 }
 
 /** Whether its tail gets on; the worst reason alone. */

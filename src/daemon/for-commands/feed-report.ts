@@ -117,7 +117,7 @@ export async function reportFeeds(
 
 /** What failed before rescans were switched off, or needed no more, is over. */
 function withoutOldRescans(feed: FeedConfig, state: FeedState): Partial<FeedState> {
-  return feed.sweep && !readsAll(feed, state) ? {} : { rescanTrouble: undefined }
+  return feed.rescan && !readsAll(feed, state) ? {} : { rescanTrouble: undefined }
 }
 
 /** The share of each lane that is in force: less than the configured one after a 429. */

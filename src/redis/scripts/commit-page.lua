@@ -2,7 +2,7 @@
 -- piece, the cursor change together or not at all. A commit id that was seen before gets the stored
 -- reply.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: feed, of (prefix of the fields: '' the tail's scan | 'recent_', 'long_', 'sweep_'
+-- ARGV[1]  JSON: feed, of (prefix of the fields: '' the tail's scan | 'recent_', 'long_', 'whole_'
 --          a rescan's | 'repair_' events that an audit found missing), seq? (the fence: the
 --          sequence that was read before the fetch; none: nothing was fetched), cid (commit id),
 --          gen (generation), fp (the scan's fingerprint), ends (JSON, what is kept of a scan read to

@@ -200,7 +200,7 @@ function configOf(sandbox: Sandbox, redisUrl: string): string {
 redis: {url: '${redisUrl}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: '${sandbox.apiKeys[0]}', limits: {search: 500, basic: 500}}}
-feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, initial_poll: send, sweep: false}}
+feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, initial_poll: send, rescan: false}}
 sinks:
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true, batch: {max: 50, wait: 1s}}
 route: {sinks: [siem]}

@@ -12,7 +12,7 @@ export function configOf(sandbox: Sandbox, redis: string, variant: Variant): str
   const all =
     variant === 'plain' ? '' : ', filters: {severity: [info, low, medium, high, critical]}'
   const feed = (group: number): string =>
-    `{type: events, identifier_group: ${group}, detail: [], every: 5s, start: 1h, initial_poll: send, sweep: {every: 10s, back: 1h}${all}}`
+    `{type: events, identifier_group: ${group}, detail: [], every: 5s, start: 1h, initial_poll: send, rescan: {every: 10s, back: 1h}${all}}`
   const isAstray = variant === 'astray'
   const hosts: Record<string, string> = isAstray
     ? { single: sandbox.url.replace('http:', 'https:'), batch: 'http://nowhere.invalid' }

@@ -91,10 +91,10 @@ const repairOptions = ({ ledger }: FeedRig): RepairOptions => ({
 })
 
 const kinds: [PolledFeed, (given: FeedRig) => string[]][] = [
-  [aFeed({ sweep: undefined }), someEvents],
-  [anEventSearch({ sweep: undefined, query: { type: 'keyword', keyword: 'acme' } }), someEvents],
-  [aCredentialFeed({ sweep: undefined, dedupe: undefined }), someCredentials],
-  [aCredentialSearch({ sweep: undefined, dedupe: undefined }), someCredentials],
+  [aFeed({ rescan: undefined }), someEvents],
+  [anEventSearch({ rescan: undefined, query: { type: 'keyword', keyword: 'acme' } }), someEvents],
+  [aCredentialFeed({ rescan: undefined, dedupe: undefined }), someCredentials],
+  [aCredentialSearch({ rescan: undefined, dedupe: undefined }), someCredentials],
 ]
 
 function someEvents({ sandbox }: FeedRig): string[] {
@@ -158,7 +158,7 @@ test.each(kinds)(
 
 test('what made room while it went on is not missing', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: undefined })
+  const feed = aFeed({ rescan: undefined })
   const uids = someEvents(given)
   await given.toEnd(feed)
   const state = await openFeed(given.ledger, feed.name, feed.startMs)
@@ -175,13 +175,13 @@ test('what made room while it went on is not missing', async () => {
   expect(step.value).toMatchObject({ shown: uids.length, missing: [] })
 })
 
-test('what the next sweep will find is awaited, and what it should have found is missing', async () => {
+test('what the next rescan will find is awaited, and what it should have found is missing', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  const feed = aFeed({ rescan: { everyMs: 1, backMs: 7 * dayMs } })
   const atMs = Date.now() - 3_600_000
   given.sandbox.addEvents(3, { severity: 'low', createdAtMs: atMs, matchedAtMs: atMs })
   await given.toEnd(feed)
-  await given.toEnd(feed, 'sweep')
+  await given.toEnd(feed, 'rescan')
   const [late] = given.sandbox.addEvents(1, { createdAtMs: atMs - 1, matchedAtMs: Date.now() + 1 })
   const [lost] = given.sandbox.addEvents(1, { createdAtMs: atMs - 2, matchedAtMs: atMs })
   const result = await audited(given, feed)
@@ -194,14 +194,14 @@ test.each([
   ['awaited', 'up to an earlier one', { toMs: 1 }],
   ['awaited', 'with other filters', { fingerprint: 'of other filters' }],
 ])(
-  'what came after a sweep is %s where the feed was read by match time %s',
+  'what came after a rescan is %s where the feed was read by match time %s',
   async (verdict, _how, read) => {
     const given = await aRig()
-    const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+    const feed = aFeed({ rescan: { everyMs: 1, backMs: 7 * dayMs } })
     const atMs = Date.now() - 3_600_000
     given.sandbox.addEvents(3, { severity: 'low', createdAtMs: atMs, matchedAtMs: atMs })
     await given.toEnd(feed)
-    await given.toEnd(feed, 'sweep')
+    await given.toEnd(feed, 'rescan')
     const matchedAtMs = Date.now() + 1
     const [late] = given.sandbox.addEvents(1, { createdAtMs: atMs - 1, matchedAtMs })
     const { scan } = await openFeed(given.ledger, feed.name, feed.startMs)
@@ -217,7 +217,7 @@ test.each([
 
 test('what people ignored at the service is extra; what is malformed is in the quarantine', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: undefined })
+  const feed = aFeed({ rescan: undefined })
   const [kept, hidden] = given.sandbox.addEvents(2, { severity: 'low' })
   given.sandbox.addRawItem(1042, { metadata: { uid: {} } }, { createdAtMs: Date.now() })
   await given.toEnd(feed)
@@ -242,7 +242,7 @@ test('what people ignored at the service is extra; what is malformed is in the q
 
 test('what the daemon takes in while it reads is no finding', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: undefined })
+  const feed = aFeed({ rescan: undefined })
   given.sandbox.addEvents(12, { severity: 'low' })
   await given.toEnd(feed)
   const [added] = given.sandbox.addEvents(1, {
@@ -279,41 +279,41 @@ test('what a changed filter lets through is compared once it was read, and from 
   const given = await aRig()
   const atMs = Date.now() - 5 * 3_600_000
   given.sandbox.addEvents(5, { severity: 'low', createdAtMs: atMs, matchedAtMs: atMs })
-  const before = aFeed({ sweep: undefined, filters: { severity: ['critical'] } })
+  const before = aFeed({ rescan: undefined, filters: { severity: ['critical'] } })
   await given.toEnd(before)
   given.sandbox.addEvents(1, { severity: 'critical' })
   await given.toEnd(before)
-  const after = aFeed({ sweep: undefined, filters: {} })
+  const after = aFeed({ rescan: undefined, filters: {} })
   const state = await openFeed(given.ledger, after.name, after.startMs)
   expect(auditWindow(given.ledger, after, state, dayMs)).toBe('not_read')
   await given.toEnd(after) // an hour back, no further
   expect(await audited(given, after)).toMatchObject({ missing: [], shown: 1 })
 })
 
-test('a late arrival without a match time is missing only once a sweep had its chance', async () => {
+test('a late arrival without a match time is missing only once a rescan had its chance', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  const feed = aFeed({ rescan: { everyMs: 1, backMs: 7 * dayMs } })
   const createdAtMs = Date.now() - 3_600_000
   given.sandbox.addEvents(3, { severity: 'low', createdAtMs, matchedAtMs: createdAtMs })
   await given.toEnd(feed)
-  await given.toEnd(feed, 'sweep')
+  await given.toEnd(feed, 'rescan')
   const late = { severity: 'low', createdAtMs: createdAtMs - 1, matchedAtMs: null }
   const [arrived] = given.sandbox.addEvents(1, late)
   const first = await audited(given, feed)
   expect(first).toMatchObject({ missing: [], awaited: [{ uid: arrived!.uid }] })
-  const swept = given.ledger.key('feed', feed.name)
+  const rescanned = given.ledger.key('feed', feed.name)
   const ended = { fingerprint: 'any', begunMs: Date.now() + 1 }
-  await tests.redis.hset(swept, 'sweep_completed_walk', JSON.stringify(ended))
+  await tests.redis.hset(rescanned, 'whole_completed_walk', JSON.stringify(ended))
   expect((await audited(given, feed)).missing).toMatchObject([{ uid: arrived!.uid }])
 })
 
-test('an audit keeps when an earlier one saw an event first: a sweep between the two proves that it is missing', async () => {
+test('an audit keeps when an earlier one saw an event first: a rescan between the two proves that it is missing', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  const feed = aFeed({ rescan: { everyMs: 1, backMs: 7 * dayMs } })
   const createdAtMs = Date.now() - 3_600_000
   given.sandbox.addEvents(3, { severity: 'low', createdAtMs, matchedAtMs: createdAtMs })
   await given.toEnd(feed)
-  await given.toEnd(feed, 'sweep')
+  await given.toEnd(feed, 'rescan')
   const late = { severity: 'low', createdAtMs: createdAtMs - 1, matchedAtMs: null }
   const [arrived] = given.sandbox.addEvents(1, late)
   const auditAt = async (aheadMs: number): Promise<AuditResult> => {
@@ -327,13 +327,13 @@ test('an audit keeps when an earlier one saw an event first: a sweep between the
   expect((await auditAt(120_000)).awaited).toMatchObject([{ uid: arrived!.uid }])
   const ended = { fingerprint: 'any', begunMs: Date.now() + 60_000 }
   const place = given.ledger.key('feed', feed.name)
-  await tests.redis.hset(place, 'sweep_completed_walk', JSON.stringify(ended))
+  await tests.redis.hset(place, 'whole_completed_walk', JSON.stringify(ended))
   expect((await auditAt(180_000)).missing).toMatchObject([{ uid: arrived!.uid }])
 })
 
 test('an event of two feeds whose record is gone is taken in again for both', async () => {
   const given = await aRig()
-  const feeds = ['one', 'two'].map((name) => aFeed({ name, sweep: undefined }))
+  const feeds = ['one', 'two'].map((name) => aFeed({ name, rescan: undefined }))
   given.sandbox.addEvents(3, { severity: 'low' })
   for (const feed of feeds) await given.toEnd(feed)
   const [uid] = [...(await given.records()).keys()]
@@ -348,18 +348,18 @@ test('an event of two feeds whose record is gone is taken in again for both', as
   expect(record?.items).toHaveLength(1)
 })
 
-test('a window reaches back through the last sweep, running or not, and over no gap', async () => {
+test('a window reaches back through the last rescan, running or not, and over no gap', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  const feed = aFeed({ rescan: { everyMs: 1, backMs: 7 * dayMs } })
   given.sandbox.addEvents(2)
   await given.toEnd(feed)
   const read = await openFeed(given.ledger, feed.name, feed.startMs)
-  const { scan: walk, nowMs, sweep } = read
+  const { scan: walk, nowMs, whole } = read
   const tail = { ...walk!, readsFromMs: nowMs - 3_600_000 }
   const fromMs = nowMs - 20 * 3_600_000
   const windowWith = (toMs: number, fingerprint = tail.fingerprint): number => {
     const lastEnded = { fingerprint, begunMs: 1, fromMs, toMs }
-    const state = { ...read, scan: tail, sweep: { ...sweep, isDone: false, lastEnded } }
+    const state = { ...read, scan: tail, whole: { ...whole, isDone: false, lastEnded } }
     return (auditWindow(given.ledger, feed, state, dayMs) as AuditWindow).fromMs
   }
   expect(windowWith(nowMs)).toBe(fromMs)
@@ -375,7 +375,7 @@ test('a window reaches back through the last sweep, running or not, and over no 
 
 test('pages that come round again end the audit with an error that names the feed', async () => {
   const given = await aRig()
-  const feed = aFeed({ sweep: undefined })
+  const feed = aFeed({ rescan: undefined })
   someEvents(given)
   await given.toEnd(feed)
   const state = await openFeed(given.ledger, feed.name, feed.startMs)

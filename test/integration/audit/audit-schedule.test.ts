@@ -15,7 +15,7 @@ import { redisForTests, silent } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const hourMs = 3_600_000
-const feed = aFeed({ sweep: undefined, audit: { everyMs: hourMs, backMs: 24 * hourMs } })
+const feed = aFeed({ rescan: undefined, audit: { everyMs: hourMs, backMs: 24 * hourMs } })
 let prefixes = 0
 
 interface Scene {

@@ -32,7 +32,7 @@ redis: {url: '${tests.server.url}', prefix: ${prefix}}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 50, basic: 50}}}
 feeds:
-  brand: {type: events, identifier_group: 1042, detail: [], every: 5s, sweep: false}
+  brand: {type: events, identifier_group: 1042, detail: [], every: 5s, rescan: false}
   ${otherFeeds}
 sinks:
   siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true}

@@ -125,26 +125,24 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     'a failure within the objective and of rescans, as warnings',
     async ({ ledger }) => {
       await noteFeedTrouble(ledger, 'brand', 'feed', failure)
-      await noteFeedTrouble(ledger, 'brand', 'sweep', failure)
+      await noteFeedTrouble(ledger, 'brand', 'rescan', failure)
     },
     [/^warning feed brand: lag .*; failing since/, /^warning feed brand: its rescans: failing sin/],
   ],
   [
     'rescans that do not end though none fails',
-    (scene) => tests.redis.hset(feedOf(scene), 'sweep_completed', Date.now() - 4 * hourMs),
-    [
-      /^warning feed brand: its rescans of sweep\.back do not end: the last one .*, due every 1 h -> /,
-    ],
+    (scene) => tests.redis.hset(feedOf(scene), 'whole_completed', Date.now() - 4 * hourMs),
+    [/^warning feed brand: its rescans do not end: the last one .*, due every 1 h -> /],
   ],
   [
     'nothing of a rescan that has been late for less than three of its intervals',
-    (scene) => tests.redis.hset(feedOf(scene), 'sweep_completed', Date.now() - 2 * hourMs),
+    (scene) => tests.redis.hset(feedOf(scene), 'whole_completed', Date.now() - 2 * hourMs),
     [/^ok ledger/],
   ],
   [
     'rescans of which none has ended within two days',
     (scene) => tests.redis.hset(feedOf(scene), 'first_poll', Date.now() - 49 * hourMs),
-    [/^warning feed brand: its rescans of sweep\.back do not end: none, due every 1 h -> /],
+    [/^warning feed brand: its rescans do not end: none, due every 1 h -> /],
   ],
   [
     'a feed that shows events which are dated ahead of now',
@@ -193,7 +191,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     async ({ parsed, keys, ledger }) => {
       await tests.redis.hset(ledger.key('feed', 'brand'), 'caught_up', Date.now() - hourMs)
       await noteFeedTrouble(ledger, 'brand', 'feed', failure)
-      await noteFeedTrouble(ledger, 'brand', 'sweep', failure)
+      await noteFeedTrouble(ledger, 'brand', 'rescan', failure)
       const { fingerprint } = createAccountKey(parsed.accounts[0]!)()
       const args = ['auth', 30_000, 900_000, 'refused (401)']
       await runScript(
@@ -372,13 +370,13 @@ test.each(troubles)('doctor says %s', async (_what, disturb, said) => {
 
 test('rescans that were switched off fail no more, for doctor and feeds list', async () => {
   const scene = await aScene()
-  await noteFeedTrouble(scene.ledger, 'brand', 'sweep', failure)
+  await noteFeedTrouble(scene.ledger, 'brand', 'rescan', failure)
   const [on] = await reportFeeds(
     { ...scene, redis: tests.redis, ledgers: [scene.ledger] },
     scene.parsed,
   )
   expect(on?.state?.rescanTrouble).toMatchObject({ reason: 'timeout' })
-  const feeds = scene.parsed.feeds.map((feed) => ({ ...feed, sweep: undefined }))
+  const feeds = scene.parsed.feeds.map((feed) => ({ ...feed, rescan: undefined }))
   const parsed = { ...scene.parsed, feeds }
   expect(lines(await found({ ...scene, parsed }))).toEqual([expect.stringMatching(/^ok ledger/)])
   const [off] = await reportFeeds({ ...scene, redis: tests.redis, ledgers: [scene.ledger] }, parsed)

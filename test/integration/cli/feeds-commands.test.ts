@@ -30,7 +30,7 @@ accounts:
   second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
 feeds:
   brand: { type: events, account: main, identifier_group: 1042 }
-  staff: { type: credentials, account: second, identifier: 77, severity: high, sweep: false }
+  staff: { type: credentials, account: second, identifier: 77, severity: high, rescan: false }
   leaks:
     type: credential_search
     account: main
@@ -53,12 +53,12 @@ async function listed(config: string[]): Promise<Record<string, unknown>[]> {
   return JSON.parse(out) as Record<string, unknown>[]
 }
 
-/** A page of the feed's sweep, which began when the tail stood at `lateBeforeMs`. */
-function sweepPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
+/** A page of the feed's rescan, which began when the tail stood at `lateBeforeMs`. */
+function rescanPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
   return {
     sequence: 0,
     rescan: {
-      place: 'sweep',
+      place: 'whole',
       lateBeforeMs: Date.UTC(2026, 0, 2),
       isSnapshot: false,
       fieldsAtEnd: [],
@@ -73,7 +73,7 @@ test('feeds list tells why a feed and its rescans fail, since when, how often, a
   const failure = { reason: 'timeout', answer: 'no answer\u001B[2J within 30 s', waitMs: 90_000 }
   await noteFeedTrouble(ledger, 'brand', 'feed', failure)
   await noteFeedTrouble(ledger, 'brand', 'feed', failure)
-  await noteFeedTrouble(ledger, 'brand', 'sweep', { ...failure, waitMs: undefined })
+  await noteFeedTrouble(ledger, 'brand', 'rescan', { ...failure, waitMs: undefined })
   const { out } = await tocsin('feeds', 'list', ...config)
   expect(out).toMatch(
     /^ {2}failing since \S+ \S+ UTC \(\d s\), 2 times, last: timeout, no answer.* within 30 s; next try \S+ UTC$/m,
@@ -138,7 +138,7 @@ test('feeds list names the feed whose events are dated ahead of now, until that 
   }
 })
 
-test('feeds list tells how the sweep is, and what came late or was raised', async () => {
+test('feeds list tells how the rescan is, and what came late or was raised', async () => {
   const { ledger, second, config } = await aScene()
   const startedAtMs = Date.UTC(2026, 0, 3)
   await takeIn(ledger, [routed({ uid: 'leak/x/1', createdAtMs: Date.UTC(2026, 0, 2) })])
@@ -147,22 +147,22 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
 
   const late = routed({ uid: 'leak/x/2', createdAtMs: Date.UTC(2026, 0, 1) })
   const raised = routed({ uid: 'leak/x/1', severity: 'critical' })
-  await takeIn(ledger, [late, raised], { ...sweepPage(startedAtMs), isCaughtUp: false })
+  await takeIn(ledger, [late, raised], { ...rescanPage(startedAtMs), isCaughtUp: false })
   const { out } = await tocsin('feeds', 'list', '--wide', ...config)
   expect(out).toContain('no rescan yet, one runs since 2026-01-03 00:00:00 UTC')
   expect(out).toContain('  3 fetched: 2 new, 1 known, 1 late (1 by more), 1 raised in severity\n')
-  expect(out).toContain('sweeps are switched off')
+  expect(out).toContain('rescans are switched off')
   expect((await listed(config))[0]).toMatchObject({
-    sweep: { last_completed: null, running_since: '2026-01-03T00:00:00.000Z' },
+    rescan: { last_completed: null, running_since: '2026-01-03T00:00:00.000Z' },
     counts: { late: 1, raised: 1 },
   })
 
-  await takeIn(ledger, [], { ...sweepPage(startedAtMs), sequence: 1 })
+  await takeIn(ledger, [], { ...rescanPage(startedAtMs), sequence: 1 })
   expect((await tocsin('feeds', 'list', '--wide', ...config)).out).toMatch(
     /last rescan ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; what is late by minutes is found within 2 min 30 s, what is late by days within 1 h, beyond 7 d only by match time, where the service has it$/m,
   )
   expect((await listed(config))[0]).toMatchObject({
-    sweep: { last_completed: expect.any(String), running_since: null },
+    rescan: { last_completed: expect.any(String), running_since: null },
   })
 })
 
@@ -243,8 +243,8 @@ test('resuming a feed that is not paused changes nothing and says so', async () 
 test('feeds list tells how soon late events are found with the share that is left after 429s', async () => {
   const { keys, config } = await aScene()
   async function wholeWithin(): Promise<number> {
-    const [brand] = (await listed(config)) as { sweep: { whole_within_seconds: number } }[]
-    return brand!.sweep.whole_within_seconds
+    const [brand] = (await listed(config)) as { rescan: { whole_within_seconds: number } }[]
+    return brand!.rescan.whole_within_seconds
   }
   expect(await wholeWithin()).toBe(3_600)
   const lane = { organization: laneOfTest(), tier: 'search' as const }
@@ -262,8 +262,8 @@ test('feeds list promises match time only while the recent past is read by it', 
   await tests.redis.hset(name, 'matched', JSON.stringify({ fingerprint, toMs: Date.now() }))
   async function isByMatchTime(kind: string): Promise<unknown> {
     await tests.redis.hset(name, 'recent_walk', JSON.stringify({ fingerprint, notes: { kind } }))
-    const [brand] = (await listed(config)) as { sweep: { by_match_time: boolean } }[]
-    return brand!.sweep.by_match_time
+    const [brand] = (await listed(config)) as { rescan: { by_match_time: boolean } }[]
+    return brand!.rescan.by_match_time
   }
   expect(await isByMatchTime('matched')).toBe(true)
   expect(await isByMatchTime('rung')).toBe(false) // the service was found not to filter by it

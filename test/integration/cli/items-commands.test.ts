@@ -344,7 +344,7 @@ test('a quarantined item that is sent again is forgotten, and set aside anew if 
   await expectConservation(ledger)
 })
 
-test('an item that the service mended is taken in by the next sweep exactly once', async () => {
+test('an item that the service mended is taken in by the next rescan exactly once', async () => {
   const rig = await startFeedRig({ tests })
   onTestFinished(() => rig.stop())
   const prefix = /^\{?(\w+):main/.exec(rig.ledger.key())?.[1] ?? ''
@@ -355,7 +355,7 @@ sinks: { lake: { type: webhook, url: "https://lake.example.com/hook" } }
 route: { sinks: [lake] }
 `
   const config: SocScene['config'] = ['--config', aFile('tocsin.yaml', text)]
-  const brand = aFeed({ sweep: { everyMs: 0, backMs: 604_800_000 } }) // always due
+  const brand = aFeed({ rescan: { everyMs: 0, backMs: 604_800_000 } }) // always due
   rig.sandbox.addEvents(3)
   rig.sandbox.addRawItem(1042, { metadata: { severity: 'high' } })
   await rig.toEnd(brand)
@@ -365,8 +365,8 @@ route: { sinks: [lake] }
   const metadata = { uid: 'paste/x/1', type: 'paste', severity: 'high' }
   const raw = { metadata: { ...metadata, estimated_created_at: created } }
   rig.sandbox.changeEvent('raw/1', { raw })
-  await rig.toEnd(brand, 'sweep')
-  await rig.toEnd(brand, 'sweep')
+  await rig.toEnd(brand, 'rescan')
+  await rig.toEnd(brand, 'rescan')
   expect((await rig.records()).get('paste/x/1')?.items).toHaveLength(1)
   expect(uidsOf(await list({ config }))).toEqual([])
   const { feeds } = await expectConservation(rig.ledger)

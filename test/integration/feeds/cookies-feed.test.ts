@@ -11,7 +11,7 @@ import { redisForTests } from '../../support/ledger.ts'
 const tests = redisForTests()
 const dayMs = 86_400_000
 const site = 'vpn.example.com'
-const feed = aCookieFeed({ startMs: 4 * dayMs, sweep: { everyMs: 1, backMs: 7 * dayMs } })
+const feed = aCookieFeed({ startMs: 4 * dayMs, rescan: { everyMs: 1, backMs: 7 * dayMs } })
 
 let rig: FeedRig
 let logs: string[] = []

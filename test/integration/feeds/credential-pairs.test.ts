@@ -8,8 +8,8 @@ import { startFeedRig, type FeedRig, type FeedRigOptions } from '../../support/f
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
-const sweep = { everyMs: 1, backMs: 0 }
-const feed = aCredentialFeed({ sweep })
+const rescan = { everyMs: 1, backMs: 0 }
+const feed = aCredentialFeed({ rescan })
 const pairs = feed.dedupe!
 const login = {
   identityName: 'Ann@example.com',
@@ -92,7 +92,7 @@ test('one without a site is recognised by the rest', async () => {
 
 test('what shares only the parts that are asked for is the same pair', async () => {
   await begin()
-  const loose = aCredentialFeed({ sweep, dedupe: { ...pairs, by: ['identity'] } })
+  const loose = aCredentialFeed({ rescan, dedupe: { ...pairs, by: ['identity'] } })
   add('combolists')
   await rig.toEnd(loose)
   const again = add('stealer_logs', { hash: 'Pangolin-clear-2', domain: null })
@@ -101,8 +101,8 @@ test('what shares only the parts that are asked for is the same pair', async () 
 })
 
 test.each([
-  ['repeat: send', aCredentialFeed({ sweep, dedupe: { ...pairs, isSentAgain: true } })],
-  ['dedupe: false', aCredentialFeed({ sweep, dedupe: undefined })],
+  ['repeat: send', aCredentialFeed({ rescan, dedupe: { ...pairs, isSentAgain: true } })],
+  ['dedupe: false', aCredentialFeed({ rescan, dedupe: undefined })],
 ])('with %s another source is told again', async (_setting, telling) => {
   await begin()
   const uids = [add('combolists')]
@@ -154,7 +154,7 @@ test('no leaked secret stands in Redis in clear, wherever a record holds it', as
   add('combolists', { raw: { id: 'none', hash: secrets[2], identity_name: 'ann' } })
   add('combolists', { identityName: 'bob@example.com', hash: secrets[3]!, hashType: 'md5' })
   await rig.toEnd(feed)
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
   const stored = await storedIn(tests.redis, rig.ledger.key())
   expect(stored).toContain('bob@example.com')
   expect(secrets.filter((secret) => stored.includes(secret))).toEqual([])

@@ -10,7 +10,7 @@ import { until } from '../../support/rehearsal.ts'
 const tests = redisForTests()
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-const feed = aCredentialSearch({ startMs: 4 * dayMs, sweep: { everyMs: 1, backMs: 7 * dayMs } })
+const feed = aCredentialSearch({ startMs: 4 * dayMs, rescan: { everyMs: 1, backMs: 7 * dayMs } })
 
 let rig: FeedRig
 
@@ -63,13 +63,13 @@ test('pages for which the gateway gives up are halved until they come, and stay 
   await expectConservation(rig.ledger)
 })
 
-test('a sweep asks for no more at once than the gateway bore, and still knows what is late', async () => {
+test('a rescan asks for no more at once than the gateway bore, and still knows what is late', async () => {
   await begin({ credentialSizeLimit: 30 })
   add(40)
   await rig.toEnd(feed)
   add(4, Date.now() - 2 * dayMs)
   sizes()
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
   expect(new Set(sizes())).toEqual(new Set([25]))
   const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['leaks']).toMatchObject({ new: 44, late: 4 })
@@ -90,7 +90,7 @@ test.each([true, false])(
     add(30, Date.now() - 10 * dayMs)
     add(20)
     await rig.toEnd(feed)
-    await (filtersImportedAt ? rig.toEnd(feed, 'sweep') : rig.toEnd(feed))
+    await (filtersImportedAt ? rig.toEnd(feed, 'rescan') : rig.toEnd(feed))
     expect(await known()).toBe(20)
     const { feeds, sinks } = await expectConservation(rig.ledger)
     expect(feeds['leaks']).toMatchObject({ new: 20, baseline: filtersImportedAt ? 0 : 30 })
@@ -128,7 +128,7 @@ test('a poll reads from an hour before the poll before it, and a cursor is not k
   expect(first.map(({ from }) => from === undefined)).toEqual([true, false, false])
   const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
   leak('acme.com', walk!.startedAtMs - hourMs + 1_000)
-  leak('b.com', walk!.startedAtMs - 2 * hourMs) // for the sweep
+  leak('b.com', walk!.startedAtMs - 2 * hourMs) // for the rescan
   await rig.toEnd(keyword)
   const [poll, ...more] = searches().map(({ body }) => body as Record<string, unknown>)
   const { gte, lte } = (poll!['filters'] as { imported_at: Record<string, string> }).imported_at
@@ -137,7 +137,7 @@ test('a poll reads from an hour before the poll before it, and a cursor is not k
   expect(poll).not.toHaveProperty('from')
   expect(more).toHaveLength(1) // the empty page behind the last item
   expect(await known()).toBe(121)
-  await rig.toEnd(keyword, 'sweep')
+  await rig.toEnd(keyword, 'rescan')
   expect(await known()).toBe(122)
 })
 
@@ -157,12 +157,12 @@ test('a window that broke off goes on at its cursor; one whose cursor is refused
   expect(await known()).toBe(151)
 })
 
-test('a server that ignores the time filter is read whole, as seldom as it has pages, and a sweep adds nothing', async () => {
+test('a server that ignores the time filter is read whole, as seldom as it has pages, and a rescan adds nothing', async () => {
   const logs: string[] = []
   const destination = { write: (line: string) => void logs.push(line) }
   await begin({ filtersImportedAt: false }, createLogger({ level: 'warn', destination }))
   for (let i = 0; i < 250; i += 1) leak('m.org', Date.now() - 9 * dayMs)
-  const hourly = { ...keyword, everyMs: hourMs, sweep: { everyMs: dayMs, backMs: 7 * dayMs } }
+  const hourly = { ...keyword, everyMs: hourMs, rescan: { everyMs: dayMs, backMs: 7 * dayMs } }
   await rig.toEnd(hourly)
   const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
   expect(searches()).toHaveLength(3)
@@ -171,7 +171,7 @@ test('a server that ignores the time filter is read whole, as seldom as it has p
     status: 'not_due',
     untilMs: expect.closeTo(walk!.startedAtMs + 3 * hourMs, -3), // Redis' clock, and this machine's
   })
-  expect(await rig.turn({ ...hourly, sweep: { everyMs: 1, backMs: dayMs } }, 'sweep')).toEqual({
+  expect(await rig.turn({ ...hourly, rescan: { everyMs: 1, backMs: dayMs } }, 'rescan')).toEqual({
     status: 'not_due',
     untilMs: undefined,
   })
@@ -194,7 +194,7 @@ test('where the reserve is reached nothing is asked, and after a day one search 
   add(5)
   rig.asked()
   expect(await rig.turn(careful)).toEqual({ status: 'quota' })
-  expect(await rig.turn(careful, 'sweep')).toEqual({ status: 'quota' })
+  expect(await rig.turn(careful, 'rescan')).toEqual({ status: 'quota' })
   expect(rig.asked()).toEqual([])
   expect(await rig.turn(feed)).toEqual({ status: 'caught_up' })
 
@@ -224,7 +224,7 @@ describe('where the account has the search without a quota', () => {
     expect(await known()).toBe(150)
     expect(paths()).toEqual(Array.from({ length: 2 }, () => astpPath))
     await rig.toEnd(careful)
-    await rig.toEnd(careful, 'sweep')
+    await rig.toEnd(careful, 'rescan')
     expect(paths().every((path) => path === astpPath)).toBe(true)
     expect(await rig.quota()).toMatchObject({ remaining: 2 })
   })

@@ -7,7 +7,7 @@ import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const hourMs = 3_600_000
-const feed = aCredentialFeed({ startMs: 96 * hourMs, sweep: { everyMs: 1, backMs: 0 } })
+const feed = aCredentialFeed({ startMs: 96 * hourMs, rescan: { everyMs: 1, backMs: 0 } })
 
 let rig: FeedRig
 
@@ -29,18 +29,18 @@ async function known(): Promise<string[]> {
   return [...(await rig.records()).keys()].toSorted()
 }
 
-test('what arrives late, deep in the feed, is found by the sweep and counted as late', async () => {
+test('what arrives late, deep in the feed, is found by the rescan and counted as late', async () => {
   await begin({ credentialOrder: 'newest' })
   addInTurn(60)
   await rig.toEnd(feed)
   rig.sandbox.addCredentials(3, { importedAtMs: Date.now() - 50 * hourMs })
   await rig.toEnd(feed)
   expect(await known()).toHaveLength(60)
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
   expect(await known()).toHaveLength(63)
   expect((await expectConservation(rig.ledger)).feeds['staff']).toMatchObject({ new: 63, late: 3 })
-  const { sweep } = await openFeed(rig.ledger, 'staff', 0)
-  expect(sweep).toMatchObject({ isDone: true })
+  const { whole } = await openFeed(rig.ledger, 'staff', 0)
+  expect(whole).toMatchObject({ isDone: true })
 })
 
 test('a record without an id is set aside, and the rest of its page is taken in', async () => {

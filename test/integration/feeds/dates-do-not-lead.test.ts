@@ -47,7 +47,7 @@ function twoPollsMs({ feeds }: Pick<LaneReading, 'feeds'>): number {
 function foundTooLate(reading: LaneReading, itemsPerRead = pageSize): string[] {
   const { seen, feeds, budget } = reading
   const plan = budget.plan(feeds[0]!, { perWeek: undefined, isMatched: false })
-  const windows = rungWindows(feeds[0]!.sweep!.backMs)
+  const windows = rungWindows(feeds[0]!.rescan!.backMs)
   const dateOf = ({ atMs, aheadMs }: SeenEvent): number => atMs + aheadMs
   return seen.flatMap((event) => {
     const { feed, atMs, aheadMs, foundAtMs } = event

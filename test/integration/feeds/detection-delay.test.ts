@@ -50,18 +50,18 @@ test('each new event of a tail has waited between its own request and the one th
 
 test('what a rescan finds had its turn before, and is not among them', async () => {
   rig = await startFeedRig({ tests })
-  const feed = aFeed({ sweep: { everyMs: 1, backMs: 86_400_000 } })
+  const feed = aFeed({ rescan: { everyMs: 1, backMs: 86_400_000 } })
   rig.sandbox.addEvents(3)
   await rig.toEnd(feed)
   rig.sandbox.addEvent({ createdAtMs: Date.now() - 3_600_000 })
-  await rig.toEnd(feed, 'sweep')
-  expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(1)
+  await rig.toEnd(feed, 'rescan')
+  expect(await scraped(rig.metrics, 'rescan_late_events_total{feed="brand"}')).toBe(1)
   expect(await observed('upper')).toEqual([0])
 })
 
 test('what a rewound tail reads for the first time is not among them', async () => {
   rig = await startFeedRig({ tests })
-  const feed = aFeed({ startMs: 3_600_000, sweep: undefined })
+  const feed = aFeed({ startMs: 3_600_000, rescan: undefined })
   rig.sandbox.addEvents(2, { createdAtMs: Date.now() - 7_200_000 })
   await rig.toEnd(feed)
   await rewindFeed(rig.ledger, 'brand', Date.now() - 3 * 3_600_000)

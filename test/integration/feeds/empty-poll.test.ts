@@ -19,7 +19,7 @@ async function commandCalls(): Promise<Map<string, number>> {
 
 test('a poll that finds nothing takes three scripts and twenty-five commands of Redis at most', async () => {
   const rig = await startFeedRig({ tests })
-  const feed = aFeed({ sweep: undefined })
+  const feed = aFeed({ rescan: undefined })
   try {
     await rig.toEnd(feed)
     await rig.toEnd(feed)

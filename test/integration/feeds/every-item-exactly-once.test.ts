@@ -50,12 +50,12 @@ const incident = fc.oneof(
 const incidents = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), incident), { maxLength: 2 })
 
 function stepsOf(orders: Habits['order'][]): fc.Arbitrary<Step[]> {
-  const kinds = fc.constantFrom<('feed' | 'sweep')[]>(
+  const kinds = fc.constantFrom<('feed' | 'rescan')[]>(
     ['feed'],
-    ['sweep'],
+    ['rescan'],
     ['feed', 'feed'],
-    ['sweep', 'sweep'],
-    ['feed', 'sweep'],
+    ['rescan', 'rescan'],
+    ['feed', 'rescan'],
   )
   const step: fc.Arbitrary<Step> = fc.oneof(
     { weight: 2, arbitrary: fc.record({ do: fc.constant('insert' as const), ages }) },
@@ -80,36 +80,36 @@ function habitsOf(given: Partial<Record<keyof Habits, fc.Arbitrary<unknown>>>) {
   }) as fc.Arbitrary<Habits>
 }
 
-const sweep = { everyMs: 1, backMs: 7 * 24 * hourMs }
+const rescan = { everyMs: 1, backMs: 7 * 24 * hourMs }
 const unordered: Habits['order'][] = ['newest', 'ascending', 'shuffled']
 const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['order'][] }[] = [
   {
-    feed: aFeed({ startMs, sweep }),
+    feed: aFeed({ startMs, rescan }),
     habits: habitsOf({ ignoresTimes: fc.boolean() }),
     orders: ['byTime'],
   },
   {
-    feed: aCredentialFeed({ startMs, sweep: { everyMs: 1, backMs: 0 } }),
+    feed: aCredentialFeed({ startMs, rescan: { everyMs: 1, backMs: 0 } }),
     habits: habitsOf({ order: fc.constantFrom(...unordered) }),
     orders: unordered,
   },
   {
-    feed: aTenantFeed({ startMs, sweep }),
+    feed: aTenantFeed({ startMs, rescan }),
     habits: habitsOf({ ignoresTimes: fc.boolean() }),
     orders: ['byTime'],
   },
   {
-    feed: anIdentifierFeed({ startMs, sweep }),
+    feed: anIdentifierFeed({ startMs, rescan }),
     habits: habitsOf({ ignoresTimes: fc.boolean() }),
     orders: ['byTime'],
   },
   {
-    feed: aTenantCredentialFeed({ startMs, everyMs: 1, sweep: { everyMs: 1, backMs: 0 } }),
+    feed: aTenantCredentialFeed({ startMs, everyMs: 1, rescan: { everyMs: 1, backMs: 0 } }),
     habits: habitsOf({ order: fc.constantFrom(...unordered, 'byTime') }),
     orders: [...unordered, 'byTime'],
   },
   {
-    feed: aCredentialSearch({ startMs, sweep, everyMs: 1 }),
+    feed: aCredentialSearch({ startMs, rescan, everyMs: 1 }),
     habits: habitsOf({
       order: fc.constantFrom(...unordered, 'byTime'),
       sizeLimit: fc.constantFrom(10, 30, 60, 1_000),
@@ -118,7 +118,7 @@ const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['o
     orders: [...unordered, 'byTime'],
   },
   {
-    feed: aCookieFeed({ startMs, sweep, everyMs: 1 }),
+    feed: aCookieFeed({ startMs, rescan, everyMs: 1 }),
     habits: habitsOf({
       order: fc.constantFrom(...unordered, 'byTime'),
       sizeLimit: fc.constantFrom(10, 30, 60, 1_000),
@@ -127,7 +127,7 @@ const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['o
     orders: [...unordered, 'byTime'],
   },
   {
-    feed: anEventSearch({ startMs, sweep }),
+    feed: anEventSearch({ startMs, rescan }),
     habits: habitsOf({ ignoresTimes: fc.boolean() }),
     orders: ['byTime'],
   },

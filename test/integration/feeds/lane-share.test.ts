@@ -41,7 +41,7 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
   const changed = new Set<string>()
   async function pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome> {
     const { kind, isForgotten, onSlot, onPage, mayContinue: goesOn } = asked
-    if (kind === 'sweep') {
+    if (kind === 'rescan') {
       looks.push({ feed, kind, atMs: clock.now(), allowedPerSecond: asked.allowedPerSecond?.() })
       const outcome = await rescan(feed, clock.now())
       if (outcome) return outcome
@@ -50,7 +50,7 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
       onSlot?.()
       requests.push({ feed, kind, atMs: clock.now(), isForgotten })
       await clock.sleep(100)
-      const hasMore = kind === 'sweep'
+      const hasMore = kind === 'rescan'
       const isNewScan = changed.delete(feed.name)
       onPage?.({ newEvents: 0, urgentEvents: 0, hasMore, isBacklog: false, isNewScan })
       if (!hasMore) return { status: 'caught_up' }
@@ -124,7 +124,7 @@ test('tails and rescans together keep the share of each organization, one in ten
   await run(readFor(reader, clock, hourMs / 3))
   for (const account of ['small', 'large']) {
     const own = service.requests.filter(({ feed }) => feed.account === account)
-    const rescans = own.filter(({ kind }) => kind === 'sweep')
+    const rescans = own.filter(({ kind }) => kind === 'rescan')
     expect(own.length).toBeLessThanOrEqual(0.7 * 1_200 + 2)
     expect(own.length).toBeGreaterThan(0.9 * 0.7 * 1_200) // the end of a turn costs a slot
     expect(rescans.length).toBeLessThanOrEqual(0.07 * 1_200 + 2)
@@ -165,7 +165,7 @@ test('rescans go on at their pace after a replica whose clock was hours ahead', 
   const service = aService(clock)
   await run(readFor(readerOf(feeds, { clock, keys, service }), clock, 10 * 60_000))
   const kinds = service.requests.map(({ kind }) => kind)
-  const rescans = kinds.filter((kind) => kind === 'sweep').length
+  const rescans = kinds.filter((kind) => kind === 'rescan').length
   expect(rescans / kinds.length).toBeGreaterThan(0.08)
 })
 
@@ -268,7 +268,7 @@ test('a feed of which only the ledger knows when it was read is not asked again 
       return Promise.resolve({ status: 'not_due', untilMs: readAtMs + hourMs, readAtMs })
     },
   }
-  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
   const reader = readerOf([feed], { clock, keys: tests.keys(), service })
   await run(readFor(reader, clock, hourMs / 2))
   expect(asked).toEqual([hourMs / 4])
@@ -280,7 +280,7 @@ test('a feed of which only the ledger knows when it was read is not asked again 
 test('a feed that costs quota is not asked again by the next replica while its answer is out', async () => {
   const { clock, run } = aQuickClock()
   const usual = aService(clock)
-  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
   const keys = tests.keys()
   const asked: { by: string; isForgotten: boolean | undefined }[] = []
   function aReplica(by: string): LaneReader {
@@ -310,7 +310,7 @@ test('a feed that costs quota is not asked again by the next replica while its a
 
 test('a feed whose ledger says that it was read to its end has no more pages', async () => {
   const { clock, run } = aQuickClock()
-  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
   const keys = tests.keys()
   const readAtMs = clock.now() - 60_000
   const asked: number[] = []
@@ -364,7 +364,7 @@ test('a new walk of the tail has its feed looked at again at once', async () => 
 
 test('a poll that fails is told when the feed is asked again', async () => {
   const { clock, run } = aQuickClock()
-  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
   const [asked, promised]: number[][] = [[], []]
   const service = {
     ...aService(clock),

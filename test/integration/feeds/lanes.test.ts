@@ -30,7 +30,7 @@ function aPoller(special: Record<string, (asked: PollRequest) => Promise<PollOut
       polls.filter((poll) => poll.feed === feed && poll.kind === kind),
     async pollOnce({ name }: PolledFeed, asked: PollRequest): Promise<PollOutcome> {
       polls.push({ feed: name, kind: asked.kind, at: performance.now() })
-      if (asked.kind === 'sweep') return { status: 'not_due', untilMs: undefined }
+      if (asked.kind === 'rescan') return { status: 'not_due', untilMs: undefined }
       const answer = special[name]
       if (answer) return answer(asked)
       asked.onSlot?.()
@@ -133,7 +133,7 @@ test('a feed whose token does not come holds up no other of its organization', a
 
 test('no feed waits at the end of a turn for rescans that have nothing to read', async () => {
   const poller = aPoller()
-  const feeds = feedsOf('main', 2).map((feed) => ({ ...feed, sweep: undefined }))
+  const feeds = feedsOf('main', 2).map((feed) => ({ ...feed, rescan: undefined }))
   const timings = { ...shortTimings, laneHoldMs: 1_000 }
   // the sleep of a lane with nothing to read ends by a signal or not at all
   const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(ms < 5_000 ? ms : 600_000, signal)

@@ -14,7 +14,7 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const startMs = dayMs
 const name = 'materialized_at events'
-const feed = aFeed({ startMs, sweep: { everyMs: undefined, backMs: 7 * dayMs } })
+const feed = aFeed({ startMs, rescan: { everyMs: undefined, backMs: 7 * dayMs } })
 
 let rig: FeedRig
 const memory = () =>
@@ -53,11 +53,11 @@ test.each([
   async (...given) => {
     const [manner, isRefused] = given
     const capabilities = await begin(manner)
-    await rig.turn(feed, 'sweep')
+    await rig.turn(feed, 'rescan')
     expect(await capabilities.isRefused(name)).toBe(isRefused)
-    await rig.turn(feed, 'sweep')
+    await rig.turn(feed, 'rescan')
     rig.asked()
-    await rig.turn(feed, 'sweep')
+    await rig.turn(feed, 'rescan')
     expect(rig.asked()).toEqual([])
     const { rescans } = await openFeed(rig.ledger, 'brand', startMs)
     expect(rescans.matched !== undefined).toBe(!isRefused)
@@ -68,16 +68,16 @@ test('what matches late is told, however old it is, and once: old matches of a n
   await begin('honoured')
   const arrivedAtMs = Date.now() - 120_000 // windows end a minute before now
   const old = rig.sandbox.addEvents(12, { createdAtMs: Date.now() - 400 * dayMs, arrivedAtMs })
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   const last = rig.sandbox.addEvent({ createdAtMs: Date.now() - 3 * hourMs, arrivedAtMs })
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   expect([...(await rig.records()).keys()]).not.toContain(last.uid) // no window is due yet
   await tests.redis.hset(
     rig.ledger.key('feed', 'brand'),
     'matched',
     await matchedBefore(2 * hourMs),
   )
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   const known = await rig.records()
   for (const { uid } of [...old, last])
     expect([uid, known.get(uid)?.items.length]).toEqual([uid, 1])
@@ -86,7 +86,7 @@ test('what matches late is told, however old it is, and once: old matches of a n
     'matched',
     await matchedBefore(2 * hourMs),
   )
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   expect([...(await rig.records()).values()].every(({ items }) => items.length === 1)).toBe(true)
 })
 
@@ -98,7 +98,7 @@ async function matchedBefore(agoMs: number): Promise<string> {
 
 test('an event that match time should have shown and did not takes the filter back, loudly', async () => {
   const capabilities = await begin('honoured')
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   const key = rig.ledger.key('feed', 'brand')
   // it was matched within what was read by match time, and only a scan of the whole window shows it
   await tests.redis.hset(key, 'matched', await matchedBefore(-hourMs))
@@ -106,7 +106,7 @@ test('an event that match time should have shown and did not takes the filter ba
     createdAtMs: Date.now() - 2 * hourMs,
     matchedAtMs: Date.now() - hourMs,
   })
-  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
+  await rig.toEnd(aFeed({ startMs, rescan: { everyMs: 1, backMs: 7 * dayMs } }), 'rescan')
   expect([...(await rig.records()).keys()]).toContain(missed.uid)
   expect(await capabilities.isRefused(name)).toBe(true)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
@@ -114,12 +114,12 @@ test('an event that match time should have shown and did not takes the filter ba
 
 test('an event that comes into the feed later, as by a raised severity, takes nothing back', async () => {
   const capabilities = await begin('honoured')
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
   const matchedAtMs = Date.now() - hourMs
   const given = { createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs }
   const raised = rig.sandbox.addEvent(given)
-  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
+  await rig.toEnd(aFeed({ startMs, rescan: { everyMs: 1, backMs: 7 * dayMs } }), 'rescan')
   expect([...(await rig.records()).keys()]).toContain(raised.uid)
   expect(await capabilities.isRefused(name)).toBe(false)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(0)
@@ -142,7 +142,7 @@ async function aLateEvent(): Promise<string> {
 
 test('late events are found by the ladder when a service that filtered by match time refuses to', async () => {
   await begin('honoured')
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   refuseMatched()
   await tests.redis.hset(
     rig.ledger.key('feed', 'brand'),
@@ -150,8 +150,8 @@ test('late events are found by the ladder when a service that filtered by match 
     await matchedBefore(2 * hourMs),
   )
   const late = await aLateEvent()
-  await rig.turn(feed, 'sweep')
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
+  await rig.turn(feed, 'rescan')
   expect([...(await rig.records()).keys()]).toContain(late)
 })
 
@@ -161,7 +161,7 @@ test('a filter that works no more brings nothing from below the start bound', as
     createdAtMs: Date.now() - 30 * dayMs,
     arrivedAtMs: Date.now() - 30 * dayMs,
   })
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   const known = await rig.records()
   expect(old.filter(({ uid }) => known.has(uid))).toEqual([])
   expect(await capabilities.isRefused(name)).toBe(true)
@@ -172,19 +172,19 @@ test('a filter that works no more brings nothing from below the start bound', as
 test('what is matched while this machine’s clock is ahead is found all the same', async () => {
   const clock = { ...systemClock }
   await begin('honoured', { clock })
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   const before = (await openFeed(rig.ledger, 'brand', startMs)).rescans.matched!
   clock.now = () => Date.now() + 2 * hourMs
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   const after = (await openFeed(rig.ledger, 'brand', startMs)).rescans.matched!
   expect(after.toMs - before.toMs).toBeLessThan(60_000)
 })
 
 test('an event without a match time that has just become visible proves nothing', async () => {
   const capabilities = await begin('honoured')
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   const just = rig.sandbox.addEvent({ createdAtMs: Date.now() - 90_000, matchedAtMs: null })
-  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
+  await rig.toEnd(aFeed({ startMs, rescan: { everyMs: 1, backMs: 7 * dayMs } }), 'rescan')
   expect([...(await rig.records()).keys()]).toContain(just.uid)
   expect(await capabilities.isRefused(name)).toBe(false)
 })

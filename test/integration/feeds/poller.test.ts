@@ -163,7 +163,7 @@ test('a turn ends after fifty pages and goes on in the next one: other feeds hav
 })
 
 test('a refused cursor begins a new walk with overlap in the same turn, and nothing is lost', async () => {
-  const feed = aFeed({ sweep: { everyMs: hourMs, backMs: hourMs } })
+  const feed = aFeed({ rescan: { everyMs: hourMs, backMs: hourMs } })
   sandbox.addEvents(25)
   const poller = aPoller()
   await poller.pollOnce(feed, never)
@@ -200,7 +200,7 @@ test('a rewind reads again from its floor and sends nothing twice', async () => 
   await rewindFeed(ledger, 'brand', nowMs - 72 * hourMs)
   await aPoller().pollOnce(aFeed(), never)
   expect(await known()).toHaveLength(3)
-  await aPoller().pollOnce(aFeed(), { ...never, kind: 'sweep' })
+  await aPoller().pollOnce(aFeed(), { ...never, kind: 'rescan' })
   expect(await known()).toEqual(shown())
   const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ new: 6, late: 0 })
@@ -243,16 +243,18 @@ test('an older configuration leaves a feed that a newer one polls alone, without
   expect(await aPoller({ generation: 3 }).pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
 })
 
-test('the sweep of a configuration that was taken back keeps no feed from being read', async () => {
+test('the rescan of a configuration that was taken back keeps no feed from being read', async () => {
   sandbox.addEvents(3)
-  const sweep = { everyMs: 1, backMs: 168 * hourMs }
-  const [feed, changed] = [aFeed({ sweep }), aFeed({ sweep, filters: { severity: ['high'] } })]
-  const swept = { ...never, kind: 'sweep' } as const
+  const rescan = { everyMs: 1, backMs: 168 * hourMs }
+  const [feed, changed] = [aFeed({ rescan }), aFeed({ rescan, filters: { severity: ['high'] } })]
+  const rescanned = { ...never, kind: 'rescan' } as const
   const caughtUp = { status: 'caught_up' }
   expect(await aPoller({ generation: 2 }).pollOnce(changed, never)).toEqual(caughtUp)
-  expect(await aPoller({ generation: 2 }).pollOnce(changed, swept)).toEqual(caughtUp)
+  expect(await aPoller({ generation: 2 }).pollOnce(changed, rescanned)).toEqual(caughtUp)
   expect(await aPoller({ generation: 3 }).pollOnce(feed, never)).toEqual(caughtUp)
-  expect(await aPoller({ generation: 1 }).pollOnce(feed, swept)).toEqual({ status: 'superseded' })
+  expect(await aPoller({ generation: 1 }).pollOnce(feed, rescanned)).toEqual({
+    status: 'superseded',
+  })
   expect(await aPoller({ generation: 1 }).pollOnce(feed, never)).toEqual(caughtUp)
 })
 
@@ -284,7 +286,7 @@ test.each(['unavailable', 'contract'] as const)(
 test('what is in the way of a feed is kept from its first failure until a page is read, by tail and rescan', async () => {
   sandbox.addEvents(3)
   const poller = aPoller()
-  const feed = aFeed({ sweep: { everyMs: 1, backMs: 168 * hourMs } })
+  const feed = aFeed({ rescan: { everyMs: 1, backMs: 168 * hourMs } })
   const troubles = async () => {
     const { trouble, rescanTrouble } = await openFeed(ledger, 'brand', 0)
     return [trouble, rescanTrouble]
@@ -300,7 +302,7 @@ test('what is in the way of a feed is kept from its first failure until a page i
   mend()
   const mendSecond = sandbox.faults.add({ on: search, effect: 'wrong-shape' })
   await poller.pollOnce(feed, never)
-  await poller.pollOnce(feed, { ...never, kind: 'sweep' })
+  await poller.pollOnce(feed, { ...never, kind: 'rescan' })
   expect(await troubles()).toMatchObject([
     { reason: 'contract', count: 2, sinceMs: first!.sinceMs },
     { reason: 'contract', count: 1 },
@@ -309,7 +311,7 @@ test('what is in the way of a feed is kept from its first failure until a page i
   mendSecond()
   await poller.pollOnce(feed, never)
   expect(await troubles()).toMatchObject([undefined, { count: 1 }])
-  await poller.pollOnce(feed, { ...never, kind: 'sweep' })
+  await poller.pollOnce(feed, { ...never, kind: 'rescan' })
   expect(await troubles()).toEqual([undefined, undefined])
 })
 

@@ -16,7 +16,7 @@ import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 const tests = redisForTests()
 const hourMs = 3_600_000
 const startMs = 96 * hourMs
-const feed = aFeed({ startMs, sweep: { everyMs: 1, backMs: 168 * hourMs } })
+const feed = aFeed({ startMs, rescan: { everyMs: 1, backMs: 168 * hourMs } })
 
 let rig: FeedRig
 
@@ -35,7 +35,7 @@ async function known(): Promise<string[]> {
   return [...(await rig.records()).keys()].toSorted()
 }
 
-test('what arrives behind the tail is found by the next sweep, once, and counted as late', async () => {
+test('what arrives behind the tail is found by the next rescan, once, and counted as late', async () => {
   const { sandbox } = await begin({ endMode: 'empty' })
   sandbox.addEvents(25)
   await rig.toEnd(feed)
@@ -45,19 +45,19 @@ test('what arrives behind the tail is found by the next sweep, once, and counted
   sandbox.addEvents(3)
   await rig.toEnd(feed)
   expect(await known()).toHaveLength(28)
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
   const appeared = sandbox.addEvent({ createdAtMs: nowMs - startMs - hourMs })
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
   expect(await known()).toEqual(uidsOf(sandbox.events().filter(({ uid }) => uid !== older.uid)))
   const { feeds } = await expectConservation(rig.ledger)
   expect(await known()).toContain(appeared.uid) // it was not there when the start bound was set
   expect(feeds['brand']).toMatchObject({ new: 35, late: 7, baseline: 1 })
-  expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(7)
+  expect(await scraped(rig.metrics, 'rescan_late_events_total{feed="brand"}')).toBe(7)
   expect(await scraped(rig.metrics, 'event_lateness_seconds_count{feed="brand"}')).toBe(7)
   expect(sandbox.violations().changedScans).toBe(0)
 })
 
-test('a sweep that fails goes on at its cursor; one whose cursor is refused reads its window again', async () => {
+test('a rescan that fails goes on at its cursor; one whose cursor is refused reads its window again', async () => {
   const { sandbox } = await begin()
   sandbox.addEvents(35)
   await rig.toEnd(feed)
@@ -65,15 +65,15 @@ test('a sweep that fails goes on at its cursor; one whose cursor is refused read
   const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
   sandbox.faults.add({ ...strike, status: 503 })
   // first comes what stood below the start bound, a page without a cursor
-  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed', reason: 'unavailable' })
-  const begun = (await openFeed(rig.ledger, 'brand', startMs)).sweep
+  expect(await rig.turn(feed, 'rescan')).toMatchObject({ status: 'failed', reason: 'unavailable' })
+  const begun = (await openFeed(rig.ledger, 'brand', startMs)).whole
   expect(begun).toMatchObject({ isDone: false, scan: { notes: { kind: 'whole' } } })
   sandbox.expireCursors()
   rig.asked()
-  await rig.toEnd(feed, 'sweep')
-  const { sweep, scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
-  expect(sweep.scan).toMatchObject({ body: begun.scan!.body, reason: 'cursor_refused' })
-  expect(sweep).toMatchObject({ isDone: true, lastCompletedMs: expect.any(Number) })
+  await rig.toEnd(feed, 'rescan')
+  const { whole, scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
+  expect(whole.scan).toMatchObject({ body: begun.scan!.body, reason: 'cursor_refused' })
+  expect(whole).toMatchObject({ isDone: true, lastCompletedMs: expect.any(Number) })
   expect(walk?.reason).toBe('first')
   expect(rig.asked().map(({ body }) => 'from' in (body as object))).toEqual([
     true,
@@ -87,17 +87,17 @@ test('a sweep that fails goes on at its cursor; one whose cursor is refused read
   expect(feeds['brand']?.late).toBe(late.length)
 })
 
-test('a sweep does not go on below or above a floor that was moved', async () => {
+test('a rescan does not go on below or above a floor that was moved', async () => {
   const { sandbox } = await begin()
   sandbox.addEvents(25)
   await rig.toEnd(feed)
   sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503, withCursor: true })
-  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'rescan')
   sandbox.faults.clear()
   await rewindFeed(rig.ledger, 'brand', Date.now() - hourMs)
-  expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
+  expect(await rig.turn(feed, 'rescan')).toEqual({ status: 'not_due', untilMs: undefined })
   await rig.toEnd(feed)
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
   expect(sandbox.violations().changedScans).toBe(0)
 })
 
@@ -122,10 +122,10 @@ async function beginSummarising(lines: string[] = []): Promise<Map<string, boole
   return summarised
 }
 
-test('a rewind finds what was missed also where no sweep reads it, as a summary', async () => {
+test('a rewind finds what was missed also where no rescan reads it, as a summary', async () => {
   const lines: string[] = []
   const summarised = await beginSummarising(lines)
-  const tailOnly = aFeed({ startMs, sweep: undefined })
+  const tailOnly = aFeed({ startMs, rescan: undefined })
   rig.sandbox.addEvents(25)
   await rig.toEnd(tailOnly)
   const missed = rig.sandbox.addEvents(25, { createdAtMs: Date.now() - 48 * hourMs })
@@ -145,7 +145,7 @@ test.each([
   'what is new is told, and what is missed found, though Redis’ clock was %s',
   async (_when, byMs) => {
     await begin({ endMode: 'empty' })
-    const short = { startMs: 24 * hourMs, sweep: { everyMs: hourMs, backMs: 48 * hourMs } }
+    const short = { startMs: 24 * hourMs, rescan: { everyMs: hourMs, backMs: 48 * hourMs } }
     rig.sandbox.addEvents(3)
     await rig.toEnd(aFeed(short))
     const name = rig.ledger.key('feed', 'brand')
@@ -159,7 +159,7 @@ test.each([
     const missed = rig.sandbox.addEvent({ createdAtMs: Date.now() - 60 * hourMs })
     rig.sandbox.addEvents(25)
     await rig.toEnd(aFeed(short))
-    await rig.turn(aFeed(short), 'sweep')
+    await rig.turn(aFeed(short), 'rescan')
     expect(await known()).toContain(missed.uid)
     expect(await known()).toHaveLength(29)
   },
@@ -171,8 +171,8 @@ test('an event that became more severe goes out again, and says what it was befo
   await rig.toEnd(feed)
   sandbox.raise(worse!.uid, 'critical')
   sandbox.raise(milder!.uid, 'low')
-  await rig.toEnd(feed, 'sweep')
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
+  await rig.toEnd(feed, 'rescan')
   const records = await rig.records()
   expect(records.get(worse!.uid)!.items).toMatchObject([
     { severity: 'medium', raisedFrom: undefined },
@@ -189,7 +189,7 @@ test('what people closed at the service meanwhile is noted, and no longer told t
   await rig.toEnd(feed)
   sandbox.markIgnored(ignored!.uid)
   sandbox.markRemediated(remediated!.uid)
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
   const records = await rig.records()
   const closed = [open!, ignored!, remediated!].map(({ uid }) => records.get(uid)!.closed)
   expect(closed).toEqual([undefined, 'ignored', 'remediated'])
@@ -241,7 +241,7 @@ route: {sinks: [soc]}
   return soc
 }
 
-test('only what the tail finds on its way keeps others back: neither a first poll nor a sweep does', async () => {
+test('only what the tail finds on its way keeps others back: neither a first poll nor a rescan does', async () => {
   const found = new Map<string, { isFresh: boolean; isBacklog: boolean }>()
   rig = await startFeedRig({
     tests,
@@ -257,18 +257,18 @@ test('only what the tail finds on its way keeps others back: neither a first pol
   const onItsWay = rig.sandbox.addEvent()
   await rig.toEnd(feed)
   const behind = rig.sandbox.addEvent({ createdAtMs: nowMs - hourMs })
-  await rig.toEnd(feed, 'sweep')
-  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'rescan')
+  await rig.toEnd(feed, 'rescan')
   expect(found.get(first.uid)).toEqual({ isFresh: false, isBacklog: true })
   expect(found.get(onItsWay.uid)).toEqual({ isFresh: true, isBacklog: false })
   expect(found.get(behind.uid)).toMatchObject({ isFresh: false })
 })
 
-test.each(['feed', 'sweep'] as const)(
+test.each(['feed', 'rescan'] as const)(
   'cursors that lead round in a circle end the %s, as an error that is told, and cost no event',
   async (kind) => {
     await begin({ endMode: 'empty' })
-    if (kind === 'sweep') await rig.toEnd(feed)
+    if (kind === 'rescan') await rig.toEnd(feed)
     const nextOf: Record<string, string> = { '': 'a', a: 'b', b: 'a' }
     const asked: string[] = []
     rig.replica.client.call = callBy((_name, { from }: { from?: string }) => {

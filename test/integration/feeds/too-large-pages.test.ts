@@ -8,7 +8,7 @@ import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const hourMs = 3_600_000
-const feed = aFeed({ sweep: { everyMs: hourMs, backMs: 24 * hourMs } })
+const feed = aFeed({ rescan: { everyMs: hourMs, backMs: 24 * hourMs } })
 
 interface Search {
   size: number
@@ -109,12 +109,12 @@ test('where not even one item of it can be read, the feed goes on from now and n
   rig.sandbox.addEvents(2)
   await rig.toEnd(feed)
   expect((await rig.records()).size).toBe(12)
-  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed', reason: 'contract' })
+  expect(await rig.turn(feed, 'rescan')).toMatchObject({ status: 'failed', reason: 'contract' })
   const asked = searches.length
-  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed' })
+  expect(await rig.turn(feed, 'rescan')).toMatchObject({ status: 'failed' })
   expect(searches.slice(asked).map(({ from }) => from)).toEqual([cursor, cursor])
   cursor = 'another'
-  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'not_due' })
+  expect(await rig.turn(feed, 'rescan')).toMatchObject({ status: 'not_due' })
   await expectAllTakenIn()
   expect(await listQuarantined(rig.ledger)).toHaveLength(1)
 })
@@ -149,14 +149,14 @@ test('a single item of many megabytes is taken in like any other', async () => {
 })
 
 test('where a cursor holds for one page size alone, a rescan still comes to its end', async () => {
-  const often = { ...feed, sweep: { everyMs: 1, backMs: 24 * hourMs } }
+  const often = { ...feed, rescan: { everyMs: 1, backMs: 24 * hourMs } }
   rig.sandbox.addEvents(45)
   await rig.toEnd(often)
   bindsSize = true
   let pages = 0
   isTooMuch = ({ size, from }) => size > 1 && from !== undefined && (pages += 1) > 0
   searches = []
-  await rig.toEnd(often, 'sweep')
+  await rig.toEnd(often, 'rescan')
   expect(searches.filter(({ size }) => size > 1)).toHaveLength(2)
   await expectAllTakenIn()
 })

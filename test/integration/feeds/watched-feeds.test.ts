@@ -12,10 +12,10 @@ const tests = redisForTests()
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const startMs = 4 * dayMs
-const sweep = { everyMs: 1, backMs: 7 * dayMs }
-const tenant = aTenantFeed({ startMs, sweep })
-const identifier = anIdentifierFeed({ startMs, sweep, identifier: 77 })
-const credentials = aTenantCredentialFeed({ startMs, sweep: { everyMs: 1, backMs: 0 } })
+const rescan = { everyMs: 1, backMs: 7 * dayMs }
+const tenant = aTenantFeed({ startMs, rescan })
+const identifier = anIdentifierFeed({ startMs, rescan, identifier: 77 })
+const credentials = aTenantCredentialFeed({ startMs, rescan: { everyMs: 1, backMs: 0 } })
 
 let rig: FeedRig
 
@@ -49,7 +49,7 @@ describe.each([
   ['tenant_events', tenant],
   ['identifier_events', identifier],
 ])('a feed of type %s', (_type, feed) => {
-  test('takes in every event of its scope once, over empty pages, late ones with the next sweep', async () => {
+  test('takes in every event of its scope once, over empty pages, late ones with the next rescan', async () => {
     await begin({ endMode: 'empty', shortPages: 0.3, emptyPages: 0.3 })
     const first = addEvents(feed)
     expect(first.length).toBeGreaterThan(10)
@@ -61,7 +61,7 @@ describe.each([
       identifiers: [{ id: 77, name: 'acme.com' }],
     })
     await rig.toEnd(feed)
-    await rig.toEnd(feed, 'sweep')
+    await rig.toEnd(feed, 'rescan')
     expect(await known()).toEqual([...first, late!.uid].toSorted())
     await expectConservation(rig.ledger)
     expect(rig.sandbox.violations().changedScans).toBe(0)
@@ -111,7 +111,7 @@ describe.each([
       expect(await rig.turn(feed)).toEqual({ status: 'refused' })
       expect(rig.asked()).toHaveLength(1)
       expect(await rig.turn(feed)).toEqual({ status: 'refused' })
-      expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'refused' })
+      expect(await rig.turn(feed, 'rescan')).toEqual({ status: 'refused' })
       expect(rig.asked()).toEqual([])
       const { refused, trouble } = await openFeed(rig.ledger, feed.name, 0)
       expect(refused?.reason).toMatch(why)
@@ -178,7 +178,7 @@ test('a refusal says what is refused now, and ends when a feed of another type t
   expect(await rig.turn(second!)).toEqual({ status: 'refused' })
   expect(await reason()).toContain('identifiers/78/')
   mend()
-  await rig.toEnd(aFeed({ name: 'brand', startMs, sweep }))
+  await rig.toEnd(aFeed({ name: 'brand', startMs, rescan }))
   expect(await reason()).toBeUndefined()
 })
 
@@ -228,7 +228,7 @@ test.each([
 
 test('one event that a group and its tenant show reaches a destination once', async () => {
   await begin()
-  const group = aFeed({ name: 'group', startMs, sweep })
+  const group = aFeed({ name: 'group', startMs, rescan })
   const own = uidsOf(rig.sandbox.addEvents(12, { groupIds: [1042] }))
   const others = uidsOf(rig.sandbox.addEvents(3, { groupIds: [1043] }))
   await rig.toEnd(group)
@@ -273,14 +273,14 @@ describe('a feed of type tenant_credentials', () => {
     expect(rig.sandbox.violations().changedScans).toBe(0)
   })
 
-  test('finds by a sweep what a new identifier brings in from before', async () => {
+  test('finds by a rescan what a new identifier brings in from before', async () => {
     await begin()
     addInTurn(45)
     await rig.toEnd(credentials)
     rig.sandbox.addCredentials(2, { importedAtMs: Date.now() - 2 * dayMs })
     await rig.toEnd(credentials)
     expect(await known()).toHaveLength(45)
-    await rig.toEnd(credentials, 'sweep')
+    await rig.toEnd(credentials, 'rescan')
     expect(await known()).toHaveLength(47)
   })
 

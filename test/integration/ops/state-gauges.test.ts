@@ -82,19 +82,19 @@ test('what an account that left could not read, or does not account for, is coun
   expect(body).toContain('tocsin_feed_items_unaccounted{feed="brand"} 5\n')
 })
 
-test('a feed tells when its last sweep ended and whether an operator paused it', async () => {
+test('a feed tells when its last rescan ended and whether an operator paused it', async () => {
   const ledger = await tests.ledger()
   await openFeed(ledger, 'brand', 0)
-  await ledger.redis.hset(ledger.key('feed', 'brand'), 'sweep_completed', 1_795_248_004_000)
+  await ledger.redis.hset(ledger.key('feed', 'brand'), 'whole_completed', 1_795_248_004_000)
   const feeds = [{ name: 'brand', account: ledger.account }]
   const scrape = () => scrapeOf({ ledgers: [ledger], feeds })
   const paused = 'tocsin_feed_paused{feed="brand",reason="operator"}'
-  const swept = 'tocsin_feed_sweep_last_completed_timestamp_seconds{feed="brand"}'
+  const rescanned = 'tocsin_feed_rescan_last_completed_timestamp_seconds{feed="brand"}'
   expect(await scrape()).toContain(`${paused} 0\n`)
   await pauseFeed(ledger, 'brand', { reason: 'maintenance', sinceMs: 0 })
   const body = await scrape()
   expect(body).toContain(`${paused} 1\n`)
-  expect(body).toContain(`${swept} 1795248004\n`)
+  expect(body).toContain(`${rescanned} 1795248004\n`)
 })
 
 test('a feed whose account is refused is paused for that, also before it was ever polled', async () => {

@@ -73,7 +73,7 @@ test.each([true, undefined])(
     await takeIn(ledger, [], {
       scan: { ...walk, span: { fromMs: 1, toMs: 5 } },
       rescan: {
-        place: 'sweep',
+        place: 'whole',
         lateBeforeMs: undefined,
         isSnapshot: isSnapshot === true,
         fieldsAtEnd: [
@@ -85,10 +85,10 @@ test.each([true, undefined])(
       sequence: 0,
       requestedAtMs: 9,
     } as Partial<Page>)
-    const { sweep, rescans, scan: tail, lastSuccessMs } = await openFeed(ledger, 'brand', dayMs)
+    const { whole, rescans, scan: tail, lastSuccessMs } = await openFeed(ledger, 'brand', dayMs)
     const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
-    expect(sweep).toMatchObject({ sequence: 1, generation: 1, isDone: true, lastCompletedMs: 9 })
-    expect(sweep.lastEnded).toEqual(lastEnded)
+    expect(whole).toMatchObject({ sequence: 1, generation: 1, isDone: true, lastCompletedMs: 9 })
+    expect(whole.lastEnded).toEqual(lastEnded)
     expect(rescans).toMatchObject({
       perWeek: 12,
       rungMs: [undefined, 5],
@@ -139,7 +139,7 @@ test('what a page says of a feed is kept: cursor, last success, end of the feed,
     isBackfilling: false,
     isEnded: true,
     repairSequence: 0,
-    sweep: scan,
+    whole: scan,
     recent: scan,
     long: scan,
     rescans: { rungMs: [], firstPollMs: midway.rescans.firstPollMs },

@@ -83,7 +83,7 @@ test('entries are found by the beginning of their ids', async () => {
   expect(await listQuarantined(ledger, 'none')).toEqual([])
 })
 
-test('what is older than a history is neither listed nor counted, though nothing came to sweep it out', async () => {
+test('what is older than a history is neither listed nor counted, though nothing came to rescan it out', async () => {
   const ledger = await aLedgerWithEntries(2)
   await setAsideBefore(ledger, 1, ledger.retention.history + 60_000)
   expect((await listQuarantined(ledger)).map(({ uid }) => uid)).toEqual(['a/b/0'])

@@ -104,7 +104,7 @@ const keys: [place: Place, key: string, good: Value[], left?: string][] = [
   ['feeds.brand', 'detail', ['an empty list']],
   ['feeds.brand', 'lag_objective', []],
   ['feeds.brand', 'initial_poll', []],
-  ['feeds.brand', 'sweep', ['an empty section']],
+  ['feeds.brand', 'rescan', ['an empty section']],
   ['feeds.brand', 'every', []],
   ['feeds.one', 'identifier', ['a number', 'a large number'], 'identifier'],
   ['sinks.soc', 'time_zone', []],

@@ -74,9 +74,9 @@ ${indexes.map((index) => `  feed${index}: { account: tenant${index}, ${feed} }`)
         fc.integer({ min: 5, max: 600 }),
         fc.option(fc.integer({ min: 5, max: 2000 })),
       )
-      .map(([keys, every, sweep]) => {
-        const written = sweep === null ? 'false' : `{ every: ${sweep}m }`
-        return `${keys}, every: ${every}s, sweep: ${written}`
+      .map(([keys, every, rescan]) => {
+        const written = rescan === null ? 'false' : `{ every: ${rescan}m }`
+        return `${keys}, every: ${every}s, rescan: ${written}`
       })
     const limit = fc.integer({ min: 1, max: 500 }).map((thousandth) => thousandth / 1000)
     fc.assert(

@@ -118,7 +118,7 @@ describe('what is left out has its default', () => {
         lagObjectiveMs: undefined,
         startMs: 86_400_000,
         initialPoll: 'summary',
-        sweep: { everyMs: undefined, backMs: 604_800_000 },
+        rescan: { everyMs: undefined, backMs: 604_800_000 },
         detail: ['high', 'critical'],
         tier: 'search',
         labels: {},

@@ -39,12 +39,12 @@ function feedOf(keys: string, env: Record<string, string> = {}): FeedConfig {
 
 describe('a feed that says only what it must has the defaults of its type', () => {
   const detail = ['high', 'critical']
-  const sweep = { everyMs: undefined, backMs: 7 * day }
+  const rescan = { everyMs: undefined, backMs: 7 * day }
   const unstated = { longestMs: undefined }
   test.each([
-    ['events', events, aFeed({ detail, sweep, ...unstated })],
-    ['tenant_events', tenantEvents, aTenantFeed({ detail, sweep, ...unstated })],
-    ['identifier_events', identifierEvents, anIdentifierFeed({ detail, sweep, ...unstated })],
+    ['events', events, aFeed({ detail, rescan, ...unstated })],
+    ['tenant_events', tenantEvents, aTenantFeed({ detail, rescan, ...unstated })],
+    ['identifier_events', identifierEvents, anIdentifierFeed({ detail, rescan, ...unstated })],
     ['credentials', credentials, aCredentialFeed({ name: 'brand' })],
     ['tenant_credentials', tenantCredentials, aTenantCredentialFeed({ name: 'brand' })],
     ['credential_search', search, aCredentialSearch({ name: 'brand' })],
@@ -55,25 +55,25 @@ describe('a feed that says only what it must has the defaults of its type', () =
   })
 })
 
-describe('sweep', () => {
+describe('rescan', () => {
   test.each([
-    [events, 'sweep: { every: 2h, back: 3d }', { everyMs: 2 * hour, backMs: 3 * day }],
-    [events, 'sweep: { back: 1h }', { everyMs: undefined, backMs: hour }],
-    [events, 'sweep: { every: 5m }', { everyMs: 5 * minute, backMs: 7 * day }],
-    [credentials, 'sweep: { every: 7d }', { everyMs: 7 * day, backMs: 0 }],
-    [search, 'sweep: { back: 30d }', { everyMs: day, backMs: 30 * day }],
-  ])('of { %s } as %s', (keys, sweep, expected) => {
-    expect(feedOf(`${keys}, ${sweep}`).sweep).toEqual(expected)
+    [events, 'rescan: { every: 2h, back: 3d }', { everyMs: 2 * hour, backMs: 3 * day }],
+    [events, 'rescan: { back: 1h }', { everyMs: undefined, backMs: hour }],
+    [events, 'rescan: { every: 5m }', { everyMs: 5 * minute, backMs: 7 * day }],
+    [credentials, 'rescan: { every: 7d }', { everyMs: 7 * day, backMs: 0 }],
+    [search, 'rescan: { back: 30d }', { everyMs: day, backMs: 30 * day }],
+  ])('of { %s } as %s', (keys, rescan, expected) => {
+    expect(feedOf(`${keys}, ${rescan}`).rescan).toEqual(expected)
   })
 
   test.each([events, credentials, search])('of { %s } comes every 10s at most', (keys) => {
-    expect(feedOf(`${keys}, sweep: { every: 10s }`).sweep).toMatchObject({ everyMs: 10_000 })
-    expect(() => feedOf(`${keys}, sweep: { every: 9s }`)).toThrow(/10s/)
+    expect(feedOf(`${keys}, rescan: { every: 10s }`).rescan).toMatchObject({ everyMs: 10_000 })
+    expect(() => feedOf(`${keys}, rescan: { every: 9s }`)).toThrow(/10s/)
   })
 
   test.each([events, credentials, search])('of { %s } is switched off by false', (keys) => {
-    expect(feedOf(`${keys}, sweep: false`).sweep).toBeUndefined()
-    expect(feedOf(`${keys}, sweep: "\${SWEEP}"`, { SWEEP: 'false' }).sweep).toBeUndefined()
+    expect(feedOf(`${keys}, rescan: false`).rescan).toBeUndefined()
+    expect(feedOf(`${keys}, rescan: "\${RESCAN}"`, { RESCAN: 'false' }).rescan).toBeUndefined()
   })
 })
 
@@ -127,8 +127,8 @@ test('whatever changes what a feed reads or tells is another configuration', () 
   const variants = [
     events,
     `${events}, initial_poll: send`,
-    `${events}, sweep: false`,
-    `${events}, sweep: { every: 2h }`,
+    `${events}, rescan: false`,
+    `${events}, rescan: { every: 2h }`,
     tenantEvents,
     `${tenantEvents}, filters: { severity: high }`,
     identifierEvents,
@@ -146,5 +146,5 @@ test('whatever changes what a feed reads or tells is another configuration', () 
   ]
   const hashes = variants.map((keys) => load(`  brand: { ${keys} }`).hash)
   expect(new Set(hashes).size).toBe(variants.length)
-  expect(load(`  brand: { ${events}, sweep: { back: 168h } }`).hash).toBe(hashes[0])
+  expect(load(`  brand: { ${events}, rescan: { back: 168h } }`).hash).toBe(hashes[0])
 })

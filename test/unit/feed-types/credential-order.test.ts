@@ -190,7 +190,7 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
     },
   )
 
-  test('are read by sweeps too until a reading has come to its end', () => {
+  test('are read by rescans too until a reading has come to its end', () => {
     const walk = tailScan(tenant, opened)
     expect(readsAll(tenant, { scan: walk })).toBe(false)
     const page = { items: [{ id: 5 }, { id: 3 }], next: 'c1' }

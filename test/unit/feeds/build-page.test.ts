@@ -223,7 +223,7 @@ describe('how people hear of an event', () => {
     [
       'of a rewound feed that nothing reads again',
       items(1),
-      { of: aFeed({ sweep: undefined }), state: { isRewound: true } },
+      { of: aFeed({ rescan: undefined }), state: { isRewound: true } },
       [true, false],
     ],
     ['of a rewound feed', items(1), { state: { isRewound: true } }, [false, true]],
@@ -231,7 +231,7 @@ describe('how people hear of an event', () => {
     [
       'that a new tail left behind it',
       items(1),
-      { scan: rescanOf({ kind: 'snapshot', isBacklog: true }), place: 'sweep' },
+      { scan: rescanOf({ kind: 'snapshot', isBacklog: true }), place: 'whole' },
       [true, false],
     ],
     ['that was matched late', old, { state: { startBoundMs: 0 } }, [true, true]],
@@ -244,13 +244,13 @@ describe('how people hear of an event', () => {
     [
       'of a feed that is not read again',
       old,
-      { of: aFeed({ sweep: undefined }), state: { startBoundMs: 0 } },
+      { of: aFeed({ rescan: undefined }), state: { startBoundMs: 0 } },
       [false, true],
     ],
     [
       'of a feed without a window',
       old,
-      { of: aFeed({ sweep: { everyMs: 1, backMs: 0 } }), state: { startBoundMs: 0 } },
+      { of: aFeed({ rescan: { everyMs: 1, backMs: 0 } }), state: { startBoundMs: 0 } },
       [false, true],
     ],
     [

@@ -85,7 +85,7 @@ test('each count of a page has its metric, and what cannot be read a warning', a
     'events_unreadable_total{feed=brand}': 1,
     'events_baseline_total{feed=brand}': 8,
     'events_severity_raised_total{feed=brand}': 32,
-    'sweep_late_events_total{feed=brand}': 16,
+    'rescan_late_events_total{feed=brand}': 16,
     'events_dated_ahead_total{feed=brand}': 64,
   })
   expect(lines).toEqual([
@@ -149,7 +149,7 @@ test('how soon a new event was fetched is measured from its match, or else its c
 })
 
 test('of what a rescan finds behind the tail is measured how late it came, and not how soon', async () => {
-  const rescan = { place: 'sweep', isSnapshot: false, fieldsAtEnd: [] } as const
+  const rescan = { place: 'whole', isSnapshot: false, fieldsAtEnd: [] } as const
   const newEvents = [
     event({ createdAtMs: nowMs - 70_000 }),
     event({ createdAtMs: nowMs - 60_000 }),

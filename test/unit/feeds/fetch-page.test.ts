@@ -75,12 +75,12 @@ async function fetchWith(
   } as unknown as PollerOptions
   const turn: PollRun = {
     feed: of,
-    kind: place ? 'sweep' : 'feed',
+    kind: place ? 'rescan' : 'feed',
     signal: aborting.signal,
     dueSinceMs: nowMs,
     refusals: { count: given.refused ?? 0 },
   }
-  const scan = place && { [place]: { ...aFeedState({ nowMs }).sweep, scan: walk } }
+  const scan = place && { [place]: { ...aFeedState({ nowMs }).whole, scan: walk } }
   const state = aFeedState({ nowMs, scan: walk, newestMs: nowMs, ...scan, ...given.state })
   const fetched = await fetchPage(options, turn, state, { scan: walk, place }).catch(
     (error: unknown) => error,

@@ -61,7 +61,7 @@ function scene({ answer = { items: [] }, isRefused = false, skewMs }: Given = {}
     metrics,
   } as unknown as PollerOptions
   const { signal } = new AbortController()
-  const run = { feed, kind: 'sweep', signal, dueSinceMs: nowMs, refusals: { count: 0 } } as PollRun
+  const run = { feed, kind: 'rescan', signal, dueSinceMs: nowMs, refusals: { count: 0 } } as PollRun
   const doubted = () => scraped(metrics, 'match_time_doubted_total{feed="brand"}')
   return { options, run, asked, refused, doubted }
 }

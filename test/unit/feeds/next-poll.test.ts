@@ -29,7 +29,7 @@ test('a feed that is paused, or has no searches left, looks within seconds wheth
   expect(next({ status: 'quota' }, zero)).toBe(15_000)
 })
 
-test('a sweep comes back when it is due, and looks again before: another one may have begun', () => {
+test('a rescan comes back when it is due, and looks again before: another one may have begun', () => {
   fc.assert(
     fc.property(times, fc.option(fc.nat({ max: 2e9 }), { nil: undefined }), (given, untilMs) => {
       const waitMs = next({ status: 'not_due', untilMs }, given) - given.nowMs

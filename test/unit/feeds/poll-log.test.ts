@@ -6,7 +6,7 @@ import type { PageCounts } from '../../../src/store/intake.ts'
 import { aThreatEvent } from '../../support/events.ts'
 
 const brand = { kind: 'feed', feed: { account: 'main', name: 'brand' } } as const
-const rescan = { ...brand, kind: 'sweep' } as const
+const rescan = { ...brand, kind: 'rescan' } as const
 const staff = { kind: 'feed', feed: { account: 'main', name: 'staff' } } as const
 type Polled = typeof brand | typeof rescan | typeof staff
 

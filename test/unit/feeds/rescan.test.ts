@@ -15,7 +15,7 @@ import {
   fieldsAtEnd,
   nextRescan,
   readNotes,
-  sweepDueMs,
+  rescanDueMs,
   type Rescan,
 } from '../../../src/feeds/rescan.ts'
 import { tailScan } from '../../../src/feeds/scan.ts'
@@ -30,8 +30,8 @@ const nowMs = Date.UTC(2026, 10, 1)
 const minuteMs = 60_000
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-const feed = aFeed({ startMs: 3 * dayMs, sweep: { everyMs: hourMs, backMs: dayMs } })
-const week = aFeed({ sweep: { everyMs: undefined, backMs: 7 * dayMs } })
+const feed = aFeed({ startMs: 3 * dayMs, rescan: { everyMs: hourMs, backMs: dayMs } })
+const week = aFeed({ rescan: { everyMs: undefined, backMs: 7 * dayMs } })
 
 /** Read to its end just now; first polled four days ago unless `floorMs` says otherwise. */
 function aState(overrides: Partial<FeedState> = {}, of = feed): FeedState {
@@ -67,34 +67,34 @@ function begun(...given: Parameters<typeof next>): Rescan {
 
 /** All rungs of the ladder were read `agoMs` ago. */
 function ladderRead(agoMs: number, of = feed): FeedState['rescans'] {
-  const rungMs = rungWindows(of.sweep?.backMs ?? 0).map(() => nowMs - agoMs)
+  const rungMs = rungWindows(of.rescan?.backMs ?? 0).map(() => nowMs - agoMs)
   return { ...aState({}, of).rescans, rungMs }
 }
 
-function swept(given: Partial<FeedState['sweep']>): FeedState {
-  return aState({ rescans: ladderRead(0), sweep: { ...aState().sweep, ...given } })
+function rescanned(given: Partial<FeedState['whole']>): FeedState {
+  return aState({ rescans: ladderRead(0), whole: { ...aState().whole, ...given } })
 }
 
-describe('a sweep of the whole window', () => {
+describe('a rescan of the whole window', () => {
   test('is not due where the feed has none, was not read to its end, or reads its first pages', () => {
-    expect(sweepDueMs(aFeed({ sweep: undefined }), aState())).toBeUndefined()
+    expect(rescanDueMs(aFeed({ rescan: undefined }), aState())).toBeUndefined()
     for (const state of [
       aFeedState({ nowMs }),
       aState({ lastCaughtUpMs: undefined }),
       aState({ isBackfilling: true }),
       aState({ isRewound: true }),
     ]) {
-      expect(sweepDueMs(feed, state)).toBeUndefined()
+      expect(rescanDueMs(feed, state)).toBeUndefined()
       expect(next(feed, state)).toBeUndefined()
     }
   })
 
   test('is due one interval after the first poll, then one after the one before began', () => {
     const { startBoundMs: floorMs } = aState()
-    expect(sweepDueMs(feed, aState())).toBe(floorMs + 3 * dayMs + hourMs)
+    expect(rescanDueMs(feed, aState())).toBe(floorMs + 3 * dayMs + hourMs)
     const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const ended = { scan: { ...walk, startedAtMs: nowMs - 1_800_000 }, isDone: true }
-    expect(sweepDueMs(feed, swept(ended))).toBe(nowMs + 1_800_000)
+    expect(rescanDueMs(feed, rescanned(ended))).toBe(nowMs + 1_800_000)
   })
 
   test('reads its window, not below the start bound, up to now, and keeps the place of the tail', () => {
@@ -109,7 +109,7 @@ describe('a sweep of the whole window', () => {
           feed,
           aState({ startBoundMs: floorMs, newestMs, rescans: ladderRead(0) }),
         )
-        expect(place).toBe('sweep')
+        expect(place).toBe('whole')
         expect(walk.span).toEqual({ fromMs: Math.max(floorMs, nowMs - dayMs), toMs: nowMs })
         expect(walk).toMatchObject({ cursor: null, reason: 'again', startedAtMs: nowMs })
         const [from, to] = [walk.span?.fromMs ?? 0, nowMs].map((ms) => new Date(ms).toISOString())
@@ -133,38 +133,38 @@ describe('a sweep of the whole window', () => {
 
   test('is left for what a tail with another request left behind it', () => {
     const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
-    const state = swept({ scan: walk })
+    const state = rescanned({ scan: walk })
     const behind = { id: 'b', fromMs: nowMs - 2 * dayMs, toMs: nowMs - dayMs }
     const left = { ...state, scan: { ...state.scan!, behind } }
     expect(readNotes(begun(feed, left).scan)).toMatchObject({ snapshotOf: 'b' })
-    const begunIt = { ...left, sweep: { ...left.sweep, scan: begun(feed, left).scan } }
-    expect(begun(feed, begunIt).scan).toBe(begunIt.sweep.scan)
+    const begunIt = { ...left, whole: { ...left.whole, scan: begun(feed, left).scan } }
+    expect(begun(feed, begunIt).scan).toBe(begunIt.whole.scan)
   })
 
   test('goes on as it began until it was read to its end, however long that takes', () => {
     const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const running = { ...walk, cursor: 'c1', startedAtMs: nowMs - 5 * hourMs }
-    expect(begun(feed, swept({ scan: running })).scan).toBe(running)
-    expect(begun(feed, swept({ scan: running, isDone: true })).scan).not.toBe(running)
+    expect(begun(feed, rescanned({ scan: running })).scan).toBe(running)
+    expect(begun(feed, rescanned({ scan: running, isDone: true })).scan).not.toBe(running)
   })
 })
 
 describe('what a tail left behind it', () => {
-  test('is read before anything else of the sweep, once, up to where the tail began', () => {
+  test('is read before anything else of the rescan, once, up to where the tail began', () => {
     const changed = aFeed({ ...week, filters: { severity: 'low' } })
     const before = aState({ newestMs: nowMs - 5 * minuteMs }, week)
     const tail = tailScan(changed, before)
     expect(tail.span).toEqual({ fromMs: nowMs - 15 * minuteMs })
     const state = { ...before, scan: tail, rescans: { ...before.rescans, rungMs: [] } }
     const { place, scan: walk } = begun(changed, state)
-    expect(place).toBe('sweep')
+    expect(place).toBe('whole')
     expect(walk.span).toEqual({ fromMs: nowMs - 7 * dayMs, toMs: tail.span!.fromMs })
     expect(readNotes(walk)).toMatchObject({ kind: 'snapshot', isBacklog: true, lateBeforeMs: null })
     const rescans = { ...state.rescans, ...Object.fromEntries(fieldsAtEnd(walk)) }
     expect(rescans).toMatchObject({ snapshot_of: tail.behind!.id, per_week: '0' })
     const ended = { ...state, rescans: { ...state.rescans, snapshotId: tail.behind!.id } }
     expect(
-      sweepDueMs(changed, { ...ended, sweep: { ...ended.sweep, scan: walk, isDone: true } }),
+      rescanDueMs(changed, { ...ended, whole: { ...ended.whole, scan: walk, isDone: true } }),
     ).toBe(nowMs + unconstrainedPlan.wholeEveryMs)
   })
 
@@ -200,7 +200,7 @@ describe('what a tail left behind it', () => {
     const opened = aFeedState({ nowMs })
     const tail = tailScan(week, opened)
     expect(tail.behind).toMatchObject({ fromMs: nowMs - 7 * dayMs, toMs: opened.startBoundMs })
-    expect(tailScan(aFeed({ sweep: { everyMs: undefined, backMs: hourMs } }), opened).behind).toBe(
+    expect(tailScan(aFeed({ rescan: { everyMs: undefined, backMs: hourMs } }), opened).behind).toBe(
       undefined,
     )
   })
@@ -242,7 +242,7 @@ describe('the ladder', () => {
     const windows = rungWindows(7 * dayMs)
     expect(windows.slice(0, 3)).toEqual([10 * minuteMs, 20 * minuteMs, 40 * minuteMs])
     expect(windows).toHaveLength(10)
-    expect(rungWindows(20 * minuteMs)).toEqual([10 * minuteMs]) // the whole window is the sweep's
+    expect(rungWindows(20 * minuteMs)).toEqual([10 * minuteMs]) // the whole window is the rescan's
     expect(rungWindows(20 * minuteMs + 1)).toEqual([10 * minuteMs, 20 * minuteMs])
     expect(rungWindows(10 * minuteMs)).toEqual([])
     const times = rungIntervals(windows, unconstrainedPlan.ladder)
@@ -278,7 +278,7 @@ describe('the ladder', () => {
   })
 
   test('scans windows of up to six hours beside the longer ones', () => {
-    const windows = rungWindows(week.sweep!.backMs)
+    const windows = rungWindows(week.rescan!.backMs)
     const places = windows.map((_windowMs, rung) => {
       const rescans = ladderRead(0, week)
       const rungMs = rescans.rungMs.with(rung, 1)
@@ -295,14 +295,14 @@ describe('the ladder', () => {
     expect(begun(week, { ...state, scan: walk }).scan.span?.fromMs).toBe(nowMs - 20 * minuteMs)
   })
 
-  test('does not wait for a time that was written while the clock was ahead, nor does a sweep', () => {
+  test('does not wait for a time that was written while the clock was ahead, nor does a rescan', () => {
     const ahead = ladderRead(-dayMs, week)
     const late = { ...ahead, firstPollMs: nowMs + dayMs }
     const before = aState({ rescans: late }, week)
     const state = { ...before, scan: { ...before.scan!, startedAtMs: nowMs + dayMs } }
     expect(begun(week, state).place).toBe('recent')
-    const sweep = { ...state.sweep, scan: state.scan, isDone: true }
-    expect(sweepDueMs(week, { ...state, sweep })).toBeLessThanOrEqual(nowMs)
+    const whole = { ...state.whole, scan: state.scan, isDone: true }
+    expect(rescanDueMs(week, { ...state, whole })).toBeLessThanOrEqual(nowMs)
   })
 
   test('is not climbed by feeds whose pages cost quota or that take no times', () => {
@@ -359,14 +359,14 @@ describe('the ladder', () => {
 })
 
 describe('pages of a turn', () => {
-  const places = ['recent', 'long', 'sweep'] as const
+  const places = ['recent', 'long', 'whole'] as const
   const { scan: walk } = begun(week, aState({ rescans: ladderRead(hourMs, week) }, week))
 
   function placesOf(running: readonly (typeof places)[number][]): (string | undefined)[] {
     const fresh = aState({ rescans: ladderRead(0, week) }, week)
     const scans = running.map((place) => [place, { ...fresh[place], scan: walk }] as const)
-    const sweep = { ...fresh.sweep, scan: { ...walk, startedAtMs: nowMs }, isDone: true }
-    const state = { ...fresh, sweep, ...Object.fromEntries(scans) }
+    const whole = { ...fresh.whole, scan: { ...walk, startedAtMs: nowMs }, isDone: true }
+    const state = { ...fresh, whole, ...Object.fromEntries(scans) }
     return Array.from({ length: 8 }, (_none, page) => {
       const next = nextRescan(week, state, { plan: unconstrainedPlan }, page)
       return 'rescan' in next ? next.rescan.place : undefined
@@ -374,7 +374,7 @@ describe('pages of a turn', () => {
   }
 
   test('go to each scan that is on its way, every second one to the shortest', () => {
-    const four = ['recent', 'sweep', 'recent', 'long']
+    const four = ['recent', 'whole', 'recent', 'long']
     expect(placesOf(places)).toEqual([...four, ...four])
   })
 
@@ -409,8 +409,8 @@ describe('where the service filters by match time', () => {
     const [[name, value] = []] = fieldsAtEnd(first.scan)
     expect(name).toBe('matched')
     const matched = JSON.parse(value!) as { fingerprint: string; toMs: number }
-    const sweep = { ...state.sweep, scan: { ...first.scan, startedAtMs: nowMs }, isDone: true }
-    const after = { ...state, sweep, rescans: { ...state.rescans, matched } }
+    const whole = { ...state.whole, scan: { ...first.scan, startedAtMs: nowMs }, isDone: true }
+    const after = { ...state, whole, rescans: { ...state.rescans, matched } }
     expect(next(week, after, { matchClockMs: matchedNowMs })).toBe(nowMs + minuteMs)
     const later = { ...after, nowMs: nowMs + minuteMs }
     const second = begun(week, later, { matchClockMs: matchedNowMs + minuteMs })
@@ -443,7 +443,7 @@ describe('where the service filters by match time', () => {
 
   test('the whole window is read once a day as a proof', () => {
     const state = aState({}, week)
-    expect(sweepDueMs(week, state, { plan: unconstrainedPlan, matchClockMs: matchedNowMs })).toBe(
+    expect(rescanDueMs(week, state, { plan: unconstrainedPlan, matchClockMs: matchedNowMs })).toBe(
       state.startBoundMs + week.startMs + dayMs,
     )
   })
@@ -498,10 +498,10 @@ describe('how late finds are found at most', () => {
   const plan = { ladder, wholeEveryMs: 2 * hourMs, matchedEveryMs: 5 * minuteMs }
 
   test.each([
-    ['a feed that is not read again', aFeed({ sweep: undefined }), { plan }, undefined],
+    ['a feed that is not read again', aFeed({ rescan: undefined }), { plan }, undefined],
     [
       'one whose pages cost quota: with the whole window',
-      aCredentialFeed({ sweep: week.sweep }),
+      aCredentialFeed({ rescan: week.rescan }),
       { plan },
       { soonMs: 2 * hourMs, wholeMs: 2 * hourMs },
     ],
@@ -513,7 +513,7 @@ describe('how late finds are found at most', () => {
     ],
     [
       'one whose whole window is read more often than that',
-      aFeed({ sweep: { everyMs: minuteMs, backMs: 7 * dayMs } }),
+      aFeed({ rescan: { everyMs: minuteMs, backMs: 7 * dayMs } }),
       { plan },
       { soonMs: minuteMs, wholeMs: minuteMs },
     ],

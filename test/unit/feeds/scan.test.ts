@@ -198,7 +198,7 @@ test('cursors that go round are noticed within three times their number, and no 
 
 describe('a longer time that is read again than before', () => {
   const dayMs = 86_400_000
-  const back = (backMs: number) => aFeed({ sweep: { everyMs: undefined, backMs } })
+  const back = (backMs: number) => aFeed({ rescan: { everyMs: undefined, backMs } })
   const floorMs = nowMs - 3 * dayMs
   const first = tailScan(back(dayMs), aState({ startBoundMs: floorMs }))
   const walkWith = (backMs: number, given: Partial<FeedState>) =>

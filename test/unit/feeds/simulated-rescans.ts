@@ -14,7 +14,7 @@ const hourMs = 3_600_000
 export const dayMs = 24 * hourMs
 export const weekMs = 7 * dayMs
 export const beginMs = Date.UTC(2026, 0, 5)
-export const feed = aFeed({ startMs: dayMs, sweep: { everyMs: undefined, backMs: weekMs } })
+export const feed = aFeed({ startMs: dayMs, rescan: { everyMs: undefined, backMs: weekMs } })
 export const lateness = [
   10 * secondMs,
   2 * minuteMs,

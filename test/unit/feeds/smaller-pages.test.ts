@@ -15,14 +15,14 @@ import { aCredentialFeed, aCredentialSearch, aFeed, aFeedState } from '../../sup
 const nowMs = Date.UTC(2026, 10, 1)
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-const feed = aFeed({ startMs: 3 * dayMs, sweep: { everyMs: hourMs, backMs: dayMs } })
+const feed = aFeed({ startMs: 3 * dayMs, rescan: { everyMs: hourMs, backMs: dayMs } })
 
 describe('a walk in smaller pages', () => {
-  const search = aCredentialSearch({ sweep: { everyMs: hourMs, backMs: dayMs } })
+  const search = aCredentialSearch({ rescan: { everyMs: hourMs, backMs: dayMs } })
 
-  function sweepOf(state: FeedState): Scan {
+  function rescanOf(state: FeedState): Scan {
     const next = nextRescan(search, state, { plan: unconstrainedPlan })
-    if (!('rescan' in next)) throw new Error('no sweep is due')
+    if (!('rescan' in next)) throw new Error('no rescan is due')
     return next.rescan.scan
   }
 
@@ -80,12 +80,12 @@ describe('a walk in smaller pages', () => {
     const done = { ...state.rescans, snapshotId: walk.behind?.id }
     const read = tailScan(search, aFeedState({ nowMs, startBoundMs: state.startBoundMs }))
     const ended = { ...state, scan: read, lastCaughtUpMs: nowMs, isEnded: true, rescans: done }
-    const sweep = { ...sweepOf(ended), cursor: 'c1' }
+    const rescan = { ...rescanOf(ended), cursor: 'c1' }
     const later = { ...ended, nowMs: nowMs + hourMs, newestMs: nowMs + hourMs }
-    const smaller = restartWithSmallerPages(search, later, sweep)!
-    expect(smaller).toMatchObject({ cursor: null, span: sweep.span, notes: sweep.notes })
+    const smaller = restartWithSmallerPages(search, later, rescan)!
+    expect(smaller).toMatchObject({ cursor: null, span: rescan.span, notes: rescan.notes })
     expect(smaller.startedAtMs).toBe(later.nowMs)
-    expect(smaller.body).toEqual({ ...sweep.body, size: 50 })
+    expect(smaller.body).toEqual({ ...rescan.body, size: 50 })
   })
 
   test('stays small after a refused cursor and for a day; then the usual size is tried again', () => {
@@ -147,7 +147,7 @@ describe('a tail that goes round a page leaves to the rescan', () => {
 })
 
 test('a tail that goes round a page, and that nothing reads again, reads from an hour before the newest event', () => {
-  const alone = aFeed({ sweep: undefined })
+  const alone = aFeed({ rescan: undefined })
   const walk = { ...tailScan(alone, aFeedState({ nowMs: nowMs - dayMs })), cursor: 'c1' }
   const past = skipPage(alone, aFeedState({ nowMs, scan: walk, newestMs: nowMs - hourMs }))
   expect(past).toMatchObject({ reason: 'page_too_large', span: { fromMs: nowMs - 2 * hourMs } })

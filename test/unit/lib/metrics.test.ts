@@ -207,7 +207,7 @@ describe('told briefly', () => {
     for (const feed of feeds) {
       metrics.feedPollIntervalSeconds.set({ feed }, 60)
       metrics.feedLagObjectiveSeconds.set({ feed }, 300)
-      metrics.feedSweepIntervalSeconds.set({ feed }, 3600)
+      metrics.feedRescanIntervalSeconds.set({ feed }, 3600)
       metrics.feedPagesTotal.inc({ feed })
       metrics.feedEmptyPagesTotal.inc({ feed })
       metrics.eventsDuplicateTotal.inc({ feed })

@@ -7,8 +7,8 @@ import {
   type RequestKind,
 } from '../../../src/upstream/rate-limits.ts'
 
-const kinds: RequestKind[] = ['token', 'feed', 'sweep', 'detail', 'command']
-const patientKinds: RequestKind[] = ['sweep', 'detail', 'command']
+const kinds: RequestKind[] = ['token', 'feed', 'rescan', 'detail', 'command']
+const patientKinds: RequestKind[] = ['rescan', 'detail', 'command']
 const turn = fc.record({
   kind: fc.constantFrom(...kinds),
   name: fc.string(),
@@ -46,7 +46,7 @@ describe('the next slot', () => {
     expect(shareOf(served, 'feed')).toBe(90)
   })
 
-  test('goes once in ten to sweeps, details and commands each, and else to feeds', () => {
+  test('goes once in ten to rescans, details and commands each, and else to feeds', () => {
     const served = serve(200, (slot) => [
       aTurn('feed', slot),
       ...patientKinds.map((kind) => aTurn(kind, 0)),
