@@ -4,7 +4,6 @@
  */
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { type SortOptions, sortPage } from '../feeds/page.ts'
-import { readsAll } from '../feeds/scan.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type FeedState, peekFeed } from '../store/feed-state.ts'
 import type { MalformedItem, RoutedEvent } from '../store/intake.ts'
@@ -163,7 +162,7 @@ function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
 function hasPassed({ feed, state }: Audit, visibleMs: number | undefined): boolean {
   const { begunMs, isSnapshot = false } = state.whole.lastEnded ?? {}
   const rescannedMs = isSnapshot ? undefined : begunMs
-  const passedMs = feed.rescan && !readsAll(feed, state) ? rescannedMs : state.lastCaughtUpMs
+  const passedMs = feed.rescan ? rescannedMs : state.lastCaughtUpMs
   return visibleMs !== undefined && visibleMs <= (passedMs ?? 0)
 }
 

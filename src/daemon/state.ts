@@ -7,7 +7,6 @@ import type { CircuitReading } from '../delivery/circuit.ts'
 import { readDigestTimes, type DigestState } from '../grouping/flusher.ts'
 import type { Lanes } from '../feeds/lanes.ts'
 import { reservedSearches } from '../feed-types/feed-type.ts'
-import { readsAll } from '../feeds/scan.ts'
 import { readCanary } from '../self-alerts/canary.ts'
 import { readFleet, type FleetState } from '../ops/fleet-state.ts'
 import { writeAccounts, writeFleet, type SharedNotes } from '../ops/state-gauges.ts'
@@ -17,6 +16,7 @@ import type { StateMetrics } from '../lib/metrics.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
 import { readAccountTrouble } from '../upstream/tokens.ts'
 import { type LedgerLoss, readLoss } from '../store/account-ledger.ts'
+import type { FeedState } from '../store/feed-state.ts'
 import { readRetentionNote } from '../store/retention.ts'
 import type { DeliveryParts } from './delivery.ts'
 import { describePolling } from './describe-config.ts'
@@ -91,10 +91,7 @@ async function readSystemState(
   const feeds = Map.groupBy(
     config.feeds.map((feed) => ({
       ...feed,
-      reading: (state: Parameters<typeof readsAll>[1]) => ({
-        quotaReserve: reservedSearches(feed, state.scan),
-        readsAll: readsAll(feed, state),
-      }),
+      quotaReserve: ({ scan }: FeedState) => reservedSearches(feed, scan),
     })),
     ({ account }) => account,
   )

@@ -5,13 +5,7 @@
  * appear before any cursor, and none is kept beyond the end of its scan. Instead, each poll reads a
  * window of import times from start to end: from an hour before the previous scan began. Only
  * within that window does the cursor move.
- *
- * Servers before 2026-05-28 ignore the time filter for all queries but `auth_domain`: there each
- * scan reads everything that matches, of any age. Such a scan is complete but costly, so it is
- * repeated less often: after as many times `every` as it has pages, and at most after the rescan
- * interval, since it replaces the rescan.
  */
-import { formatDuration } from '../lib/time-zone.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import { isOperationMissing } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
@@ -20,9 +14,8 @@ import {
   type WireCredentialSearchBody,
 } from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
-import { parseTimestamp } from '../upstream/timestamps.ts'
 import type { CredentialSearchFeedConfig } from './config.ts'
-import { parseCredentialItem, maskMalformedCredential, fullScanIntervalMs } from './credentials.ts'
+import { parseCredentialItem, maskMalformedCredential } from './credentials.ts'
 import {
   bodyWithCursor,
   type FeedPage,
@@ -37,7 +30,7 @@ import {
 } from './feed-type.ts'
 
 type CredentialSearch = Polled<CredentialSearchFeedConfig>
-type ScanIntervals = Pick<CredentialSearch, 'everyMs' | 'rescan'>
+type ScanIntervals = Pick<CredentialSearch, 'rescan'>
 
 export const pageSizes = [100, 50, 25, 10] as const
 
@@ -47,8 +40,6 @@ export const readByImportTime: NonNullable<FeedType<ScanIntervals>['unordered']>
   note: noteWindow,
   endsWhenKnown: () => false,
   nextScan: nextWindow,
-  readsAll: (scan) => readNotes(scan).isUnfiltered,
-  remark: describeCost,
 }
 
 export const credentialSearchFeed: FeedType<CredentialSearch> = {
@@ -125,24 +116,12 @@ function noteSearch(scan: Scan, free: boolean): Scan {
 interface WindowNotes {
   /** A scan has reached its end: from then on windows follow each other without a gap. */
   hasCompleted: boolean
-  /** Pages of this scan. */
-  pages: number
-  /** This scan showed credentials imported before its window. */
-  sawOlder: boolean
-  /** The last scan that ended showed older ones: the API ignores the time filter. */
-  isUnfiltered: boolean
-  /** Pages of the last scan that ended. */
-  lastPages: number
   /** Since when pages are smaller than usual, ms; null: they are not. */
   smallSinceMs: number | null
 }
 
 const initialNotes: WindowNotes = {
   hasCompleted: false,
-  pages: 0,
-  sawOlder: false,
-  isUnfiltered: false,
-  lastPages: 0,
   smallSinceMs: null,
 }
 
@@ -152,27 +131,10 @@ function readNotes({ notes }: Scan): WindowNotes {
 
 function noteWindow(
   scan: Scan,
-  page: WireSearchPage,
+  _page: WireSearchPage,
   { isEnd }: PageReading,
 ): Record<string, unknown> {
-  const before = readNotes(scan)
-  const pages = before.pages + 1
-  const sawOlder = before.sawOlder || page.items.some((item) => isOlder(item, scan))
-  return {
-    ...before,
-    pages,
-    sawOlder,
-    ...(isEnd && { hasCompleted: true, isUnfiltered: sawOlder, lastPages: pages }),
-  } satisfies WindowNotes
-}
-
-/** One second: the filter has milliseconds, and the API may round them. */
-const roundingMs = 1_000
-
-function isOlder(item: unknown, { span }: Scan): boolean {
-  if (typeof item !== 'object' || item === null || !('imported_at' in item)) return false
-  const importedAtMs = parseTimestamp(String(item.imported_at))
-  return importedAtMs !== null && importedAtMs < (span?.fromMs ?? 0) - roundingMs
+  return { ...readNotes(scan), ...(isEnd && { hasCompleted: true }) } satisfies WindowNotes
 }
 
 /**
@@ -189,7 +151,6 @@ const smallPagesMs = 86_400_000
 function nextWindow(state: FeedState & { scan: Scan }, feed: ScanIntervals): NextScan {
   const { scan, nowMs, startBoundMs } = state
   const notes = readNotes(scan)
-  const { isUnfiltered, lastPages } = notes
   const pageSize = usualPageSize(scan)
   const isSmall = pageSize < pageSizes[0]
   const smallSinceMs = isSmall ? (notes.smallSinceMs ?? scan.startedAtMs) : null
@@ -203,12 +164,9 @@ function nextWindow(state: FeedState & { scan: Scan }, feed: ScanIntervals): Nex
     notes: {
       ...initialNotes,
       hasCompleted: notes.hasCompleted,
-      isUnfiltered,
-      lastPages,
       smallSinceMs: staysSmall ? smallSinceMs : null,
     } satisfies WindowNotes,
     ...(staysSmall && { pageSize }),
-    ...(isCostly(notes) && { dueMs: scan.startedAtMs + fullScanIntervalMs(feed, lastPages) }),
   }
 }
 
@@ -219,20 +177,4 @@ function nextFromMs(
   if (readNotes(scan).hasCompleted) return Math.min(scan.startedAtMs, nowMs) - overlapMs
   if (isBackfilling) return startBoundMs
   return nowMs - Math.max(minCatchUpMs, rescan?.backMs ?? 0)
-}
-
-/** A single page is what each poll costs in any case. */
-function isCostly({ isUnfiltered, lastPages }: WindowNotes): boolean {
-  return isUnfiltered && lastPages > 1
-}
-
-function describeCost(scan: Scan, feed: ScanIntervals): string | undefined {
-  const notes = readNotes(scan)
-  if (!isCostly(notes)) return undefined
-  const { lastPages } = notes
-  const rest = formatDuration(fullScanIntervalMs(feed, lastPages))
-  return (
-    `the service ignores the time filter of this feed: each reading takes all ${lastPages} pages ` +
-    `and is repeated every ${rest}; ask for less, or raise lag_objective above ${rest}`
-  )
 }

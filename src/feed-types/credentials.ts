@@ -1,17 +1,13 @@
 /**
  * The credentials of one identifier, and of the whole tenant; the API filters neither by time.
  *
- * The identifier's feed states no order (docs/api-notes.md, Cursors and order). Each poll scans
- * from the start; once one scan has seen everything, later scans end at a page whose items are all
- * known. The rescan, a slow full scan, finds what they miss. A cursor is resumed only where ids
- * grew through a whole scan.
- *
- * The tenant's feed can be requested in ascending order. Its cursor is resumed only after a whole
- * scan has shown growing ids or import times; without that each scan reads everything, and the more
- * pages it has the longer the pause before the next one.
+ * The identifier's feed states no order, and that of the tenant not what its ascending order goes by
+ * (docs/api-notes.md, Cursors and order). A cursor is resumed only after a whole scan has shown
+ * growing ids or import times. Elsewhere each poll scans from the start; once one scan has seen
+ * everything, later scans end at a page whose items are all known. The rescan, a full scan, finds
+ * what they miss.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
-import { formatDuration } from '../lib/time-zone.ts'
 import { cut, maskHighlights, maskIdentity, maskKnown, maskText } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
 import {
@@ -21,12 +17,7 @@ import {
 } from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
-import type {
-  CredentialsFeedConfig,
-  FeedCommon,
-  PairDedupe,
-  TenantCredentialsFeedConfig,
-} from './config.ts'
+import type { CredentialsFeedConfig, PairDedupe, TenantCredentialsFeedConfig } from './config.ts'
 import type { ClearPair, FeedType, PageReading, ParsedFeedItem, Polled } from './feed-type.ts'
 import {
   createFieldReader,
@@ -36,6 +27,22 @@ import {
   isJsonObject,
   type JsonObject,
 } from './field-reader.ts'
+
+/** Follows the cursor of a feed that has shown an order, and reads any other from its start. */
+const followsShownOrder: NonNullable<FeedType<unknown>['unordered']> = {
+  note: noteOrder,
+  endsWhenKnown(scan) {
+    const { hasCompleted, isAscending, lastWalkGrew } = readNotes(scan)
+    return hasCompleted && !isAscending && !lastWalkGrew
+  },
+  nextScan({ scan }) {
+    const { hasCompleted, isAscending, lastWalkGrew, ...notes } = readNotes(scan)
+    const known = { hasCompleted, isAscending, lastWalkGrew }
+    return isAscending
+      ? { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
+      : { fromStart: true, notes: known }
+  },
+}
 
 export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   pageSizes: [20], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
@@ -48,20 +55,7 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   },
   parse: (raw, feed) => parseCredentialItem(raw, feed),
   maskMalformed: maskMalformedCredential,
-  unordered: {
-    note: noteOrder,
-    endsWhenKnown(scan) {
-      const { hasCompleted, isAscending, lastWalkGrew } = readNotes(scan)
-      return hasCompleted && !isAscending && !lastWalkGrew
-    },
-    nextScan({ scan }) {
-      const { hasCompleted, isAscending, lastWalkGrew, ...notes } = readNotes(scan)
-      const known = { hasCompleted, isAscending, lastWalkGrew }
-      return isAscending
-        ? { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
-        : { fromStart: true, notes: known }
-    },
-  },
+  unordered: followsShownOrder,
 }
 
 export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>> = {
@@ -80,43 +74,7 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
   },
   parse: (raw, feed) => parseCredentialItem(raw, feed),
   maskMalformed: maskMalformedCredential,
-  unordered: {
-    note: noteTenantOrder,
-    endsWhenKnown: () => false,
-    nextScan({ scan }, feed) {
-      const { hasCompleted, isAscending, lastWalkGrew, lastPages, ...notes } = readNotes(scan)
-      const known = { hasCompleted, isAscending, lastWalkGrew, lastPages }
-      if (isAscending)
-        return { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
-      const dueMs =
-        lastPages > 1 ? scan.startedAtMs + fullScanIntervalMs(feed, lastPages) : undefined
-      return { fromStart: true, notes: known, dueMs }
-    },
-    readsAll(scan) {
-      const { hasCompleted, isAscending } = readNotes(scan)
-      return hasCompleted && !isAscending
-    },
-    remark(scan, feed) {
-      const { hasCompleted, isAscending, lastPages } = readNotes(scan)
-      if (!hasCompleted || isAscending || lastPages < 2) return undefined
-      const rest = formatDuration(fullScanIntervalMs(feed, lastPages))
-      return (
-        `the service answers in no order that can be followed: each reading takes all ${lastPages} ` +
-        `pages and is repeated every ${rest}; raise lag_objective above ${rest}`
-      )
-    },
-  },
-}
-
-/**
- * Time between the starts of two full scans, ms: about one page per `every`, at most the rescan
- * interval, since a full scan replaces the rescan.
- */
-export function fullScanIntervalMs(
-  { everyMs = 0, rescan }: Pick<FeedCommon, 'everyMs' | 'rescan'>,
-  pages: number,
-): number {
-  return Math.min(pages * everyMs, Math.max(everyMs, rescan?.everyMs ?? 86_400_000))
+  unordered: followsShownOrder,
 }
 
 /** What a scan knows of its order. */
@@ -135,10 +93,8 @@ interface OrderNotes {
   lastWalkGrew: boolean
   /** Such a scan had at least two pages: its cursor is worth keeping. */
   isAscending: boolean
-  /** Pages of the last such scan. */
-  lastPages: number
-  /** Import times on this scan; only where an order was requested. */
-  times?: TimeNotes
+  /** Import times on this scan. */
+  times: TimeNotes
 }
 
 interface TimeNotes {
@@ -156,7 +112,7 @@ const initialNotes: OrderNotes = {
   hasCompleted: false,
   lastWalkGrew: true,
   isAscending: false,
-  lastPages: 0,
+  times: { grows: true, firstMs: null, lastMs: null },
 }
 
 function readNotes({ notes }: Scan): OrderNotes {
@@ -165,28 +121,11 @@ function readNotes({ notes }: Scan): OrderNotes {
 
 function noteOrder(
   scan: Scan,
-  page: WireSearchPage,
-  { isEnd }: PageReading,
-): Record<string, unknown> {
-  return noteGrowth(scan, page, { isEnd })
-}
-
-/** The API does not document what the requested order goes by: ids or import times. */
-function noteTenantOrder(
-  scan: Scan,
-  page: WireSearchPage,
+  { items, next }: WireSearchPage,
   { isEnd, limitMs }: PageReading,
 ): Record<string, unknown> {
-  const times = trackTimes(readNotes(scan).times, page.items, limitMs)
-  return noteGrowth(scan, page, { isEnd, times })
-}
-
-function noteGrowth(
-  scan: Scan,
-  { items, next }: WireSearchPage,
-  { isEnd, times }: { isEnd: boolean; times?: TimeNotes },
-): Record<string, unknown> {
   const before = readNotes(scan)
+  const times = trackTimes(before.times, items, limitMs)
   const ids = items.map(readNumericId).filter((id) => !Number.isNaN(id)) // a malformed item says nothing
   const growsById = before.grows && isGrowing([before.lastId ?? -1, ...ids])
   const grows = growsById || isOrderedByTime(times)
@@ -203,17 +142,15 @@ function noteGrowth(
     hasCompleted: (before.hasCompleted && !isBroken) || isWhole,
     lastWalkGrew: isWhole ? grows : before.lastWalkGrew && !isBroken,
     isAscending: grows && (before.isAscending || hasProof),
-    lastPages: isWhole ? pages : before.lastPages,
-    ...(times && { times: hasMoved ? times : { ...times, lastMs: before.times?.lastMs ?? null } }),
+    times: hasMoved ? times : { ...times, lastMs: before.times.lastMs },
   } satisfies OrderNotes
 }
 
 function trackTimes(
-  before: TimeNotes | undefined,
+  { grows, firstMs, lastMs }: TimeNotes,
   items: readonly unknown[],
   limitMs: number,
 ): TimeNotes {
-  const { grows, firstMs, lastMs } = before ?? { grows: true, firstMs: null, lastMs: null }
   const read = items.map(readImportedMs).filter((ms) => ms !== null)
   const isLater = (ms: number, at: number): boolean =>
     ms >= (read[at - 1] ?? lastMs ?? ms) && ms <= limitMs
@@ -225,8 +162,8 @@ function trackTimes(
 }
 
 /** Equal times show no order. */
-function isOrderedByTime(times: TimeNotes | undefined): boolean {
-  return times !== undefined && times.grows && (times.lastMs ?? 0) > (times.firstMs ?? 0)
+function isOrderedByTime({ grows, firstMs, lastMs }: TimeNotes): boolean {
+  return grows && (lastMs ?? 0) > (firstMs ?? 0)
 }
 
 function readImportedMs(item: unknown): number | null {

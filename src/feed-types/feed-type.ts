@@ -7,7 +7,7 @@ import type { CredentialPair } from '../store/intake.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
 import type { SlotRequest } from '../upstream/rate-limits.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
-import type { FeedCommon, FeedConfig } from './config.ts'
+import type { FeedConfig } from './config.ts'
 
 export interface FeedRequest {
   client: UpstreamClient
@@ -84,10 +84,6 @@ interface Unordered<Feed> {
   endsWhenKnown(scan: Scan): boolean
   /** The scan that follows one that ended. */
   nextScan(state: FeedState & { scan: Scan }, feed: Feed): NextScan
-  /** Whether each scan reads everything the API has, so that a rescan would find nothing. */
-  readsAll?(scan: Scan): boolean
-  /** What operators must know about how the feed is read at present; undefined: nothing. */
-  remark?(scan: Scan, feed: Pick<FeedCommon, 'everyMs' | 'rescan'>): string | undefined
 }
 
 export interface NextScan {
@@ -98,8 +94,6 @@ export interface NextScan {
   span?: ScanSpan
   /** Absent: the usual size. */
   pageSize?: number | undefined
-  /** The earliest start, ms of Redis' clock; absent: as soon as the feed is polled. */
-  dueMs?: number | undefined
 }
 /** An API operation that a feed cannot work without. */
 export interface Need {

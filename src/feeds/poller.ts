@@ -45,7 +45,7 @@ import {
 } from './poll-run.ts'
 import { unconstrainedPlan, wholeEveryMs } from './rescan-plan.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
-import { scanFingerprint, beginsAtStartBound, tailDueMs, tailScan } from './scan.ts'
+import { scanFingerprint, beginsAtStartBound, forgottenDueMs, tailScan } from './scan.ts'
 
 /** Pages per run, so that a long backlog does not hold a lane forever. */
 const pagesPerRun = 50
@@ -190,7 +190,6 @@ async function pollPage(
   if (kind === 'feed' && !isBacklog && !page.isBeyond && !findFeedType(feed).unordered)
     observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
   await clearRefusal(options, feed, state)
-  if (kind === 'feed') logRemark(options, feed, { before: state.scan, after: page.scan })
   await options.queue(feed.account, accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
   await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
@@ -222,7 +221,7 @@ function chooseTailScan(
   { feed, isForgotten }: PollRun,
   state: FeedState,
 ): { rescan: { scan: Scan; place: undefined } } | { dueMs: number } {
-  const dueMs = tailDueMs(feed, state, isForgotten)
+  const dueMs = isForgotten ? forgottenDueMs(feed, state) : undefined
   if (dueMs !== undefined && dueMs > state.nowMs) return { dueMs }
   return { rescan: { scan: tailScan(feed, state), place: undefined } }
 }
@@ -257,19 +256,6 @@ async function chooseRescan(
     wholeEveryMs(feed, context) / 1000,
   )
   return nextRescan(feed, state, context, pages)
-}
-
-/** Logs once when a remark begins to hold, and once when it ends. */
-function logRemark(
-  { logger }: PollerOptions,
-  feed: PolledFeed,
-  { before, after }: { before: Scan | undefined; after: Scan },
-): void {
-  const { unordered } = findFeedType(feed)
-  const [had, has] = [before && unordered?.remark?.(before, feed), unordered?.remark?.(after, feed)]
-  const about = { feed: feed.name, account: feed.account }
-  if (has !== undefined && had === undefined) logger.warn(about, has)
-  if (has === undefined && had !== undefined) logger.info(about, `no longer so: ${had}`)
 }
 
 /** Why nothing can be requested now; checked first, because it costs no request. */

@@ -34,7 +34,6 @@ import {
   isBehindRescanned,
   pendingSnapshot,
   rescanFromMs,
-  readsAll,
 } from './scan.ts'
 
 export type RescanPlace = 'recent' | 'long' | 'whole'
@@ -123,7 +122,7 @@ function isReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
 /** Whether the tail has read the feed to its end, even with an older request. */
 function wasReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
   if (!feed.rescan || !state.scan || state.isBackfilling || state.isRewound) return false
-  return state.lastCaughtUpMs !== undefined && !readsAll(feed, state)
+  return state.lastCaughtUpMs !== undefined
 }
 
 function runningScan(

@@ -62,21 +62,13 @@ function extendBehind(feed: PolledFeed, state: FeedState, scan: Scan): Scan {
   return { ...scan, behind: { id: String(nowMs), fromMs, toMs } }
 }
 
-/**
- * Until when a feed that was read to its end waits, ms, without its `every`; undefined: it does not
- * wait. With `isForgotten` the time of the last read was lost, so `every` counts too.
- */
-export function tailDueMs(
-  feed: PolledFeed,
-  state: FeedState,
-  isForgotten = false,
-): number | undefined {
+/** Until when a feed waits for its `every` when the time of its last read was lost, ms; undefined: it does not. */
+export function forgottenDueMs(feed: PolledFeed, state: FeedState): number | undefined {
   const { scan, isEnded, isRewound, startBoundMs, lastCaughtUpMs } = state
   if (!scan || !isEnded || isRewound || scan.fingerprint !== scanFingerprint(feed, startBoundMs))
     return undefined
-  const { dueMs } = findFeedType(feed).unordered?.nextScan({ ...state, scan }, feed) ?? {}
-  if (!isForgotten || feed.everyMs === undefined || lastCaughtUpMs === undefined) return dueMs
-  return Math.max(dueMs ?? 0, lastCaughtUpMs + feed.everyMs)
+  if (feed.everyMs === undefined || lastCaughtUpMs === undefined) return undefined
+  return lastCaughtUpMs + feed.everyMs
 }
 
 /** After its end a scan continues at its cursor, where the API keeps an order. */
@@ -152,14 +144,6 @@ export function restartWithSmallerPages(
     pageSize,
   })
   return scan.notes ? { ...fresh, notes: scan.notes } : fresh
-}
-
-/** Whether the tail's scans read all that the API has, so that no rescan is needed. */
-export function readsAll(
-  feed: Pick<PolledFeed, 'type'>,
-  { scan }: Pick<FeedState, 'scan'>,
-): boolean {
-  return (scan && findFeedType(feed).unordered?.readsAll?.(scan)) ?? false
 }
 
 /**

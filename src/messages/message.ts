@@ -170,7 +170,9 @@ export function renderFirstLines(
 
 /** The title of an event's messages, as lists show it. */
 export function titleOf(subject: Pick<MessageSubject, 'feed' | 'event' | 'detail'>): string {
-  return buildFirstLines(describeEvent(subject), {}).title
+  const { title, summary } = messageLimits
+  const built = buildTitle(describeEvent(subject), { maxLength: title, clean: sanitizeLine })
+  return cutText(sanitizeLine(built, summary), title)
 }
 
 function buildFirstLines(

@@ -12,11 +12,8 @@ import type { AccountState, FleetState, SinkState } from './fleet-state.ts'
 export interface GaugedFeed {
   name: string
   account: string
-  /**
-   * How it is read at present: the quota reserve, and whether it reads everything, as a rescan
-   * would.
-   */
-  reading?: ((state: FeedState) => { quotaReserve: number; readsAll: boolean }) | undefined
+  /** The searches that it leaves to others, as it is read at present. */
+  quotaReserve: (state: FeedState) => number
 }
 
 /** What is stored beside the accounts' ledgers. */
@@ -67,7 +64,7 @@ export function writeAccounts(
 function writeFeed(
   metrics: StateMetrics,
   { feeds, trouble, searchesRemaining = Infinity }: AccountState,
-  { name, reading }: GaugedFeed,
+  { name, quotaReserve }: GaugedFeed,
 ): void {
   const feed = { feed: name }
   metrics.feedPaused.set({ ...feed, reason: 'auth' }, trouble ? 1 : 0)
@@ -79,10 +76,10 @@ function writeFeed(
   metrics.feedNewestEventTimestampSeconds.set(feed, (state.newestMs ?? 0) / 1000)
   metrics.feedUnreadable.set(feed, state.unreadable ? 1 : 0)
   metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
-  const { quotaReserve = 0, readsAll = false } = reading?.(state) ?? {}
-  const rescannedMs = readsAll ? state.lastCaughtUpMs : state.whole.lastCompletedMs
-  metrics.feedRescanLastCompletedTimestampSeconds.set(feed, (rescannedMs ?? 0) / 1000)
-  const isSpent = quotaReserve > 0 && searchesRemaining <= quotaReserve
+  const { lastCompletedMs = 0 } = state.whole
+  metrics.feedRescanLastCompletedTimestampSeconds.set(feed, lastCompletedMs / 1000)
+  const reserve = quotaReserve(state)
+  const isSpent = reserve > 0 && searchesRemaining <= reserve
   metrics.feedPaused.set({ ...feed, reason: 'operator' }, state.paused ? 1 : 0)
   metrics.feedPaused.set({ ...feed, reason: 'refused' }, state.refused ? 1 : 0)
   metrics.feedPaused.set({ ...feed, reason: 'quota' }, isSpent ? 1 : 0)

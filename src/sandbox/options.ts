@@ -93,10 +93,6 @@ export interface SandboxOptions {
   materializedFilter?: MaterializedFilter
   /** Default `newest`. */
   credentialOrder?: CredentialOrder
-  /**
-   * false: `imported_at` applies only to `auth_domain` searches, as on servers before 2026-05-28.
-   */
-  filtersImportedAt?: boolean
   /** A credential search for more items than this gets a gateway's 504; null: none does. */
   credentialSizeLimit?: number | null
   /**
@@ -184,7 +180,6 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     credentialBacklog: 0,
     materializedFilter: 'honoured',
     credentialOrder: 'newest',
-    filtersImportedAt: true,
     credentialSizeLimit: null,
     searchQuota: null,
     showsIgnored: false,

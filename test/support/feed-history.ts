@@ -5,7 +5,6 @@
 import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
 import type { PollOutcome } from '../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../src/feeds/poller.ts'
-import { readsAll } from '../../src/feeds/scan.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
@@ -144,10 +143,9 @@ export function createHistory({
       await turns(['rescan'])
       const state = await openFeed(ledger, feed.name, feed.startMs)
       const { whole, lastCaughtUpMs = 0 } = state
-      // the tail's walk where it reads all there is, and no rescan is due
-      const last = readsAll(feed, state) ? { ...state, isDone: state.isEnded } : whole
-      const isWhole = last.scan === state.scan || last.scan?.notes?.['kind'] === 'whole'
-      const isRescanned = isWhole && last.isDone && (last.scan?.startedAtMs ?? 0) >= sinceMs
+      const { scan, isDone } = whole
+      const isWhole = scan?.notes?.['kind'] === 'whole'
+      const isRescanned = isWhole && isDone && scan.startedAtMs >= sinceMs
       if (!isRescanned || lastCaughtUpMs < sinceMs) continue
       // what is dated ahead of now is read a page with each poll
       const ahead = service.items.filter(({ createdMs }) => createdMs > nowMs)

@@ -1,4 +1,3 @@
-import { findFeedType } from '../../feed-types/feed-types.ts'
 import { datedAheadMs, type FeedState, type Unreadable, type Scan } from '../../store/feed-state.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import {
@@ -137,7 +136,6 @@ function feedJson({
           has_cursor: scan.cursor !== null,
         }
       : null,
-    remark: findRemark({ feed, state }) ?? null,
     rescan: rescanJson({ feed, state, bounds }),
     lateness: state?.lateness ?? {},
     quarantined,
@@ -197,7 +195,6 @@ function feedLines(context: Context, report: FeedReport, isWhole: boolean): stri
     ...(isBackfilling ? ['  working off a backlog'] : []),
     ...datedAheadLines(context, report),
     ...(isWhole || state.isRewound ? [`  ${formatScan(report)}`] : []),
-    ...remarkLines(context, report),
     ...(isWhole ? [`  ${formatRescan(report)}`] : []),
     ...troubleLines(terminal, state.rescanTrouble, state.nowMs, 'rescans '),
     ...(isWhole ? [`  ${formatCounts(report)}`] : []),
@@ -297,15 +294,6 @@ function formatScan({ state }: FeedReport): string {
   return `scan since ${formatUtcTime(startedAtMs)} (${reason.replaceAll('_', ' ')}), ${place}`
 }
 
-function remarkLines({ terminal }: Context, report: FeedReport): string[] {
-  const remark = findRemark(report)
-  return remark === undefined ? [] : [`  ${terminal.paint('yellow', remark)}`]
-}
-
-function findRemark({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): string | undefined {
-  return state?.scan && findFeedType(feed).unordered?.remark?.(state.scan, feed)
-}
-
 const latenessAges = {
   '1m': 'a minute',
   '10m': '10 min',
@@ -328,7 +316,6 @@ function formatLateness(lateness: FeedState['lateness'] = {}): string {
 function formatRescan(report: FeedReport): string {
   const { feed, state } = report
   if (feed.rescan === undefined) return 'rescans are switched off'
-  if (report.isReadWhole) return 'each poll reads all there is: no rescans are needed'
   const endedMs = state?.whole.lastCompletedMs
   const last =
     endedMs === undefined ? 'no rescan yet' : `last rescan ended ${formatUtcTime(endedMs)}`

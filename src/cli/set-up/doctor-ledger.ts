@@ -167,7 +167,7 @@ function judgeRescans(
   const remedy = 'what comes late is not found meanwhile'
   if (rescanTrouble)
     return [subject.bad('warning', `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`, remedy)]
-  if (!bounds || !isReading || report.isReadWhole) return []
+  if (!bounds || !isReading) return []
   const { lastCompletedMs } = whole
   const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
   if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return []

@@ -14,7 +14,6 @@ import {
   type RescanPlan,
   wholeEveryMs,
 } from '../../feeds/rescan-plan.ts'
-import { readsAll } from '../../feeds/scan.ts'
 import { type FeedCounts, readAccounting } from '../../store/accounts.ts'
 import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../../store/feed-state.ts'
 import { readOrganization } from '../../upstream/capabilities.ts'
@@ -35,8 +34,6 @@ export interface FeedReport {
   counts: FeedCounts | undefined
   /** Quarantined items that this feed showed last. */
   quarantined: number
-  /** Each poll reads all there is: no rescans are needed. */
-  isReadWhole: boolean
   /** How soon late events are found at most, and how often all is rescanned; undefined: nothing is. */
   bounds: RescanBounds | undefined
 }
@@ -102,22 +99,21 @@ export async function reportFeeds(
     config.feeds.map(async (feed) => {
       const account = accountings.get(feed.account)
       const stored = account && (await peekFeed(account.ledger, feed.name, nowMs))
-      const state = stored && { ...stored, ...withoutOldRescans(feed, stored) }
+      const state = stored && { ...stored, ...withoutOldRescans(feed) }
       const lagMs = state && feedLagMs(state)
       const quarantined = account?.quarantine[feed.name]?.open ?? 0
       const { lagObjectiveMs = Infinity } = expected.get(feed.name) ?? {}
       const counts = account?.feeds[feed.name]
-      const isReadWhole = state !== undefined && readsAll(feed, state)
-      return { feed, state, lagMs, lagObjectiveMs, counts, quarantined, isReadWhole }
+      return { feed, state, lagMs, lagObjectiveMs, counts, quarantined }
     }),
   )
   const shareFor = await readShares(store, config.feeds, { organizations, nowMs })
   return withBounds(reports, config, organizations, shareFor)
 }
 
-/** What failed before rescans were switched off, or needed no more, is over. */
-function withoutOldRescans(feed: FeedConfig, state: FeedState): Partial<FeedState> {
-  return feed.rescan && !readsAll(feed, state) ? {} : { rescanTrouble: undefined }
+/** What failed before rescans were switched off is over. */
+function withoutOldRescans(feed: FeedConfig): Partial<FeedState> {
+  return feed.rescan ? {} : { rescanTrouble: undefined }
 }
 
 /** The share of each lane that is in force: less than the configured one after a 429. */

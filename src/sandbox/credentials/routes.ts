@@ -81,11 +81,11 @@ function searchRoutes({ settings, credentials, quota, pages }: CredentialParts):
     caller: Caller,
   ): { page: Page<PlacedCredential>; wire: unknown } {
     const { from, size = 10, order = 'desc', include = [] } = body
-    const { credentialSizeLimit, filtersImportedAt } = settings
+    const { credentialSizeLimit } = settings
     if (credentialSizeLimit !== null && size > credentialSizeLimit) {
       throw new Refusal(504, 'upstream request timeout')
     }
-    const matches = searchTest(body, filtersImportedAt)
+    const matches = searchTest(body)
     const page = pages.read({
       scan: ['credentials', { ...body, from: null }],
       entries: sorted(credentials.all(), byReversedDomain),
@@ -201,12 +201,11 @@ function cookieTest(body: WireCookieSearchBody): (cookie: PlacedCookie) => boole
     isWanted(body.paths, cookie.path)
 }
 
-function searchTest(
-  { query, filters }: WireCredentialSearchBody,
-  filtersImportedAt: boolean,
-): (credential: SandboxCredential) => boolean {
-  const isFiltered = filtersImportedAt || query.type === 'auth_domain'
-  const { gte, lte } = (isFiltered && filters?.imported_at) || {}
+function searchTest({
+  query,
+  filters,
+}: WireCredentialSearchBody): (credential: SandboxCredential) => boolean {
+  const { gte, lte } = filters?.imported_at ?? {}
   const [since, until] = [gte ? parseInstant(gte) : -Infinity, lte ? parseInstant(lte) : Infinity]
   const matches = queryTest(query)
   return (credential) =>

@@ -2,8 +2,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { findFeedType } from '../../../src/feed-types/feed-types.ts'
-import { type Scan } from '../../../src/store/feed-state.ts'
 import { aCookieFeed } from '../../support/feeds.ts'
 import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -84,12 +82,4 @@ test('it asks for no more than its names and paths', async () => {
   await rig.toEnd({ ...feed, names: ['sid'], paths: ['/'] })
   expect((await events()).map(({ highlights }) => highlights['name'])).toEqual([['sid']])
   expect(rig.asked()[0]?.body).toMatchObject({ domain: site, names: ['sid'], paths: ['/'] })
-})
-
-test('the remark on a service that ignores the time filter fits a feed that makes no credential search', () => {
-  const notes = { isUnfiltered: true, lastPages: 3, hasCompleted: true }
-  const scan = { fingerprint: 'f', body: {}, cursor: null, reason: 'first', startedAtMs: 0, notes }
-  const remark = findFeedType(feed).unordered?.remark?.(scan as unknown as Scan, feed)
-  expect(remark).toMatch(/each reading takes all 3 pages and is repeated every /)
-  expect(remark).not.toMatch(/search|query/)
 })

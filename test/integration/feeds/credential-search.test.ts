@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import { aCredentialSearch } from '../../support/feeds.ts'
@@ -22,9 +21,9 @@ const organizations = [
   },
 ]
 
-async function begin(given: SandboxOptions = {}, logger?: Logger): Promise<FeedRig> {
+async function begin(given: SandboxOptions = {}): Promise<FeedRig> {
   const sandbox = { organizations, ...given }
-  rig = await startFeedRig({ tests, sandbox, ...(logger && { logger }) })
+  rig = await startFeedRig({ tests, sandbox })
   return rig
 }
 
@@ -83,20 +82,17 @@ test('a gateway that gives up on the smallest page too is a failure that moves n
   expect((await openFeed(rig.ledger, 'leaks', 0)).scan).toBeUndefined()
 })
 
-test.each([true, false])(
-  'older ones than the start are never sent, whether the server heeds the times (%s) or not',
-  async (filtersImportedAt) => {
-    await begin({ filtersImportedAt })
-    add(30, Date.now() - 10 * dayMs)
-    add(20)
-    await rig.toEnd(feed)
-    await (filtersImportedAt ? rig.toEnd(feed, 'rescan') : rig.toEnd(feed))
-    expect(await known()).toBe(20)
-    const { feeds, sinks } = await expectConservation(rig.ledger)
-    expect(feeds['leaks']).toMatchObject({ new: 20, baseline: filtersImportedAt ? 0 : 30 })
-    expect(sinks['soc']?.created).toBe(20)
-  },
-)
+test('older ones than the start are never sent', async () => {
+  await begin()
+  add(30, Date.now() - 10 * dayMs)
+  add(20)
+  await rig.toEnd(feed)
+  await rig.toEnd(feed, 'rescan')
+  expect(await known()).toBe(20)
+  const { feeds, sinks } = await expectConservation(rig.ledger)
+  expect(feeds['leaks']).toMatchObject({ new: 20, baseline: 0 })
+  expect(sinks['soc']?.created).toBe(20)
+})
 
 /** One credential of this domain, imported just now. */
 function leak(domain: string, importedAtMs = Date.now()): string {
@@ -155,33 +151,6 @@ test('a window that broke off goes on at its cursor; one whose cursor is refused
   expect(searches().map(({ body }) => 'from' in (body as object))).toEqual([true, false, true])
   expect((await openFeed(rig.ledger, 'leaks', 0)).scan?.reason).toBe('cursor_refused')
   expect(await known()).toBe(151)
-})
-
-test('a server that ignores the time filter is read whole, as seldom as it has pages, and a rescan adds nothing', async () => {
-  const logs: string[] = []
-  const destination = { write: (line: string) => void logs.push(line) }
-  await begin({ filtersImportedAt: false }, createLogger({ level: 'warn', destination }))
-  for (let i = 0; i < 250; i += 1) leak('m.org', Date.now() - 9 * dayMs)
-  const hourly = { ...keyword, everyMs: hourMs, rescan: { everyMs: dayMs, backMs: 7 * dayMs } }
-  await rig.toEnd(hourly)
-  const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
-  expect(searches()).toHaveLength(3)
-  leak('acme.com')
-  expect(await rig.turn(hourly)).toEqual({
-    status: 'not_due',
-    untilMs: expect.closeTo(walk!.startedAtMs + 3 * hourMs, -3), // Redis' clock, and this machine's
-  })
-  expect(await rig.turn({ ...hourly, rescan: { everyMs: 1, backMs: dayMs } }, 'rescan')).toEqual({
-    status: 'not_due',
-    untilMs: undefined,
-  })
-  expect(rig.asked()).toEqual([])
-  await rig.toEnd({ ...hourly, everyMs: 1 })
-  expect(searches()).toHaveLength(3)
-  expect(await known()).toBe(1)
-  expect(logs.filter((line) => line.includes('ignores the time filter'))).toHaveLength(1)
-  expect(logs.join()).toContain('takes all 3 pages and is repeated every 3 h')
-  expect((await openFeed(rig.ledger, 'leaks', 0)).scan!.notes).toMatchObject({ isUnfiltered: true })
 })
 
 test('where the reserve is reached nothing is asked, and after a day one search asks again', async () => {

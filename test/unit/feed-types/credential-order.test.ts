@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findFeedType } from '../../../src/feed-types/feed-types.ts'
-import { advance, readsAll, tailDueMs, tailScan } from '../../../src/feeds/scan.ts'
+import { advance, tailScan } from '../../../src/feeds/scan.ts'
 import type { FeedState } from '../../../src/store/feed-state.ts'
 import { aCredentialFeed, aFeedState, aTenantCredentialFeed } from '../../support/feeds.ts'
 
@@ -150,8 +150,6 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
   ])('are resumed after a whole reading showed %s', (_what, items) => {
     const { state } = read(opened, items)
     expect(read(state, items).first).toBe('40')
-    expect(readsAll(tenant, state)).toBe(false)
-    expect(order.remark!(state.scan!, tenant)).toBeUndefined()
   })
 
   test.each([
@@ -174,42 +172,10 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
       shuffledIds.map((id, i) => ({ id, imported_at: at(i < 49 ? i : 14 * hourMs) })),
     ],
     ['the newest come first', many.map((i) => ({ id: 99 - i, imported_at: at(-i) }))],
-  ])(
-    'are read whole, as seldom as they have pages, where %s: what is new may stand anywhere',
-    (_what, items) => {
-      const { state } = read(opened, items)
-      expect(tailDueMs(tenant, state)).toBe(nowMs + 3 * 60_000)
-      expect(read(state, items).first).toBeNull()
-      expect(order.endsWhenKnown(state.scan!)).toBe(false)
-      expect(readsAll(tenant, state)).toBe(true)
-      expect(order.remark!(state.scan!, tenant)).toContain(
-        'takes all 3 pages and is repeated every 3 min',
-      )
-      const daily = { ...tenant, everyMs: 10 * hourMs }
-      expect(tailDueMs(daily, state)).toBe(nowMs + 24 * hourMs)
-    },
-  )
-
-  test('are read by rescans too until a reading has come to its end', () => {
-    const walk = tailScan(tenant, opened)
-    expect(readsAll(tenant, { scan: walk })).toBe(false)
-    const page = { items: [{ id: 5 }, { id: 3 }], next: 'c1' }
-    const notes = order.note(walk, page, { isEnd: false, limitMs })
-    expect(readsAll(tenant, { scan: { ...walk, notes } })).toBe(false)
-  })
-
-  test('of one page are read with every poll', () => {
-    const { state } = read(opened, [{ id: 5 }, { id: 3 }])
-    expect(tailDueMs(tenant, state)).toBeUndefined()
-    expect(order.remark!(state.scan!, tenant)).toBeUndefined()
-    expect(read(state, []).first).toBeNull()
-  })
-
-  test('of two pages are read whole every two intervals', () => {
-    const items = shuffledIds.slice(0, 30).map((id) => ({ id }))
+  ])('are read from the start to a known page where %s', (_what, items) => {
     const { state } = read(opened, items)
-    expect(tailDueMs(tenant, state)).toBe(nowMs + 2 * 60_000)
-    expect(order.remark!(state.scan!, tenant)).toContain('takes all 2 pages')
+    expect(read(state, items).first).toBeNull()
+    expect(order.endsWhenKnown(state.scan!)).toBe(true)
   })
 
   test('that stop growing are read from the start again', () => {

@@ -13,19 +13,6 @@ const scan: Scan = {
   startedAtMs: fromMs,
 }
 
-test.each([
-  [1_001, true],
-  [1_000, false], // a service may round times to seconds
-])(
-  'a service that shows what was imported %i ms before the window ignores its times: %s',
-  (earlierMs, isUnfiltered) => {
-    const items = [{ imported_at: new Date(fromMs - earlierMs).toISOString() }]
-    const read = { isEnd: true, limitMs: Infinity }
-    const notes = credentialSearchFeed.unordered?.note?.(scan, { items, next: null }, read)
-    expect(notes).toMatchObject({ isUnfiltered })
-  },
-)
-
 test('a window reads what was imported ahead of now, too', () => {
   const nowMs = Date.UTC(2026, 10, 1)
   const read = { ...scan, notes: { hasCompleted: true } }
