@@ -133,7 +133,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   const { timeZone = 'UTC' } = options
   const facts = cleanFacts(description, timeZone)
   return {
-    ...buildFirstLines(headline, options),
+    ...buildFirstLines(subject, options, headline),
     typeLabel: sanitizeLine(description.typeLabel, messageLimits.typeLabel),
     facts,
     extract: chooseExtract(event, description, facts),
@@ -165,7 +165,7 @@ export function renderFirstLines(
   subject: MessageSubject,
   options: Pick<RenderOptions, 'isTest'>,
 ): FirstLines {
-  return buildFirstLines(describeEvent(subject), options)
+  return buildFirstLines(subject, options)
 }
 
 /** The title of an event's messages, as lists show it. */
@@ -175,14 +175,18 @@ export function titleOf(subject: Pick<MessageSubject, 'feed' | 'event' | 'detail
   return cutText(sanitizeLine(built, summary), title)
 }
 
+/** A title that the ledger keeps is taken as it is: it is what lists show of the event. */
 function buildFirstLines(
-  headline: HeadlineSubject,
+  subject: MessageSubject,
   options: Pick<RenderOptions, 'isTest'>,
+  headline?: HeadlineSubject,
 ): FirstLines {
-  const severity = sanitizeLine(headline.event.severity, messageLimits.severity)
+  const severity = sanitizeLine(subject.event.severity, messageLimits.severity)
   const test = testMark(options)
   const maxLength = messageLimits.title - test.length
-  const built = buildTitle(headline, { maxLength, clean: sanitizeLine })
+  const built =
+    subject.title ??
+    buildTitle(headline ?? describeEvent(subject), { maxLength, clean: sanitizeLine })
   const whole = sanitizeLine(test + built, messageLimits.summary)
   const label = sanitizeLine(severityLabel(severity), messageLimits.summary)
   return {
@@ -474,6 +478,8 @@ export interface MessageSubject {
   /** Several accounts are configured, so a reader must be told which one this is. */
   namesAccount?: boolean | undefined
   guidance?: Guidance | undefined
+  /** As the ledger keeps it; undefined: it is made of the event. */
+  title?: string | undefined
   event: ThreatEvent
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number

@@ -115,6 +115,8 @@ export interface DeliveryMember {
   labels: Readonly<Record<string, string>>
   /** Names of the routes that chose this destination. */
   routes: readonly string[]
+  /** Of its messages, as the ledger keeps it; undefined: it is made of the event. */
+  title?: string | undefined
   event: ThreatEvent
   /** What to do about it, by the configuration as it is now. */
   guidance?: Guidance | undefined

@@ -347,13 +347,13 @@ async function requireEntry(
  */
 function renderRecordMessage(
   config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
-  { account, uid, sightings }: LedgerRecord,
+  { account, uid, title, sightings }: LedgerRecord,
   payload: Payload,
   item?: Item,
 ): Message | undefined {
   const { feed = '', labels = {} } = sightings[item?.sighting ?? 0] ?? {}
   const { severity = payload.event.severity, routes = [], raisedFrom } = item ?? {}
-  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, payload }
+  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, title, payload }
   const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
   const sink = config.sinks.find(({ name }) => name === item?.sink)
   const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined
