@@ -1,37 +1,21 @@
 /**
- * What takes more than one request, or a choice between operations: assets by v4 where a server has
- * it, else by v2; lists that have a newer and an older operation; full events; files of reports.
+ * What is a choice between operations: lists that have a newer and an older one, and full events. And
+ * files of reports.
  */
 import type { z } from 'zod'
 import { type CallOptions, type CallParts, type CallOperation, send } from './call.ts'
 import { isOperationMissing, isUnknownOperation, isUnknownPath } from './capabilities.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, looksLikeHtml, parseErrorBody } from './failures.ts'
-import {
-  type AssetCreation,
-  assetCreation,
-  type AssetReplacement,
-  assetReplacement,
-  assetOperations,
-  type WireAsset,
-} from './resources/assets.ts'
-import { checkRequest } from './resources/check-request.ts'
-import {
-  eventSeverities,
-  identifierTypes,
-  type reportFileFormats,
-} from './resources/enumerations.ts'
+import { assetOperations } from './resources/assets.ts'
+import { identifierTypes, type reportFileFormats } from './resources/enumerations.ts'
 import {
   eventOperations,
   type wireActivityAnswer,
   wireEvents,
   type WireFullEvent,
 } from './resources/events.ts'
-import {
-  identifierOperations,
-  writtenIdentifier,
-  type WrittenIdentifier,
-} from './resources/identifiers.ts'
+import { identifierOperations } from './resources/identifiers.ts'
 import { buildRequest, type Operation, type RequestOf } from './resources/operation.ts'
 import type { WireSearchPage } from './resources/page.ts'
 import { reportOperations } from './resources/reports.ts'
@@ -40,14 +24,6 @@ import { readAnswer } from './session.ts'
 export type ReportFileFormat = (typeof reportFileFormats)[number]
 
 export interface Choices {
-  createAsset(request: { asset: AssetCreation } & CallOptions): Promise<{ id: number }>
-  /**
-   * Changes the fields of an asset that `asset` names, and what it names of `data`; the rest stays.
-   */
-  changeAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<void>
-  toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<void>
-  /** Not every server has either operation. */
-  deleteAsset(request: { id: number } & CallOptions): Promise<void>
   /** Returns one page of the tenant's groups; the older operation has neither pages nor counts. */
   listGroups(
     request: RequestOf<typeof identifierOperations.groups>,
@@ -76,7 +52,6 @@ interface Chosen<Result> {
 
 export function createChoices(parts: CallParts, call: CallOperation): Choices {
   return {
-    ...createAssetChoices(parts, call),
     ...createListChoices(parts, call),
     async getEvent({ uid, ...asked }) {
       const built = buildRequest(eventOperations.get as Operation, { uid })
@@ -121,127 +96,6 @@ async function preferNewer<Result>(
     }
   }
   return { result: await older(), isOlder: true }
-}
-
-const assetsCapability = 'assets/v4'
-
-/** Acts on an existing asset. v4 may lack the one, and have the operation. */
-async function actOnAsset(
-  parts: CallParts,
-  byV4: () => Promise<void | typeof notByV4>,
-  older: () => Promise<void>,
-): Promise<void> {
-  const newer = async (): Promise<boolean> => {
-    try {
-      return (await byV4()) !== notByV4
-    } catch (error) {
-      const isMissing = error instanceof UpstreamError && error.status === 404
-      if (!isMissing || isUnknownPath(error)) throw error
-      return false
-    }
-  }
-  const left = (): Promise<boolean> => Promise.resolve(false)
-  const { result } = await preferNewer(parts, { capability: assetsCapability, newer, older: left })
-  if (!result) await older()
-}
-
-/** Types that v4 shows otherwise than they are written, or without what they watch for. */
-const shownOtherwise = ['identity', 'secret']
-const notByV4 = Symbol('not by v4')
-
-/** The request names all of an identifier, so what it is now is read first. */
-async function changeIdentifier(
-  call: CallOperation,
-  id: number,
-  asked: CallOptions,
-  toChanged: (now: WrittenIdentifier) => WrittenIdentifier,
-): Promise<void | typeof notByV4> {
-  const { onSend: _ofWrites, ...reading } = asked
-  const now = writtenIdentifier.parse(
-    await call(identifierOperations.get, { identifier_id: id }, reading),
-  )
-  if (shownOtherwise.includes(now.data.type)) return notByV4
-  const changed = toChanged(now)
-  const request = { identifier_id: id, ...changed }
-  await call(identifierOperations.replace, request, asked)
-}
-
-function createAssetChoices(
-  parts: CallParts,
-  call: CallOperation,
-): Pick<Choices, 'createAsset' | 'changeAsset' | 'toggleAsset' | 'deleteAsset'> {
-  return {
-    async createAsset({ asset, ...asked }) {
-      const body = checkRequest(assetCreation, asset)
-      const older = () => call(assetOperations.create, body, asked)
-      if (!identifierTypes.includes(body.type)) return older()
-      const given = toIdentifier(body, { ...newIdentifier, group_id: body.assets_group_id })
-      const newer = () => call(identifierOperations.create, given, asked)
-      const capability = assetsCapability
-      return (await preferNewer<{ id: number }>(parts, { capability, newer, older })).result
-    },
-    async changeAsset({ id, asset, ...asked }) {
-      const body = checkRequest(assetReplacement, asset)
-      const older = async (): Promise<void> => {
-        const { onSend: _ofWrites, ...reading } = asked
-        const now = await call(assetOperations.get, { asset_id: id }, reading)
-        const data = mergeData(body, now.data)
-        const whole = { ...now, ...body, data } as AssetReplacement
-        await call(assetOperations.replace, { asset_id: id, ...whole }, asked)
-      }
-      if (!identifierTypes.includes(body.type)) return older()
-      const changed = (now: WrittenIdentifier) =>
-        toIdentifier({ ...body, data: mergeData(body, now.data) }, now)
-      return actOnAsset(parts, () => changeIdentifier(call, id, asked, changed), older)
-    },
-    toggleAsset: ({ id, isDisabled: is_disabled, ...asked }) =>
-      actOnAsset(
-        parts,
-        () => changeIdentifier(call, id, asked, (now) => ({ ...now, is_disabled })),
-        async () => void (await call(assetOperations.toggle, { asset_id: id, is_disabled }, asked)),
-      ),
-    deleteAsset: ({ id, ...asked }) =>
-      actOnAsset(
-        parts,
-        () => call(identifierOperations.delete, { identifier_id: id }, asked),
-        () => call(assetOperations.delete, { asset_id: id }, asked),
-      ),
-  }
-}
-
-/** An identity is shown by its uuid, which is not written. */
-function mergeData(
-  { type, data }: AssetReplacement,
-  now: WireAsset['data'],
-): AssetReplacement['data'] {
-  return type === 'identity' ? data : { ...now, ...data }
-}
-
-const newIdentifier = { emerging_categories: [], severities: [] }
-
-/** The body of v4 that means the same. What it leaves out stays, and severities without a number. */
-function toIdentifier(
-  {
-    name,
-    type,
-    data,
-    search_types: categories,
-    experimental_search_types: emerging,
-    risks: given,
-  }: z.infer<typeof assetCreation> | z.infer<typeof assetReplacement>,
-  now: Omit<WrittenIdentifier, 'name' | 'data' | 'categories'>,
-): WrittenIdentifier {
-  const known = given?.flatMap((risk) => eventSeverities[risk - 1] ?? [])
-  return {
-    ...now,
-    name,
-    data: { ...data, type },
-    categories,
-    emerging_categories: emerging ?? now.emerging_categories,
-    severities: known
-      ? [...known, ...now.severities.filter((word) => !eventSeverities.some((one) => one === word))]
-      : now.severities,
-  }
 }
 
 /** Of a request that names something, a refusal may be about that. */

@@ -1,7 +1,7 @@
 /** All requests of `monitoring`: reads what the service has, and carries out the steps of a plan. */
 import { isOperationMissing } from '../../upstream/capabilities.ts'
 import { UpstreamError } from '../../upstream/error.ts'
-import type { AssetReplacement } from '../../upstream/resources/assets.ts'
+import { assetOperations, type AssetReplacement } from '../../upstream/resources/assets.ts'
 import {
   assetTypes,
   eventSeverities,
@@ -148,22 +148,22 @@ export async function carryOut(step: Step, known: KnownIds, api: Api): Promise<v
   await nameFailure(`${step.do} ${step.key}`, send(step, known, api))
 }
 
-async function send(step: Step, known: KnownIds, { client, callOptions }: Api): Promise<unknown> {
+async function send(step: Step, known: KnownIds, api: Api): Promise<unknown> {
+  const { client, callOptions } = api
   const call = <Request, Result>(row: Operation<Request, Result>, request: Request) =>
     explainRefusal(client, row, request as Fields, client.call(row, request, callOptions()))
   switch (step.do) {
     case 'create asset': {
-      const { id } = await client.createAsset({ asset: step.body, ...callOptions() })
+      const { id } = await client.call(assetOperations.create, step.body, callOptions())
       return known.assets.set(step.key, id)
     }
-    case 'replace asset': {
-      const { assets_group_id: _group, ...asset } = step.body
-      return client.changeAsset({ id: step.id, asset: asset as AssetReplacement, ...callOptions() })
-    }
+    case 'replace asset':
+      return replaceAsset(step, api)
     case 'enable asset':
     case 'disable asset': {
-      const id = known.assets.get(step.key) ?? 0
-      return client.toggleAsset({ id, isDisabled: step.do === 'disable asset', ...callOptions() })
+      const asset_id = known.assets.get(step.key) ?? 0
+      const request = { asset_id, is_disabled: step.do === 'disable asset' }
+      return client.call(assetOperations.toggle, request, callOptions())
     }
     case 'create policy': {
       const { uuid } = await client.call(policyOperations.create, step.body, callOptions())
@@ -189,8 +189,21 @@ async function send(step: Step, known: KnownIds, { client, callOptions }: Api): 
     case 'delete policy':
       return client.call(policyOperations.delete, { policy_uuid: step.uuid }, callOptions())
     case 'delete asset':
-      return client.deleteAsset({ id: step.id, ...callOptions() })
+      return client.call(assetOperations.delete, { asset_id: step.id }, callOptions())
   }
+}
+
+/** The request names all of an asset, so what the file leaves out is read first and stays. */
+async function replaceAsset(
+  { id: asset_id, body }: Step & { do: 'replace asset' },
+  { client, callOptions }: Api,
+): Promise<unknown> {
+  const { assets_group_id: _group, ...asset } = body
+  const now = await client.call(assetOperations.get, { asset_id }, callOptions())
+  // an identity is shown by its uuid, which is not written
+  const data = asset.type === 'identity' ? asset.data : { ...now.data, ...asset.data }
+  const whole = { ...now, ...asset, data } as AssetReplacement
+  return client.call(assetOperations.replace, { asset_id, ...whole }, callOptions())
 }
 
 function identifiersOf(

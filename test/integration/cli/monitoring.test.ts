@@ -152,8 +152,8 @@ test('a replacement, a toggle, a change of a policy and of who has it', async ()
   expect((await scene.applyTyping('y')).code).toBe(0)
   expect(scene.writes()).toEqual([
     'PUT /firework/v4/matching_policies/<uuid>',
-    `PUT /firework/v4/identifiers/${id}`,
-    `PUT /firework/v4/identifiers/${id}`,
+    `POST /firework/v2/assets/${id}/toggle`,
+    `PUT /firework/v2/assets/${id}`,
     'DELETE /firework/v4/matching_policies/<uuid>/assignments',
   ])
   expect(named(scene, 'Acme Bank')).toMatchObject({ risks: [5], isDisabled: true, groupId: 1042 })
@@ -161,7 +161,7 @@ test('a replacement, a toggle, a change of a policy and of who has it', async ()
   expect((await scene.apply()).out).toEqual(nothing)
 })
 
-test('at v2, a replacement keeps fields of which the file says nothing', async () => {
+test('a replacement keeps fields of which the file says nothing', async () => {
   const scene = await aMonitoringScene(tests, two)
   await scene.apply()
   const { id } = named(scene, 'Acme Bank')!
@@ -264,12 +264,12 @@ policies:
 `.replace('paste', 'leak')
 
 test.each([
-  ['POST', '/firework/v4/identifiers/', '+ create asset shop'],
-  ['PUT', '/firework/v4/identifiers/*', '~ replace asset brand'],
+  ['POST', '/firework/v2/assets/', '+ create asset shop'],
+  ['PUT', '/firework/v2/assets/*', '~ replace asset brand'],
   ['POST', '/firework/v4/matching_policies', '+ create policy dumps'],
   ['PUT', '/firework/v4/matching_policies/*', '~ update policy no-jobs'],
   ['POST', '/firework/v4/*/assignments', '+ assign policy dumps'],
-  ['DELETE', '/firework/v4/identifiers/*', '- delete asset'],
+  ['DELETE', '/firework/v2/assets/*', '- delete asset'],
 ])(
   'after a lost answer to %s %s the run stops, and the next one ends what is left',
   async (method, on, line) => {

@@ -159,16 +159,6 @@ describe.each(manners)('answers with %s', (manner) => {
 
   test('are read by what takes more than one request', async () => {
     const { client, problems } = await aPublishedService(manner)
-    const given = { name: 'a', search_types: ['leak'], risks: [4] } as const
-    const domain = { ...given, type: 'domain', data: { fqdn: 'a.example' } } as const
-    const email = { ...given, type: 'email', data: { email: 'a@a.example' } } as const
-    for (const one of [domain, email]) {
-      const asset = { ...one, search_types: [...one.search_types], risks: [...one.risks] }
-      await client.createAsset({ asset: { ...asset, assets_group_id: 5 }, ...asked() })
-      if (one === domain) await client.changeAsset({ id: 77, asset, ...asked() })
-    }
-    await client.toggleAsset({ id: 77, isDisabled: true, ...asked() })
-    await client.deleteAsset({ id: 77, ...asked() })
     await client.listGroups({}, asked())
     await client.listIdentifiers({ types: ['domain'] }, asked())
     await client.checkHealth(AbortSignal.timeout(20_000))
