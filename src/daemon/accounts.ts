@@ -1,27 +1,20 @@
 /**
  * Keeps the ledgers open of the configuration's accounts and of every account that left it, so that
  * items already taken in are still delivered. Logs which accounts left and what waits in them, and
- * which new account looks like a renamed one.
+ * whether others are new beside them: they may have been renamed.
  */
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../lib/config-fields.ts'
 import { type AccountLedger, claimLead, openLedgers } from '../store/account-ledger.ts'
 import {
   type AccountEntry,
-  type AccountFacts,
   countPending,
-  upstreamFeedNames,
-  findRenameReason,
   noteConfigured,
-  noteFacts,
   openLeftLedgers,
-  readAccounting,
   readAccounts,
   readHoldings,
   removeLedger,
 } from '../store/accounts.ts'
-import { UpstreamError } from '../upstream/error.ts'
-import { createAccountKey } from '../upstream/tokens.ts'
 import { leftLedgers, standingOf, type EngineContext } from './context.ts'
 
 export interface AccountWatch {
@@ -34,18 +27,21 @@ export interface AccountWatch {
 
 /**
  * Opens all ledgers; waits while Redis is unreachable. Before anything is polled it logs which
- * accounts left and which look renamed.
+ * accounts left and which are new.
  */
 export async function openAccountLedgers(context: EngineContext): Promise<void> {
-  const { config, redis, keys, ledgers, newAccounts, timings } = context
+  const { config, redis, keys, ledgers, timings } = context
   const { detailWaitMs } = timings
   await endRemovals(context)
   const options = { redis, keys, config: config.ledger, detailWaitMs }
   ledgers.push(...(await openLedgers(options, accountNames(config))))
   await claimLead(context, ledgers) // the lead is an account of the configuration
-  newAccounts.push(...(await findNewAccounts(context)))
+  const fresh = await findNewAccounts(context)
   await noteAccounts(context)
   await openLeftAccounts(context)
+  const left = leftLedgers(context).map(({ account }) => account)
+  if (fresh.length === 0 || left.length === 0) return
+  context.logger.warn({ accounts: fresh, left, remedy: renameRemedy }, renameWarning)
 }
 
 /**
@@ -55,7 +51,6 @@ export async function openAccountLedgers(context: EngineContext): Promise<void> 
 async function noteAccounts(context: EngineContext): Promise<void> {
   const { config, logger } = context
   try {
-    await noteFacts(context, accountFacts(config))
     await noteConfigured(context, accountNames(config))
   } catch (error) {
     logger.warn({ err: error }, 'what the configuration says of its accounts was not noted')
@@ -80,103 +75,26 @@ function accountNames({ accounts }: Config): string[] {
   return accounts.map(({ name }) => name)
 }
 
-/**
- * Returns the accounts of the configuration that no daemon had before and that have read nothing
- * yet.
- */
-export async function findNewAccounts({
-  config,
-  redis,
-  keys,
-  ledgers,
-}: Pick<EngineContext, 'config' | 'redis' | 'keys' | 'ledgers'>): Promise<string[]> {
-  const entries = await readAccounts({ redis, keys })
-  const configuredBefore = entries.filter(({ configuredMs }) => configuredMs !== undefined)
-  const known = new Set(configuredBefore.map(({ name }) => name))
-  const configured = new Set(accountNames(config))
-  const fresh = ledgers.filter(({ account }) => configured.has(account) && !known.has(account))
-  const names: string[] = []
-  for (let at = 0; at < fresh.length; at += accountsAtOnce) {
-    const batch = fresh.slice(at, at + accountsAtOnce)
-    const accountings = await Promise.all(batch.map(readAccounting))
-    names.push(
-      ...batch
-        .filter((_ledger, i) => upstreamFeedNames(accountings[i]?.feeds ?? {}).length === 0)
-        .map(({ account }) => account),
-    )
-  }
-  return names
+/** The accounts of the configuration that no daemon had before. */
+async function findNewAccounts(context: EngineContext): Promise<string[]> {
+  const entries = await readAccounts(context)
+  const before = entries.filter(({ configuredMs }) => configuredMs !== undefined)
+  const known = new Set(before.map(({ name }) => name))
+  return accountNames(context.config).filter((name) => !known.has(name))
 }
 
-const accountsAtOnce = 50
+const renameWarning =
+  'accounts are new and others have left: a renamed account starts anew and sends again what it has sent'
+const renameRemedy = 'keep the name of an account that is the same; if they are others, go on'
 
-/** By account: the facts by which a renamed account is recognised. */
-function accountFacts({ accounts, feeds }: Config): Map<string, AccountFacts> {
-  const byAccount = Map.groupBy(feeds, ({ account }) => account)
-  return new Map(
-    accounts.map((account) => {
-      const own = (byAccount.get(account.name) ?? []).map(({ name }) => name)
-      return [account.name, { baseUrl: account.baseUrl, ...readKeyFact(account), feeds: own }]
-    }),
-  )
-}
-
-function readKeyFact(account: Config['accounts'][number]): Pick<AccountFacts, 'key'> {
-  try {
-    return { key: createAccountKey(account)().fingerprint }
-  } catch (error) {
-    if (error instanceof UpstreamError) return {} // the key's file cannot be read just now
-    throw error
-  }
-}
-
-export interface Rename {
-  account: string
-  left: string
-  why: string
-}
-
-/** Finds new accounts that look like `left`, an account that is no longer in the configuration. */
-export async function findRenames(
-  { config, redis, keys }: Pick<EngineContext, 'config' | 'redis' | 'keys'>,
-  newAccounts: readonly string[],
-  left: AccountLedger,
-): Promise<Rename[]> {
-  if (newAccounts.length === 0) return []
-  const { feeds } = await readHoldings(left)
-  if (feeds.length === 0) return []
-  const entries = await readAccounts({ redis, keys })
-  const facts = entries.find(({ name }) => name === left.account)?.facts
-  // of the new ones alone: each key is read, and many may have left
-  const accounts = config.accounts.filter(({ name }) => newAccounts.includes(name))
-  return [...accountFacts({ ...config, accounts })].flatMap(([account, fresh]): Rename[] => {
-    const why = findRenameReason(fresh, { facts, feeds })
-    return why === undefined ? [] : [{ account, left: left.account, why }]
-  })
-}
-
-/** Finds accounts of a new configuration that look like ones that leave with the old one. */
+/** Warns where a new configuration has accounts that the old one lacks, and lacks some of it. */
 export function renameFindings(before: Config, after: Config): Finding[] {
-  const [old, fresh] = [accountFacts(before), accountFacts(after)]
-  return [...fresh].flatMap(([account, facts]): Finding[] => {
-    if (old.has(account)) return []
-    const renames = [...old].flatMap(([left, leftFacts]): Finding[] => {
-      const { feeds } = leftFacts
-      const why = fresh.has(left) ? undefined : findRenameReason(facts, { facts: leftFacts, feeds })
-      if (why === undefined) return []
-      const { said, remedy } = formatRename({ account, left, why })
-      return [{ path: ['accounts', account], problem: said, remedy }]
-    })
-    return renames.slice(0, 1)
-  })
-}
-
-/** Words a rename for the operator, with the remedy. */
-export function formatRename({ account, left, why }: Rename): { said: string; remedy: string } {
-  return {
-    said: `account ${account} is new and ${left} has left, and ${why}: a renamed account starts anew and sends again what ${left} has sent`,
-    remedy: `keep the name ${left}; if they are two accounts, go on`,
-  }
+  const [old, fresh] = [accountNames(before), accountNames(after)]
+  const left = old.filter((name) => !fresh.includes(name))
+  const [added] = fresh.filter((name) => !old.includes(name))
+  if (left.length === 0 || added === undefined) return []
+  const problem = `is new and ${left.join(', ')} has left: a renamed account starts anew and sends again what it has sent`
+  return [{ path: ['accounts', added], problem, remedy: renameRemedy }]
 }
 
 export function buildAccountWatch(context: EngineContext): AccountWatch {
@@ -260,13 +178,5 @@ async function logLeftAccount(context: EngineContext, ledger: AccountLedger): Pr
     logger.warn(fields, 'account is not configured any more; what it took in is still delivered')
   } else if (deadLetters + quarantined > 0) {
     logger.info({ account, deadLetters, quarantined }, 'account is not configured any more')
-  }
-  await logRenames(context, ledger)
-}
-
-async function logRenames(context: EngineContext, left: AccountLedger): Promise<void> {
-  for (const rename of await findRenames(context, context.newAccounts, left)) {
-    const { said, remedy } = formatRename(rename)
-    context.logger.warn({ account: rename.account, left: rename.left, remedy }, said)
   }
 }

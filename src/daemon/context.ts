@@ -34,8 +34,6 @@ export interface EngineContext extends ProcessContext {
    * everything runs.
    */
   ledgers: AccountLedger[]
-  /** Accounts of the configuration that had read nothing when its ledgers were opened. */
-  newAccounts: string[]
   /**
    * Accounts whose ledgers are open, and that a newer configuration brought: it serves them. With the
    * number of the generation by then.

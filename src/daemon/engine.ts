@@ -290,7 +290,6 @@ export function createEngine(
     ...processContext,
     config,
     ledgers: [],
-    newAccounts: [],
     foreignAccounts: new Map(),
     generation,
   }

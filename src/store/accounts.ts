@@ -23,8 +23,6 @@ export interface AccountEntry {
   sinceMs: number
   /** When a daemon last had it in its configuration, ms; undefined if none ever noted that. */
   configuredMs: number | undefined
-  /** What the configuration said of it when a daemon last started. */
-  facts: AccountFacts | undefined
   /** Set while an operator discards it: nobody else opens its ledger. */
   discarding: DiscardNote | undefined
 }
@@ -34,14 +32,6 @@ interface DiscardNote {
   by: string
   /** Keys are being removed: the account cannot be restored. */
   isRemoving?: true
-}
-
-/** What a renamed account is recognised by. */
-export interface AccountFacts {
-  baseUrl: string
-  /** A fingerprint of API key, tenant and base URL; left out if the key could not be read. */
-  key?: string
-  feeds: string[]
 }
 
 interface Store {
@@ -60,9 +50,6 @@ export async function readAccounts({ redis, keys }: Store): Promise<AccountEntry
       name,
       sinceMs: Number(text('since') ?? 0),
       configuredMs: configured === undefined ? undefined : Number(configured),
-      get facts() {
-        return (JSON.parse(text('facts') ?? 'null') ?? undefined) as AccountFacts | undefined
-      },
       discarding: JSON.parse(text('discarding') ?? 'null') ?? undefined,
     }
   })
@@ -74,15 +61,6 @@ async function readDiscardNote(
 ): Promise<DiscardNote | undefined> {
   const text = await redis.hget(keys.shared('accounts'), `${account}|discarding`)
   return text === null ? undefined : (JSON.parse(text) as DiscardNote)
-}
-
-/** Stores at a daemon's start what its configuration says of its accounts. */
-export async function noteFacts(
-  { redis, keys }: Store,
-  accounts: ReadonlyMap<string, AccountFacts>,
-): Promise<void> {
-  const fields = [...accounts].map(([name, facts]) => [`${name}|facts`, JSON.stringify(facts)])
-  await noteFields({ redis, keys }, fields)
 }
 
 /** Notes, at regular intervals, that a daemon's configuration has these accounts. */
@@ -184,20 +162,6 @@ export function upstreamFeedNames(feeds: Accounting['feeds']): string[] {
   return Object.keys(feeds)
     .filter((feed) => feed !== ownFeed)
     .toSorted()
-}
-
-/** Why a new account looks like one that left under another name; undefined if it does not. */
-export function findRenameReason(
-  fresh: AccountFacts,
-  left: { facts: AccountFacts | undefined; feeds: readonly string[] },
-): string | undefined {
-  const { facts } = left
-  if (facts?.key !== undefined && facts.key === fresh.key) return 'it has the same API key'
-  if (facts !== undefined && facts.baseUrl !== fresh.baseUrl) return undefined
-  const formerFeeds = new Set([...left.feeds, ...(facts?.feeds ?? [])])
-  const shared = fresh.feeds.filter((feed) => formerFeeds.has(feed))
-  if (shared.length === 0) return undefined
-  return `it has the same ${shared.length === 1 ? 'feed' : 'feeds'}: ${shared.join(', ')}`
 }
 
 /** Between two steps of a removal, each of some hundred keys. */

@@ -4,7 +4,6 @@
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { findNewAccounts, findRenames, type Rename, formatRename } from '../../daemon/accounts.ts'
 import {
   type AccountDiscard,
   type DiscardCounts,
@@ -72,8 +71,6 @@ export interface AccountReport {
   holdings: Holdings | undefined
   /** Why its key is refused upstream. */
   trouble: Trouble | undefined
-  /** Accounts that left the configuration and of which this one may be the new name. */
-  renames: Rename[]
 }
 
 type ListOptions = CommonOptions & NarrowingOptions
@@ -100,17 +97,16 @@ async function listAccounts(
   })
 }
 
-/** 3: nothing is polled; 2: something waits for somebody; 1: it left, or may have a new name. */
-function badness({ isConfigured, holdings, trouble, renames }: AccountReport): number {
+/** 2: nothing is polled; 1: something waits for somebody. */
+function badness({ isConfigured, holdings, trouble }: AccountReport): number {
   const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
-  if (trouble) return 3
-  if (deadLetters + quarantined > 0 || (!isConfigured && pendingTotal > 0)) return 2
-  return renames.length === 0 ? 0 : 1
+  if (trouble) return 2
+  return deadLetters + quarantined > 0 || (!isConfigured && pendingTotal > 0) ? 1 : 0
 }
 
 export async function reportAccounts(store: OpenStore, config: Config): Promise<AccountReport[]> {
   const { redis, keys } = store
-  const [entries, renames] = [await readAccounts(store), await findAllRenames(store, config)]
+  const entries = await readAccounts(store)
   const reports = entries.map(async (entry): Promise<AccountReport> => {
     const { name: account } = entry
     const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
@@ -120,7 +116,6 @@ export async function reportAccounts(store: OpenStore, config: Config): Promise<
       isConfigured: configured !== undefined,
       holdings: ledger && (await readHoldings(ledger)),
       trouble: configured && (await readAccountTrouble(store, configured)),
-      renames: renames.filter((rename) => rename.account === account),
     }
   })
   return (await Promise.all(reports)).toSorted(
@@ -128,18 +123,8 @@ export async function reportAccounts(store: OpenStore, config: Config): Promise<
   )
 }
 
-async function findAllRenames(store: OpenStore, config: Config): Promise<Rename[]> {
-  const newAccounts = await findNewAccounts({ ...store, config })
-  const found: Rename[] = []
-  const configured = new Set(config.accounts.map(({ name }) => name))
-  for (const left of store.ledgers.filter(({ account }) => !configured.has(account))) {
-    found.push(...(await findRenames({ ...store, config }, newAccounts, left)))
-  }
-  return found
-}
-
 function accountJson(
-  { entry, isConfigured, holdings, trouble, renames }: AccountReport,
+  { entry, isConfigured, holdings, trouble }: AccountReport,
   config: Config,
 ): Record<string, unknown> {
   const { name, sinceMs, configuredMs, discarding } = entry
@@ -154,7 +139,6 @@ function accountJson(
     dead_letters: holdings?.deadLetters ?? 0,
     quarantined: holdings?.quarantined ?? 0,
     feeds: listAccountFeeds(name, holdings, config),
-    looks_renamed_from: renames.map(({ left, why }) => ({ account: left, why })),
   }
 }
 
@@ -169,7 +153,7 @@ function listAccountFeeds(
 }
 
 function accountLines({ terminal }: Context, report: AccountReport, nowMs: number): string[] {
-  const { entry, isConfigured, holdings, trouble, renames } = report
+  const { entry, isConfigured, holdings, trouble } = report
   const name = terminal.paint('bold', entry.name)
   const state = isConfigured
     ? terminal.paint('green', 'configured')
@@ -181,7 +165,6 @@ function accountLines({ terminal }: Context, report: AccountReport, nowMs: numbe
     ...troubleLines(terminal, trouble, nowMs),
     `  ${formatPending(pending)}; ${counts}`,
     `  feeds that it read: ${feeds.map((feed) => sanitize(feed, 60)).join(', ') || 'none yet'}`,
-    ...renames.flatMap((rename) => renameLines(terminal, rename)),
     ...(isConfigured ? [] : remedyLines(entry, report)),
   ]
 }
@@ -192,11 +175,6 @@ function formatLeft({ configuredMs, discarding }: AccountEntry): string {
   }
   const last = configuredMs === undefined ? '' : `, last seen so ${formatUtcTime(configuredMs)}`
   return `not configured${last}`
-}
-
-function renameLines(terminal: Context['terminal'], rename: Rename): string[] {
-  const { said, remedy } = formatRename(rename)
-  return [`  ${terminal.paint('yellow', 'warning')} ${said}`, `    ${remedy}`]
 }
 
 function remedyLines({ name, discarding }: AccountEntry, { holdings }: AccountReport): string[] {

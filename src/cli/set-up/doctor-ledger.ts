@@ -21,7 +21,6 @@ import { readCanary } from '../../self-alerts/canary.ts'
 import { findRemedy } from '../../self-alerts/troubles.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
 import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
-import { formatRename } from '../../daemon/accounts.ts'
 import { type AccountReport, reportAccounts } from '../ledger/accounts.ts'
 import type { OpenStore } from '../open/open-store.ts'
 import { settleRemedy } from '../sinks/sinks-list.ts'
@@ -105,12 +104,9 @@ export function judgeDaemon(silentMs: number): Finding[] {
 }
 
 function judgeAccounts({ accounts, nowMs }: LedgerParts): Finding[] {
-  return accounts.flatMap(({ entry, isConfigured, holdings, trouble, renames }) => {
+  return accounts.flatMap(({ entry, isConfigured, holdings, trouble }) => {
     const subject = about('account', entry.name)
-    const found = renames.map((rename) => {
-      const { said, remedy } = formatRename(rename)
-      return subject.bad('warning', said, remedy)
-    })
+    const found: Finding[] = []
     if (trouble) {
       const detail = `its key: ${formatTrouble(trouble, nowMs)}`
       found.push(

@@ -44,7 +44,6 @@ export async function useEngine<Result>(
       ...environment,
       ...store,
       config,
-      newAccounts: [],
       foreignAccounts: new Map<string, number>(),
       metrics: createMetrics(environment),
       timings: defaultTimings,

@@ -27,7 +27,6 @@ export async function withUpstream<Result>(
     metrics,
     generation,
     timings,
-    newAccounts: [],
     foreignAccounts: new Map(),
   }
   const upstream = buildService(engineContext)

@@ -216,14 +216,14 @@ test('a change of nothing but a sink is a generation of its own', async () => {
   expect(generation.exec(await daemon.metrics())?.[1]).toBe('2')
 })
 
-test('`reload` prints that a renamed account sends all again', async () => {
+test('`reload` warns that a renamed account sends all again', async () => {
   const config = configurations()
   const daemon = await startDaemon(config())
   replace(daemon.file, config().replace('accounts: {main:', 'accounts: {acme:'))
   const { code, out } = await tocsinProcess('reload', '--config', daemon.file)
   expect(code).toBe(0)
   expect(out).toMatch(
-    /^warning \S+:\d+:\d+ accounts\.acme: account acme is new and main has left, and it has the same API key: a renamed account starts anew and sends again what main has sent; keep the name main; if they are two accounts, go on\nreloaded: generation 2\n/,
+    /^warning \S+:\d+:\d+ accounts\.acme: is new and main has left: a renamed account starts anew and sends again what it has sent; keep the name of an account that is the same; if they are others, go on\nreloaded: generation 2\n/,
   )
 })
 

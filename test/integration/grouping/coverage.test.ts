@@ -55,7 +55,6 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
       timings: defaultTimings,
       config,
       ledgers,
-      newAccounts: [],
       foreignAccounts: new Map(),
       generation: { ...unregistered(), number: 1, revision: 1, isActive: true },
     },

@@ -1,19 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { parseConfig } from '../../../src/config/load.ts'
-import { findRenames } from '../../../src/daemon/accounts.ts'
 import { ownFeed } from '../../../src/event.ts'
 import { settleMembers, unfreezeMessage } from '../../../src/grouping/freeze.ts'
-import { createSecret } from '../../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { scanKeys } from '../../../src/redis/health.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { openLedgers } from '../../../src/store/account-ledger.ts'
 import {
   countPending,
-  findRenameReason,
   noteConfigured,
   noteDiscarding,
-  noteFacts,
   openLeftLedgers,
   readAccounts,
   readHoldings,
@@ -38,14 +33,12 @@ test('an account stays registered when it leaves, and its ledger opens with what
   const ledger = await tests.ledger({ keys, account: 'umbrella' })
   await tests.ledger({ keys, account: 'main' })
   await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
-  const facts = { baseUrl: 'https://api.example.com', feeds: ['brand'] }
-  await noteFacts(place, new Map([['main', facts]]))
   const beforeMs = Date.now()
   await noteConfigured(place, ['main'])
   const afterMs = Date.now()
   const entries = await readAccounts(place)
   expect(entries).toMatchObject([
-    { name: 'main', facts },
+    { name: 'main' },
     { name: 'umbrella', configuredMs: undefined, discarding: undefined },
   ])
   expect(entries[0]!.configuredMs).toBeGreaterThanOrEqual(beforeMs)
@@ -115,7 +108,6 @@ test('a removal goes on until nothing is left, though keys were written behind i
   const place = { redis: tests.redis, keys: tests.keys() }
   const ledger = await tests.ledger({ keys: place.keys, account: 'umbrella' })
   await noteQuota(place.redis, place.keys, 'umbrella', { remaining: 7, atMs: 1 })
-  await noteFacts(place, new Map([['umbrella', { baseUrl, feeds: ['brand'] }]]))
   await noteConfigured(place, ['umbrella'])
   await noteDiscarding(place, 'umbrella', 'ann')
   await takeIn(ledger, [routed({ uid: 'a/b/1' })])
@@ -177,71 +169,6 @@ test('of more accounts than are opened at once each has its ledger, once and in 
   const ledgers = await openLedgers(place, names)
   expect(ledgers.map(({ account }) => account)).toEqual(names)
   expect(await tests.redis.get(ledgers[0]!.key('mark-key'))).toMatch(/^[0-9a-f]{64}$/)
-})
-
-const baseUrl = 'https://api.example.com'
-
-test.each([
-  ['the same key', { baseUrl, key: 'k', feeds: ['x'] }, 'it has the same API key'],
-  [
-    'feeds of the same names',
-    { baseUrl, key: 'z', feeds: ['brand', 'people'] },
-    'it has the same feeds: brand, people',
-  ],
-  ['other feeds', { baseUrl, key: 'z', feeds: ['staff'] }, undefined],
-  [
-    'the same feeds at another address',
-    { baseUrl: 'https://eu.example.com', feeds: ['brand'] },
-    undefined,
-  ],
-])('a new account with %s is told from one that was renamed', (_case, fresh, expected) => {
-  const facts = { baseUrl, key: 'k', feeds: ['brand', 'people'] }
-  expect(findRenameReason(fresh, { facts, feeds: [] })).toBe(expected)
-})
-
-test('accounts whose keys could not be read are told apart by their feeds', () => {
-  const facts = { baseUrl, feeds: ['brand'] }
-  expect(
-    findRenameReason({ baseUrl, feeds: ['staff'] }, { facts, feeds: ['people'] }),
-  ).toBeUndefined()
-  const fresh = { baseUrl, feeds: ['brand', 'people', 'staff'] }
-  expect(findRenameReason(fresh, { facts, feeds: ['people'] })).toBe(
-    'it has the same feeds: brand, people',
-  )
-})
-
-test('only the keys of new accounts are read to find out which of them was renamed: many may have left', async () => {
-  const keys = tests.keys()
-  const left = await tests.ledger({ keys, account: 'left' })
-  await takeIn(left, [routed({ uid: 'a/b/1' })], { feed: 'brand' })
-  const text = `
-accounts:
-  old: {base_url: https://api.example.com, api_key: fw_old}
-  new: {base_url: https://api.example.com, api_key: fw_new}
-feeds: {brand: {type: events, account: new, identifier_group: 7}}
-sinks: {soc: {type: webhook, url: 'https://hooks.example.com/x', secret: a-secret-of-24-bytes-abc}}
-route: {sinks: [soc]}
-`
-  const { config } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
-  const reads: string[] = []
-  const accounts = config.accounts.map((account) => {
-    const read = (): string => (reads.push(account.name), account.apiKey.reveal())
-    return { ...account, apiKey: createSecret(read) }
-  })
-  const renames = await findRenames(
-    { config: { ...config, accounts }, redis: tests.redis, keys },
-    ['new'],
-    left,
-  )
-  expect(renames).toEqual([{ account: 'new', left: 'left', why: 'it has the same feed: brand' }])
-  expect(reads).toEqual(['new'])
-})
-
-test('of an account that left before there was a registry the feeds tell', () => {
-  const fresh = { baseUrl, key: 'z', feeds: ['brand'] }
-  expect(findRenameReason(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
-    'it has the same feed: brand',
-  )
 })
 
 test('what Tocsin tells of itself is no feed of the account that holds it', async () => {
