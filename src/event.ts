@@ -1,7 +1,7 @@
 /** An event of any feed: upstream formats are normalized and secrets are masked. */
 export interface ThreatEvent {
   uid: string
-  kind: 'event' | 'credential' | 'report'
+  kind: 'event' | 'credential'
   /** The item's type by its upstream name, e.g. `stealer_log`; an open set. */
   type: string
   /** The uid's second segment; for a credential the id of its source, empty if it has none. */

@@ -142,8 +142,6 @@ function endlessError({ name }: PolledFeed): AuditError {
 
 /** Why there is nothing to compare. */
 export type NoWindowReason =
-  /** The feed is of type `reports`: each report is asked for until it is there. */
-  | 'reports'
   /** The feed was not read to its end: never, or not since it was changed or rewound. */
   | 'not_read'
   /** The feed was last read to its end before the window begins. */
@@ -165,7 +163,6 @@ export function auditWindow(
   state: FeedState | undefined,
   backMs: number,
 ): AuditWindow | NoWindowReason {
-  if (feed.type === 'reports') return 'reports'
   const { scan, lastCaughtUpMs, startBoundMs, nowMs } = state ?? {}
   if (!state || !scan || startBoundMs === undefined || nowMs === undefined) return 'not_read'
   const isOld = scan.fingerprint !== scanFingerprint(feed, startBoundMs) || state.isRewound

@@ -117,7 +117,7 @@ function knownWords({ accounts, feeds }: Config, name: string): readonly string[
   }
 }
 
-const kinds = ['event', 'credential', 'report']
+const kinds = ['event', 'credential']
 
 /** As matchers see it: a feed without the label has the empty text. */
 function labelValue(labels: Readonly<Record<string, string>>, name: string): string {

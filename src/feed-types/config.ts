@@ -1,17 +1,6 @@
-/** The configuration of feeds: the reports feed, poll limits, and the schema of any feed. */
-import { z } from 'zod'
-import { severities } from '../event.ts'
-import {
-  byType,
-  duration,
-  foreignKeys,
-  list,
-  positiveNumber,
-  refusal,
-  section,
-  textField,
-  word,
-} from '../lib/config-fields.ts'
+/** The configuration of feeds: poll limits, and the schema of any feed. */
+import type { z } from 'zod'
+import { byType, positiveNumber, section } from '../lib/config-fields.ts'
 import {
   cookiesFeedConfig,
   credentialSearchFeedConfig,
@@ -24,76 +13,6 @@ import {
   identifierEventsFeedConfig,
   tenantEventsFeedConfig,
 } from './events-config.ts'
-import {
-  commonKeys,
-  labelNames,
-  type ReportsFeedConfig,
-  tierKey,
-  type Written,
-} from './feed-config.ts'
-
-const requestId = textField({
-  describe: 'Id of a request, as the service gave it when the report was ordered.',
-  remedy: 'write the id of a request, in quotes',
-  parse: (input) =>
-    /^[\w.-]{1,100}$/.test(input)
-      ? input
-      : refusal('not the id of a request', 'copy the id as the service gave it'),
-})
-
-const { account, labels } = commonKeys
-
-/** Reports by request id; each is sent once, when it is ready or has failed. */
-const reportsFeedConfig = section(
-  {
-    type: z
-      .literal('reports')
-      .meta({ description: 'Threat-flow reports, by the requests that have them made.' }),
-    requests: list(requestId, 'Ids of requests.', "write ids of requests, such as ['5f3c…']"),
-    severity: word(severities, 'The severity of its reports: the API gives them none.').prefault(
-      'info',
-    ),
-    timeout: duration(
-      'How long a report may be in the making before the delay is reported.',
-      '1m',
-    ).prefault('1h'),
-    account,
-    every: duration(
-      'The time between polls at first; it grows while nothing happens.',
-      '5s',
-    ).prefault('15s'),
-    labels,
-    tier: tierKey('basic'),
-    ...foreignKeys({
-      start: 'remove the line: a report is sent whenever it was made',
-      initial_poll: 'remove the line: each report is a message',
-      audit: 'remove the line: each report is asked for until it is there',
-      rescan: 'remove the line: a report is asked for until it is there',
-      detail: 'remove the line: a report comes whole',
-      filters: 'remove the line: requests says which reports are read',
-      query: 'write requests and the ids of requests',
-      quota_reserve: 'remove the line: reports cost no quota',
-      lag_objective: 'remove the line: a report has no lag; timeout says when it is overdue',
-    }),
-  },
-  { describe: 'Threat-flow reports that are being made.', rules: [labelNames] },
-).transform((file): Written<ReportsFeedConfig> => ({
-  type: file.type,
-  requests: [...new Set(file.requests)],
-  severity: file.severity,
-  timeoutMs: file.timeout,
-  account: file.account,
-  everyMs: file.every,
-  longestMs: undefined,
-  lagObjectiveMs: undefined,
-  startMs: 0,
-  initialPoll: 'send',
-  tier: file.tier,
-  labels: file.labels,
-  audit: undefined,
-  rescan: undefined,
-  detail: [],
-}))
 
 export type {
   CookiesFeedConfig,
@@ -107,7 +26,6 @@ export type {
   FeedConfig,
   IdentifierEventsFeedConfig,
   PairDedupe,
-  ReportsFeedConfig,
   TenantCredentialsFeedConfig,
   TenantEventsFeedConfig,
 } from './feed-config.ts'
@@ -134,5 +52,4 @@ export const feedConfig = byType([
   credentialSearchFeedConfig,
   cookiesFeedConfig,
   eventSearchFeedConfig,
-  reportsFeedConfig,
 ])

@@ -237,7 +237,6 @@ const searchKeysOfOtherFeeds = {
   identifier: 'write query and what to search for: a search reads no identifier',
   identifier_group: 'write query and what to search for, or type: events',
   dedupe: 'remove the line: the top-level dedupe holds for events',
-  requests: 'remove the line, or write type: reports',
 } as const
 
 /** The keys of both searches, without type, query and filters. */

@@ -27,7 +27,6 @@ export type FeedConfig =
   | CredentialSearchFeedConfig
   | CookiesFeedConfig
   | EventSearchFeedConfig
-  | ReportsFeedConfig
 
 export interface FeedCommon {
   name: string
@@ -154,16 +153,6 @@ export type EventSearchFilters = Pick<FeedFilters, 'severity' | 'type'>
 
 /** Without queries for secrets: a secret does not belong in a configuration file. */
 export type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
-
-/** Threat-flow reports. `requests` are the requests that make the API write one. */
-export interface ReportsFeedConfig extends FeedCommon {
-  type: 'reports'
-  everyMs: number
-  requests: string[]
-  severity: string
-  /** How long a report may take before that is reported. */
-  timeoutMs: number
-}
 
 /** How the same credential is recognised in another source. */
 export interface PairDedupe {

@@ -3,7 +3,6 @@ import { credentialSearchFeed } from './credential-search.ts'
 import { credentialsFeed, tenantCredentialsFeed } from './credentials.ts'
 import { eventSearchFeed, eventsFeed } from './events.ts'
 import type { FeedType, PolledFeed } from './feed-type.ts'
-import { reportsFeed } from './reports.ts'
 
 const feedTypes: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
   events: eventsFeed,
@@ -14,7 +13,6 @@ const feedTypes: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { 
   credential_search: credentialSearchFeed,
   cookies: cookiesFeed,
   event_search: eventSearchFeed,
-  reports: reportsFeed,
 }
 
 /** The implementation of a feed's type. */

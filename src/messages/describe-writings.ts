@@ -1,4 +1,4 @@
-/** Describers of posts, market listings, cards, reports, ransom leaks and lookalike domains. */
+/** Describers of posts, market listings, cards, ransom leaks and lookalike domains. */
 import {
   wrapPresent,
   codeFact,
@@ -200,52 +200,6 @@ export function describeCard({ event, fields }: Subject): Description {
       ),
     ],
   }
-}
-
-/** A finished threat-flow report, or why one could not be made. */
-export function describeReport({ event, fields, id }: Subject): Description {
-  const typeLabel = 'Threat report'
-  const request = fields.text('request')
-  const ofRequest = wrapPresent(', request ', request)
-  const reportId = event.uid.startsWith('threat_flow/report/') ? id : null
-  const outcome = fields.text('outcome')
-  if (outcome !== null) {
-    return {
-      typeLabel,
-      headline: Object.hasOwn(outcomes, outcome) ? (outcomes[outcome] ?? null) : 'was not made',
-      tail: ofRequest,
-      facts: [textFact('Request', request), textFact('What to do', 'order the report again')],
-      isOwnWords: true,
-    }
-  }
-  const highlights = event.highlights['highlights'] ?? []
-  return {
-    typeLabel,
-    headline: fields.text('title'),
-    tail: wrapPresent(', report ', reportId) ?? ofRequest,
-    facts: [
-      textFact('Subtitle', fields.text('subtitle')),
-      textFact('Whole report', wrapPresent('tocsin reports download ', reportId, ' --out report')),
-      ...highlights.slice(0, shownHighlights).map((text) => textFact('Highlight', text)),
-      highlights.length > shownHighlights
-        ? textFact('More highlights', String(highlights.length - shownHighlights))
-        : null,
-      listFact('Related activity', event.highlights['related_activity_uids'] ?? []),
-      timeFact('Created', fields.time('created_at')),
-    ],
-    content: fields.text('summary', 'content'),
-    contentLabel: 'Summary',
-    isOwnWords: true,
-  }
-}
-
-const shownHighlights = 5
-
-/** The outcomes of `feed-types/reports.ts`. */
-const outcomes: Record<string, string> = {
-  failed: 'could not be made: the service reports an error',
-  refused: 'cannot be read: the service refuses its request',
-  overdue: 'is overdue: still being made after all the time it was given',
 }
 
 /** A victim named on an extortion site. The group is the uid's source. */

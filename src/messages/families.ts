@@ -22,7 +22,6 @@ import {
   describeLookalike,
   describePaste,
   describeRansomleak,
-  describeReport,
 } from './describe-writings.ts'
 import {
   wrapPresent,
@@ -276,7 +275,6 @@ const describers = new Map<string, Describe>([
   ['blog_post', describeBlogPost],
   ['paste', describePaste],
   ['social_media_account', describeSocialMediaAccount],
-  ['threat_flow_report', describeReport],
   ['notice', describeNotice],
   ['canary', describeCanary],
 ])

@@ -17,7 +17,6 @@ test('a feed of every type reaches its sink, each item once', async () => {
       { id: 7, limits: { search: 30, basic: 30 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
     ],
     searchQuota: { prefix: 'X-Vendor-', searches: 50 },
-    reportMs: 0,
   })
   onTestFinished(() => sandbox.close())
   const highlights = { content: ['something of <mark>acme</mark>'] }
@@ -38,7 +37,6 @@ test('a feed of every type reaches its sink, each item once', async () => {
     identifiers: [],
     stolen: { credentials: [], cookies },
   })
-  const { id, reportId } = sandbox.addReportRequest({ tenantId: 42 })
   const sink = (name: string): string =>
     `${name}: {type: webhook, url: '${sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true}`
   const feeds = [
@@ -50,7 +48,6 @@ test('a feed of every type reaches its sink, each item once', async () => {
     'everybody',
     'leaks',
     'sessions',
-    'papers',
     'reserved',
   ]
   const app = aReplica(`
@@ -66,7 +63,6 @@ feeds:
   everybody: {type: tenant_credentials, severity: high, dedupe: false}
   leaks: {type: credential_search, query: {type: domain, fqdn: example.com}, severity: high, dedupe: false}
   sessions: {type: cookies, domain: vpn.example.com}
-  papers: {type: reports, requests: ['${id}']}
   reserved: {type: event_search, every: 5s, query: {type: keyword, keyword: acme}, quota_reserve: 50}
 sinks:
   ${feeds.map(sink).join('\n  ')}
@@ -94,7 +90,6 @@ route:
     ['leaks', 'staff', 'everybody'].every((feed) => uids(feed).length >= 9),
   )
   await until('every cookie is there', () => uids('sessions').length >= 3)
-  await until('the report is there', () => uids('papers').length >= 1)
   await until('nothing is pending', () => nothingPending(app))
   expect(uids('group')).toEqual(events.map(({ uid }) => uid).toSorted())
   expect(uids('tenant')).toEqual(all)
@@ -108,7 +103,6 @@ route:
   expect(uids('leaks')).toEqual(leaked)
   expect(uids('sessions')).toHaveLength(3)
   expect(JSON.stringify(sandbox.received.webhook)).not.toContain('c00kie')
-  expect(uids('papers')).toEqual([`threat_flow/report/${reportId}`])
   const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
   await until('the reserve is kept', async () =>
     (await metrics()).includes('tocsin_feed_paused{feed="reserved",reason="quota"} 1'),

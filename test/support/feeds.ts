@@ -6,7 +6,6 @@ import type {
   EventsFeedConfig,
   FeedCommon,
   IdentifierEventsFeedConfig,
-  ReportsFeedConfig,
   TenantCredentialsFeedConfig,
   TenantEventsFeedConfig,
 } from '../../src/feed-types/config.ts'
@@ -127,26 +126,6 @@ export function anEventSearch(
     query: { type: 'keyword', keyword: 'acme' },
     filters: {},
     quotaReserve: 0,
-    ...overrides,
-  }
-}
-
-/** A feed of reports that are being made, likewise. */
-export function aReportsFeed(
-  overrides: Partial<Polled<ReportsFeedConfig>> = {},
-): Polled<ReportsFeedConfig> {
-  return {
-    ...common,
-    name: 'reports',
-    type: 'reports',
-    tier: 'basic',
-    everyMs: 15_000,
-    startMs: 0,
-    initialPoll: 'send',
-    rescan: undefined,
-    requests: ['first'],
-    severity: 'info',
-    timeoutMs: 3_600_000,
     ...overrides,
   }
 }

@@ -3,7 +3,6 @@ import { ownFeed } from '../../src/event.ts'
 import { parseCookie } from '../../src/feed-types/cookies.ts'
 import { parseCredentialItem } from '../../src/feed-types/credentials.ts'
 import { parseItem } from '../../src/feed-types/events.ts'
-import { parseReport } from '../../src/feed-types/reports.ts'
 import { maskDetail } from '../../src/masking/masking.ts'
 import { createGuidanceFinder, type Guidance } from '../../src/messages/guidance.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
@@ -89,12 +88,6 @@ function cookie(given: Record<string, unknown> = {}): DeliveryMember {
   return withNextStep(aMember({ event: parsed.event, feed: 'sessions', link: null }))
 }
 
-function report(): DeliveryMember {
-  const content = { id: 31, title: 'A flow of threats', summary: 'Much happened.' }
-  const end = { requestId: 'q1', outcome: 'completed', report: content } as const
-  return aMember({ event: parseReport(end, 'high'), feed: 'flows', link: null })
-}
-
 /** A type's event as a search shows it, and with its full event. */
 export interface TypeMembers {
   type: string
@@ -164,11 +157,6 @@ export const typeMembers: readonly TypeMembers[] = [
     whose: 'joe@acme[.]com',
     where: 'A list',
   }),
-  ofOneShape('threat_flow_report', report(), {
-    what: 'Threat report',
-    whose: 'A flow of threats',
-    where: 'report 31',
-  }),
   ofOneShape('notice', notice(), { what: 'Tocsin', whose: 'feed brand', where: 'feed brand' }),
   ofOneShape('canary', canary(), { what: 'Canary', whose: 'test', where: 'the whole way' }),
 ]
@@ -215,7 +203,6 @@ export const otherScenes: Scene[] = [
     delivery([cookie({ expires_at: '2026-10-18T00:00:00Z', expired: true })]),
   ],
   ['a stolen cookie, revealed', delivery([{ ...cookie(), secret: 'sess-4c1f9a77e0' }])],
-  ['a report', delivery([report()])],
   ['a repeat, at its third attempt', delivery([aMember()], { attempt: 3, mayBeRepeat: true })],
   ['a test', delivery([aMember()], { isTest: true })],
   ['an event without a full event', delivery([aMember({ detail: 'unavailable' })])],

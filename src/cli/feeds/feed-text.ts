@@ -2,7 +2,7 @@
 
 import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../../feed-types/config.ts'
 import type { FeedReport } from '../../daemon/for-commands/feed-report.ts'
-import { pluralize, formatDuration } from '../terminal.ts'
+import { formatDuration } from '../terminal.ts'
 
 /** What a feed reads, e.g. `identifier group 1042`. */
 export function describeFeed(feed: FeedConfig): string {
@@ -23,8 +23,6 @@ export function describeFeed(feed: FeedConfig): string {
       return `cookies of ${feed.domain}`
     case 'event_search':
       return `event search by ${formatEventQuery(feed.query)}`
-    case 'reports':
-      return pluralize(feed.requests.length, 'report')
   }
 }
 
@@ -44,8 +42,6 @@ export function feedQueryJson(feed: FeedConfig): Record<string, unknown> {
     case 'credential_search':
     case 'event_search':
       return { query: feed.query }
-    case 'reports':
-      return { requests: feed.requests }
   }
 }
 

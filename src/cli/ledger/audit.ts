@@ -327,7 +327,6 @@ function moreLines(count: number): string[] {
 }
 
 const noWindowReasons: Record<NoWindowReason, string> = {
-  reports: 'each report is asked for until it is there',
   not_read: 'the feed was not read to its end yet, or not since it was changed or rewound',
   behind: 'the feed was last read to its end before all that is to be compared; tocsin feeds list',
 }

@@ -3,15 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { severityRank, type ThreatEvent } from '../../../src/event.ts'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
-import { parseReport } from '../../../src/feed-types/reports.ts'
 import { sortPage } from '../../../src/feeds/page.ts'
 import { unreadableFields } from '../../../src/lib/unreadable-fields.ts'
-import {
-  feedCredential,
-  report,
-  searchCredential,
-  searchItem,
-} from '../../fixtures/documented-items.ts'
+import { feedCredential, searchCredential, searchItem } from '../../fixtures/documented-items.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
 import { runs } from '../../support/runs.ts'
 
@@ -49,11 +43,6 @@ const readings: Record<string, Reading> = {
     item: feedCredential,
     uids: ['id'],
     read: (item) => readBy(aCredentialFeed(), item),
-  },
-  'a report': {
-    item: report,
-    uids: ['id'],
-    read: (item) => parseReport({ requestId: 'r1', outcome: 'completed', report: item }, 'info'),
   },
 }
 
@@ -198,19 +187,5 @@ describe('what cannot be read is named, and the rest counts', () => {
     const event = asCredential({ ...searchCredential, hash, domain: 'Quagga-88.example' })
     expect(event.unread).toEqual(['hash'])
     expect(JSON.stringify(event)).not.toMatch(/Pangolin-77|Quagga-88/)
-  })
-
-  test('and a report without an id goes by its request', () => {
-    const event = parseReport(
-      { requestId: 'r1', outcome: 'completed', report: { ...report, id: null, tags: 5 } },
-      'high',
-    )
-    expect(event).toMatchObject({
-      uid: 'threat_flow/request/r1/completed',
-      severity: 'high',
-      tags: ['5'],
-      unread: ['id'],
-    })
-    expect(event.highlights['title']).toEqual([report.title])
   })
 })

@@ -26,7 +26,7 @@ export const anyMember: fc.Arbitrary<DeliveryMember> = fc
     detail: fc.option(fc.dictionary(anyText, anyText, { maxKeys: 8 }), { nil: undefined }),
     event: fc.record({
       uid: anyText,
-      kind: fc.constantFrom('event' as const, 'credential' as const, 'report' as const),
+      kind: fc.constantFrom('event' as const, 'credential' as const),
       type: fc.oneof(anyText, fc.constantFrom('stealer_log', 'paste', 'ransomleak', 'cc')),
       source: anyText,
       severity: fc.oneof(anyText, fc.constantFrom('info', 'critical')),
