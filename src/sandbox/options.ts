@@ -62,8 +62,7 @@ export interface SandboxGroup {
   id: number
   name: string
   tenantId: number
-  /** `term`: what is searched for, if not the name. */
-  identifiers: { id: number; name: string; term?: string }[]
+  identifiers: { id: number; name: string }[]
 }
 
 /** Messages per second that a receiver takes, and how many at once. */
@@ -80,15 +79,8 @@ export interface SandboxOptions {
   seed?: number
   /** Mean rate of the Poisson process over all groups; 0: no event arrives by itself. */
   eventsPerSecond?: number
-  /** Share of arriving events and credentials that were created up to `lateMaxMs` earlier. */
-  lateShare?: number
-  /** Default thirty minutes. */
-  lateMaxMs?: number
   /** Number of events at the start, spread over the last 24 h. */
   backlog?: number
-  /** As `eventsPerSecond` and `backlog`, for credentials over all identifiers. */
-  credentialsPerSecond?: number
-  credentialBacklog?: number
   /** Default `honoured`. */
   materializedFilter?: MaterializedFilter
   /** Default `newest`. */
@@ -177,11 +169,7 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     smtpPort: 0,
     seed: 1,
     eventsPerSecond: 0,
-    lateShare: 0,
-    lateMaxMs: 1_800_000,
     backlog: 0,
-    credentialsPerSecond: 0,
-    credentialBacklog: 0,
     materializedFilter: 'honoured',
     credentialOrder: 'newest',
     filtersImportedAt: true,
@@ -205,13 +193,9 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     now: () => systemClock.now(),
     logger: createLogger({ level: 'silent' }),
     ...options,
-    groups: (options.groups ?? defaultGroups).map(copyGroup),
+    // a copy, since each new tenant adds a group
+    groups: [...(options.groups ?? defaultGroups)],
   }
-}
-
-/** Copies a group, since a sandbox's groups grow with its tenants and assets. */
-function copyGroup(group: SandboxGroup): SandboxGroup {
-  return { ...group, identifiers: [...group.identifiers] }
 }
 
 /** Repeatable random numbers (mulberry32): the same seed gives the same sequence. */

@@ -14,13 +14,7 @@ import {
   type SandboxCredential,
 } from './credentials/credentials.ts'
 import { addLivePage, livePath } from './drawing/live-page.ts'
-import { createGenerator } from './history/generator.ts'
-import {
-  createHistory,
-  type History,
-  type SandboxEvent,
-  type Watchlist,
-} from './history/history.ts'
+import { createHistory, type History, type SandboxEvent } from './history/history.ts'
 import { createEventSupply, type EventSupply } from './history/supply.ts'
 import { createMonitoring, type Monitoring } from './monitoring/monitoring.ts'
 import { createRandom, type SandboxOptions, type SandboxSettings, withDefaults } from './options.ts'
@@ -108,7 +102,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await smtp.close()
     throw error
   })
-  for (const arrivals of fixtures.arrivals) arrivals.start()
+  fixtures.arrivals?.start()
 
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   const url = `http://${host}:${(app.server.address() as AddressInfo).port}`
@@ -132,7 +126,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     requests: log.entries,
     async close() {
       closing.abort()
-      await Promise.all(fixtures.arrivals.map((arrivals) => arrivals.stop()))
+      await fixtures.arrivals?.stop()
       await Promise.all([app.close(), smtp.close()])
     },
   }
@@ -144,8 +138,8 @@ interface Fixtures {
   credentials: Credentials
   supply: FixtureControl
   hasUid: (uid: string) => boolean
-  /** Loops that let events and credentials arrive by themselves, if the settings ask for it. */
-  arrivals: Loop[]
+  /** Lets events arrive by themselves, if the settings ask for it. */
+  arrivals: Loop | undefined
 }
 
 /**
@@ -163,10 +157,9 @@ interface FixtureControl extends EventSupply, Pick<Credentials, 'addCredentials'
   markRemediated(uid: string, atMs?: number): void
 }
 
-function createFixtures(settings: SandboxSettings, watch: Watchlist): Fixtures {
+function createFixtures(settings: SandboxSettings, { assets }: Monitoring): Fixtures {
   const history = createHistory()
-  const generator = createGenerator(settings.seed)
-  const events = createEventSupply(settings, { history, watch, generator })
+  const events = createEventSupply(settings, history, assets.subjects)
   const credentials = createCredentials(settings)
 
   function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
@@ -188,7 +181,7 @@ function createFixtures(settings: SandboxSettings, watch: Watchlist): Fixtures {
       markIgnored: (uid, atMs = settings.now()) => change(uid, { ignoredAtMs: atMs }),
       markRemediated: (uid, atMs = settings.now()) => change(uid, { remediatedAtMs: atMs }),
     },
-    arrivals: [events.arrivals, credentials.arrivals].filter((loop) => loop !== undefined),
+    arrivals: events.arrivals,
   }
 }
 

@@ -1,7 +1,7 @@
 /** What commands print that ask the service, against the pretend one; and what they print of a mistake. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
-import { knownReportRequests } from '../../src/sandbox/reports/reports.ts'
+import { knownReportRequests } from '../../src/sandbox/api/reports.ts'
 import { aServiceScene, type ServiceScene } from '../integration/cli/service-scene.ts'
 import { aFile } from '../integration/cli/tocsin.ts'
 import { redisForTests } from '../support/ledger.ts'

@@ -41,19 +41,6 @@ export function on<Request>(
   return { row, answer }
 }
 
-/** The row with parameters or a body as the service takes them, where Tocsin sends less. */
-export function widened<Request>(
-  row: Operation<Request>,
-  by: { query?: z.ZodRawShape; body?: z.ZodRawShape },
-): Operation<Request> {
-  const { query, body } = row
-  return {
-    ...row,
-    ...(by.query && { query: (query as z.ZodObject).safeExtend(by.query) }),
-    ...(by.body && { body: (body as z.ZodObject).safeExtend(by.body) }),
-  }
-}
-
 /** Why a request is refused: thrown where it is found out, answered in one place. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'

@@ -3,7 +3,6 @@
  * has an empty identifier group, and every administrator of its organization may use it. Tokens are
  * for one tenant.
  */
-import { z } from 'zod'
 import {
   serviceOperations,
   tenantOperations,
@@ -11,7 +10,7 @@ import {
 } from '../../upstream/resources/tenants.ts'
 import type { Permission, SandboxGroup, SandboxOrganization, SandboxSettings } from '../options.ts'
 import { type Tokens, readApiKey } from './guard.ts'
-import { on, Refusal, type Route, widened } from './routes.ts'
+import { on, Refusal, type Route } from './routes.ts'
 
 interface SandboxTenant {
   id: number
@@ -64,11 +63,6 @@ function newTenant(id: number, organizationId: number): SandboxTenant {
   return { id, name: `Tenant ${id}`, description: '', industry: 'global', organizationId }
 }
 
-/** The API requires no field (docs/api-notes.md, Tenants). */
-const tenantCreation = widened(tenantOperations.create, {
-  body: { name: z.string().default('New tenant') },
-})
-
 export function tenantRoutes(parts: {
   settings: Pick<SandboxSettings, 'organizations'>
   tenants: Tenants
@@ -98,7 +92,7 @@ export function tenantRoutes(parts: {
         .ofKey(grant?.key ?? '')
         .map((tenant) => toTenantItem(tenant, grant?.permissions ?? [])),
     })),
-    on(tenantCreation, ({ organization_id: id, ...given }, { grant }) => {
+    on(tenantOperations.create, ({ organization_id: id, ...given }, { grant }) => {
       const organizationId = Number(id)
       if (!settings.organizations.some((known) => known.id === organizationId)) {
         throw new Refusal(404, 'no such organization')

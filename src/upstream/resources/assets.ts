@@ -3,7 +3,7 @@
  * Assets), and the alerts of their groups and of the tenant.
  */
 import { z } from 'zod'
-import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
+import { assetTypes, createSearchTypes, orders, replaceSearchTypes } from './enumerations.ts'
 import { cursor, nothing, operation, pagedOperation } from './operation.ts'
 import { wireItems } from './page.ts'
 
@@ -174,7 +174,13 @@ export const assetOperations = {
     name: 'alerts.list',
     summary: "list the service's own alerts of the tenant",
     request: 'GET /firework/v4/alerts/',
-    query: z.strictObject({ size: z.int().min(1).max(10).optional(), from: cursor }),
+    query: z.strictObject({
+      order_type: z.enum(orders).optional(),
+      q: text.optional(),
+      feed_owner_id: text.optional(),
+      size: z.int().min(1).max(10).optional(),
+      from: cursor,
+    }),
     item: wireTenantAlert,
     permission: 'alert_channels',
     capability: 'alerts/v4',

@@ -86,13 +86,6 @@ export const wireGroupEntry = z.union([
   wireCountedGroup,
   wireGroup.transform((group) => ({ group })),
 ])
-export interface WireGroupEntry {
-  group: z.infer<typeof wireGroup>
-  identifier_count?: number | null | undefined
-  total_identifier_count?: number | null | undefined
-  event_count?: number | null | undefined
-}
-
 const root = '/firework/v4/identifiers/'
 
 /** At most 100 at v4; the default is 20 (docs/api-notes.md, Page sizes). */

@@ -156,15 +156,3 @@ describe('the global search', () => {
     expect(sandbox.quota.overdrawn()).toBe(1)
   })
 })
-
-describe('what happens by itself, or on demand', () => {
-  test('credentials stand at the start, spread over a day and all identifiers', async () => {
-    const sandbox = await start({ credentialBacklog: 200 })
-    const all = sandbox.credentials()
-    expect(all).toHaveLength(200)
-    expect(new Set(all.flatMap(({ identifierIds }) => identifierIds)).size).toBe(5)
-    const ages = all.map(({ importedAtMs, arrivedAtMs }) => arrivedAtMs - importedAtMs)
-    expect(Math.min(...ages)).toBeGreaterThanOrEqual(0)
-    expect(Math.max(...ages)).toBeLessThanOrEqual(86_400_000)
-  })
-})

@@ -137,7 +137,7 @@ describe('a server with the identifiers of v4', () => {
     })
     await replace(client, made.id, { name: 'Acme 2', risks: [5] })
     await toggle(client, made.id)
-    const lists = { searchTypes: ['leak'], experimentalSearchTypes: ['x'], risks: [5] }
+    const lists = { search_types: ['leak'], experimental_search_types: ['x'], risks: [5] }
     const stored = { name: 'Acme 2', isDisabled: true, groupId: 1043, ...lists }
     expect(sandbox.monitoring.assets.get(made.id)).toMatchObject(stored)
     await client.deleteAsset({ id: made.id, ...asked() })
