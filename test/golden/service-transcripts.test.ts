@@ -266,7 +266,7 @@ test('reports', async () => {
       api reports.get
       reports download 9001
       reports download 9001 --out ${report}
-      reports download 9001 --out ${report} --force
+      reports download 9001 --out ${report.replace('report.', 'other.')}
       reports download 7 --out missing.docx
       # writes
       api reports.request --body '{"title":"What was said"}'

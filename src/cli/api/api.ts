@@ -40,11 +40,9 @@ import {
   parseRows,
   type RevealOption,
   rowListing,
-  toObject,
-  toShown,
   valueAt,
 } from './listing.ts'
-import { holdsMask, maskAllSecrets } from './masks.ts'
+import { holdsMask, maskAllSecrets, maskAnswer } from './masks.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 
 export function apiCommand(context: Context): Command {
@@ -145,7 +143,7 @@ export function rowsCommand(context: Context, row: Operation, name = `api ${row.
         : { page: { items: answer as unknown[], next: null } }
       const asked = { request, secrets: buildRequest(row, request).secrets }
       const items = parseRows<unknown>(context, row.item ?? z.unknown(), page.items)
-      const rows = items.map((item) => toShown(row, item, asked, options))
+      const rows = options.reveal ? items : items.map((item) => maskAnswer(row, item, asked))
       return { rows, next: page.next, searchesRemaining }
     },
   })
@@ -178,9 +176,9 @@ async function callOnce(
       : callRow(api, row as Operation<Fields>, request),
   )
   const asked = { request, secrets: buildRequest(row, request).secrets }
-  const { shown, masked } = toShown(row, answer ?? { done: true }, asked, options)
-  const lines = (): string[] => fieldLines(toObject(shown), toObject(masked))
-  print(context, options, { json: shown, lines })
+  const whole = answer ?? { done: true }
+  const shown = options.reveal ? whole : maskAnswer(row, whole, asked)
+  print(context, options, { json: shown, lines: () => fieldLines(shown) })
 }
 
 /**

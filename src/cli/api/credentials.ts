@@ -19,7 +19,8 @@ import {
 } from '../options.ts'
 import { CommandError, sanitize } from '../terminal.ts'
 import { callRow } from './api-command.ts'
-import { type Listing, parseRows, rowListing, shortTime, type Shown, toShown } from './listing.ts'
+import { type Listing, parseRows, rowListing, shortTime } from './listing.ts'
+import { maskAnswer } from './masks.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 import { addQueryOptions, credentialTerms, type QueryOptions, readQuery } from './queries.ts'
 
@@ -61,7 +62,8 @@ export function credentialsCommand(context: Context): Command {
       })
       const asked = { request: { query }, secrets: secretTexts(query) }
       const records = parseRows(context, wireCredential, page.items)
-      const rows = records.map((record) => toShown(row, record, asked, options))
+      const mask = (record: WireCredential) => maskAnswer(row, record, asked) as WireCredential
+      const rows = options.reveal ? records : records.map(mask)
       return { rows, next: page.next, searchesRemaining }
     },
   })
@@ -86,26 +88,23 @@ async function requireQuery(context: Context, options: QueryOptions): Promise<Wi
   throw new CommandError('mistake', `a search is for one thing; give exactly one of ${kinds}`)
 }
 
-const generic = rowListing(row)
-
-const credentialsListing: Listing<Shown<WireCredential>> = {
-  ...generic,
+const credentialsListing: Listing<WireCredential> = {
+  ...rowListing(row),
   columns: [
     {
       title: 'IMPORTED (UTC)',
       width: 16,
-      text: ({ masked }) => shortTime(masked.imported_at),
+      text: ({ imported_at: at }) => shortTime(at),
     },
-    { title: 'IDENTITY', width: 40, text: ({ masked }) => masked.identity_name ?? '' },
-    { title: 'SECRET', width: 24, text: ({ masked }) => formatSecret(masked) },
+    { title: 'IDENTITY', width: 40, text: ({ identity_name: name }) => name ?? '' },
+    { title: 'SECRET', width: 24, text: formatSecret },
     {
       title: 'SOURCE',
       width: 40,
-      text: ({ masked: { source, source_id } }) =>
-        source?.name ?? String(source?.id ?? source_id ?? ''),
+      text: ({ source, source_id }) => source?.name ?? String(source?.id ?? source_id ?? ''),
     },
   ],
-  below: (shown) => [...(generic.below?.(shown) ?? []), ...detailLines(shown.masked)],
+  below: detailLines,
 }
 
 function formatSecret({ hash, hash_type }: WireCredential): string {

@@ -36,14 +36,7 @@ import {
 import { CommandError, sanitize } from '../terminal.ts'
 import { callRow, type ApiContext, parseId } from './api-command.ts'
 import { columnsOf } from './fields.ts'
-import {
-  type Column,
-  type Listing,
-  parseRows,
-  formatRevealed,
-  severityStyle,
-  shortTime,
-} from './listing.ts'
+import { type Column, type Listing, parseRows, severityStyle, shortTime } from './listing.ts'
 import { maskItem } from './masks.ts'
 import { listCommand, type ListOptions, type ScanPosition } from './pages.ts'
 import { addQueryOptions, eventTerms, type QueryOptions, readQuery } from './queries.ts'
@@ -85,8 +78,7 @@ export function eventsSearchCommand(context: Context): Command {
       const filters = { since, until, severity, type, tag, ignored, remediated }
       return { name: row.name, place, query, filters, order }
     },
-    listing: ({ reveal = false }, { row }) =>
-      eventsListing(context, row !== eventOperations.searchGlobal, reveal),
+    listing: (_, { row }) => eventsListing(context, row !== eventOperations.searchGlobal),
     async fetch({ options, asked: { row, place, query }, position, ...api }) {
       const { client, callOptions } = api
       const request = { ...place, ...toSearchBody(options, position), ...(query && { query }) }
@@ -210,11 +202,7 @@ function eventRow(
   }
 }
 
-function eventsListing(
-  { terminal }: Context,
-  hasIdentifiers: boolean,
-  reveal: boolean,
-): Listing<EventRow> {
+function eventsListing({ terminal }: Context, hasIdentifiers: boolean): Listing<EventRow> {
   const identifiers: Column<EventRow> = {
     title: 'IDENTIFIERS',
     width: 24,
@@ -238,7 +226,7 @@ function eventsListing(
       { title: 'EVENT', width: 80, text: ({ item, title }) => title ?? item.metadata.uid },
     ],
     below: ({ item, title }) => [
-      ...highlightLines(item.highlights, reveal),
+      ...highlightLines(item.highlights),
       ...(title === null ? [] : [terminal.paint('dim', sanitize(item.metadata.uid, 600))]),
     ],
     json: ({ item }) => item,
@@ -248,15 +236,12 @@ function eventsListing(
 
 const markTag = /<\/?mark(?:\s[^<>]{0,200})?>/giu
 
-/** The beginnings of two extracts; when revealed all, in full: a secret may stand anywhere in them. */
-function highlightLines(highlights: WireSearchItem['highlights'], reveal: boolean): string[] {
-  const lines = Object.entries(highlights ?? {}).flatMap(([field, texts]) =>
-    texts.map((marked) => {
-      const text = marked.replaceAll(markTag, '')
-      return `${sanitize(field, 60)}: ${reveal ? formatRevealed(text) : sanitize(text, 140)}`
-    }),
+/** The beginnings of two extracts. */
+function highlightLines(highlights: WireSearchItem['highlights']): string[] {
+  const texts = Object.entries(highlights ?? {}).flatMap(([field, marked]) =>
+    marked.map((text) => `${sanitize(field, 60)}: ${sanitize(text.replaceAll(markTag, ''), 140)}`),
   )
-  return reveal ? lines : lines.slice(0, 2)
+  return texts.slice(0, 2)
 }
 
 /** The headline of an event's message, not defanged; null when only the uid is known. */
