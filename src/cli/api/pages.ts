@@ -39,7 +39,7 @@ interface ListCommand<Options extends ListOptions, Asked, Row> {
   fetch: (request: ListRequest<Options, Asked>) => Promise<FetchedRows<Row>>
 }
 
-interface ListRequest<Options extends ListOptions, Asked> extends ApiContext {
+export interface ListRequest<Options extends ListOptions, Asked> extends ApiContext {
   context: Context
   options: Options
   asked: Asked

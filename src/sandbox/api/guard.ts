@@ -26,7 +26,7 @@ export function guard(app: FastifyInstance, { settings, tokens, rates, log }: Gu
   app.addHook('onRequest', async (request, reply) => {
     const entry = log.entryFor(request)
     entry.organization = findOrganization(request, tokens)
-    entry.tier = chooseTier(rowOf(request))
+    entry.tier = rowOf(request)?.tier ?? 'basic'
     if (entry.organization === null) return
     const now = systemClock.monotonic()
     entry.isOverLimit = rates.isOverLimit(entry.organization, entry.tier, now)
@@ -63,12 +63,6 @@ function readBearerToken(request: FastifyRequest): string {
 function findOrganization(request: FastifyRequest, tokens: Tokens): number | null {
   const owner = tokens.findOwner(readApiKey(request.headers.authorization ?? ''))
   return owner?.id ?? tokens.find(readBearerToken(request))?.organizationId ?? null
-}
-
-/** Event searches have no published tier; the official guide paces them as the search tier. */
-function chooseTier(row: Operation | undefined): Tier {
-  if (row?.tier) return row.tier
-  return row?.name.startsWith('events.search') ? 'search' : 'basic'
 }
 
 /** A token issued for an API key. */
@@ -190,7 +184,7 @@ function numberIdentities(organizations: readonly SandboxOrganization[]): Map<st
  * request needs which permission, it is inferred from the names.
  */
 function neededPermission(row: Operation | undefined, { field }: { field?: unknown }): string {
-  if (row?.tier === 'search') return 'firework.global_search'
+  if (row?.costsQuota) return 'firework.global_search'
   if (row?.name === 'tenants.create') return 'organization_admin'
   if (row?.name === 'events.expand') {
     return field === 'cookies' ? 'astp_cookies_access' : 'astp_credentials_access'

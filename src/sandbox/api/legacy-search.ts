@@ -32,7 +32,7 @@ export function legacyRoutes(parts: SearchParts): Route[] {
       page.entries.map(({ uid }) => uid),
     )
     return {
-      items: page.entries.map((event) => toLegacyItem(event, caller.may)),
+      items: page.entries.map((event) => toLegacyItem(event)),
       nb_hits: entries.length,
       links: { next: page.next && linkToPage(page.next, asked) },
       search_after: page.next,

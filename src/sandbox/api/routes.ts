@@ -10,7 +10,7 @@ import {
   parameterNames,
   parameterShape,
 } from '../../upstream/resources/operation.ts'
-import type { Permission, PolicyPaths } from '../options.ts'
+import type { PolicyPaths } from '../options.ts'
 import { errorShapeOf, type RequestLog, sendError, validationEntry } from '../server.ts'
 import { parseInstant } from '../times.ts'
 import { findGrant, type TokenGrant, type Tokens } from './guard.ts'
@@ -20,7 +20,6 @@ export interface Caller {
   /** null: an operation that takes no token. */
   grant: TokenGrant | null
   tenantId: number
-  may: (permission: Permission) => boolean
   authorization: string
   reply: FastifyReply
 }
@@ -99,7 +98,6 @@ export function addRoutes(
         return answer(fields as never, {
           grant,
           tenantId: grant?.tenantId ?? 0,
-          may: (permission) => grant?.permissions.includes(permission) === true,
           authorization: request.headers.authorization ?? '',
           reply,
         })

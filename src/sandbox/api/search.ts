@@ -122,11 +122,11 @@ function readRoutes({ settings, history, pages }: SearchParts): Route[] {
     })),
     on(eventOperations.get, ({ uid }, caller) => {
       const event = requireEvent(uid, caller, { history, settings })
-      if (event.data !== null) return toFullEvent(event, caller.may)
+      if (event.data !== null) return toFullEvent(event)
       throw new Refusal(400, 'no model for this type', { code: 'UNSUPPORTED' })
     }),
     on(eventOperations.activity, ({ uid }, caller) => {
-      const item = toLegacyItem(requireEvent(uid, caller, { history, settings }), caller.may)
+      const item = toLegacyItem(requireEvent(uid, caller, { history, settings }))
       const more = { duplicates: [], history_logs: null, similar_items: [] }
       return { activity: { ...(item as object), ...more } }
     }),

@@ -22,8 +22,7 @@ export interface PretendService extends Pick<Reports, 'addReportRequest'> {
   /** From now on refuses (400) every cursor issued so far. */
   expireCursors: () => void
   violations: () => Violations
-  /** Global searches left this month, and those made beyond the quota. */
-  quota: Pick<SearchQuota, 'remaining' | 'overdrawn'>
+  quota: Pick<SearchQuota, 'remaining'>
 }
 
 /** Counts of what no client should ever do. */

@@ -142,6 +142,7 @@ export const credentialOperations = {
     body: credentialSearchBody,
     item: wireCredential,
     tier: 'search',
+    costsQuota: true,
   }),
   searchAstp: pagedOperation({
     name: 'credentials.search-astp',

@@ -201,6 +201,7 @@ export const expansion = uid.extend({
 const root = '/firework/v4/events'
 const toReadEvents = 'to read its events'
 
+/** Only the global search has a published tier; the official guide paces all of them like it. */
 export const eventOperations = {
   searchGlobal: pagedOperation({
     name: 'events.search',
@@ -209,6 +210,7 @@ export const eventOperations = {
     body: globalSearchBody,
     item: wireSearchItem,
     tier: 'search',
+    costsQuota: true,
   }),
   searchGroup: pagedOperation({
     name: 'events.search-group',
@@ -216,6 +218,7 @@ export const eventOperations = {
     request: `POST ${root}/identifier_groups/{identifier_group_id}/_search`,
     body: groupSearchBody,
     item: wireSearchItem,
+    tier: 'search',
   }),
   searchIdentifier: pagedOperation({
     name: 'events.search-identifier',
@@ -223,6 +226,7 @@ export const eventOperations = {
     request: `POST ${root}/identifiers/{identifier_id}/_search`,
     body: groupSearchBody,
     item: wireSearchItem,
+    tier: 'search',
     permission: toReadEvents,
     capability: 'events/identifiers/{identifier_id}', // as feeds name it
   }),
@@ -232,6 +236,7 @@ export const eventOperations = {
     request: `POST ${root}/tenant/_search`,
     body: groupSearchBody,
     item: wireSearchItem,
+    tier: 'search',
     permission: toReadEvents,
     capability: 'events/tenant', // as feeds name it: what a command finds out lets them go on
   }),

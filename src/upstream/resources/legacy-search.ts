@@ -116,6 +116,7 @@ const search = {
   paging: 'search_after',
   cursorFields: parseCursor,
   tier: 'search',
+  costsQuota: true,
 } as const
 
 export const legacySearchOperations = {

@@ -28,6 +28,8 @@ interface Row {
   readonly cursorFields?: (cursor: string) => Fields
   /** Default basic. Where none is published the caller may choose (docs/api-notes.md, Rate limits). */
   readonly tier?: Tier
+  /** Whether it searches everything, at the cost of the monthly quota. */
+  readonly costsQuota?: true
   /** Whether it changes something: it is asked for, recorded, and not repeated. */
   readonly changes?: true
   /** Fields that hold secrets, besides those that `secretTexts` recognizes by name. */

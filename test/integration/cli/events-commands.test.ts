@@ -233,7 +233,7 @@ describe('events search', () => {
     [['--keyword=x', '--size=11'], 'Write a whole number from 1 to 10.'],
     [['--keyword=x', '--severity=hihg'], 'no --severity "hihg"; did you mean "high"?'],
     [['--keyword=x', '--severity=high,hihg'], 'no --severity "hihg"; did you mean "high"?'],
-    [['--keyword=x', '--severity=,'], 'Write a severity'],
+    [['--keyword=x', '--severity=,'], 'Write words with a comma between each'],
     [['--keyword=x', '--type=a,,b'], 'Write words with a comma between each'],
     [['--keyword=x', '--since=soon'], '"soon" is neither a time nor a duration'],
     [['--keyword=x', '--since=1d', '--until=7d'], '--since lies after --until'],
@@ -323,7 +323,10 @@ describe('what the tenant watches for', () => {
   })
 
   test.each([
-    [['--tenant', '--group=1042'], '--group and --tenant are different places; choose one of them'],
+    [
+      ['--tenant', '--group=1042'],
+      "error: option '--group <id>' cannot be used with option '--tenant'",
+    ],
     [
       [],
       'a search needs something to look for; name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77',
