@@ -96,7 +96,7 @@ function maskCookie(cookie: WireCookie, { secrets }: Asked): WireCookie {
 }
 
 /** Masks an item except for its uid, by which the event is requested. */
-export function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
+function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
   const known = maskKnown(secrets)
   const { highlights, metadata, tenant_metadata: tenant, ...rest } = item
   const extracts = mapTexts(highlights ?? {}, known) as Record<string, string[]>
