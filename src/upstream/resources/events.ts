@@ -5,32 +5,31 @@
 import { z } from 'zod'
 import { eventSeverities, expandFields, orders, triageActions } from './enumerations.ts'
 import { cursor, nothing, operation, pagedOperation } from './operation.ts'
+import { lenient } from './page.ts'
 
 const text = z.string()
 const nullableText = text.nullish()
-/** A malformed field reads as null, so that the item survives. Feeds read the raw item. */
-const optionalText = nullableText.catch(null)
 
 /** One search item as commands show it. */
 export const wireSearchItem = z.looseObject({
   metadata: z.looseObject({
     uid: z.string().min(1),
-    type: optionalText,
-    severity: optionalText,
-    estimated_created_at: optionalText,
-    matched_at: optionalText,
-    flare_url: optionalText,
+    type: lenient.text,
+    severity: lenient.text,
+    estimated_created_at: lenient.text,
+    matched_at: lenient.text,
+    flare_url: lenient.text,
   }),
   tenant_metadata: z
     .looseObject({
       severity: z
-        .looseObject({ original: optionalText, override: optionalText })
+        .looseObject({ original: lenient.text, override: lenient.text })
         .nullish()
         .catch(null),
-      tags: z.array(text).nullish().catch(null),
-      notes: optionalText,
-      ignored_at: optionalText,
-      remediated_at: optionalText,
+      tags: lenient.texts,
+      notes: lenient.text,
+      ignored_at: lenient.text,
+      remediated_at: lenient.text,
     })
     .nullish()
     .catch(null),
