@@ -39,23 +39,7 @@ interface SandboxKey {
   key: string
   /** The first tenant is the key's default. */
   tenants: number[]
-  /** Permissions of the key's user; default all. */
-  permissions?: readonly Permission[]
 }
-
-/**
- * The API's names of permissions (docs/api-notes.md, Tokens); the last one is the sandbox's own.
- */
-export const permissions = [
-  'firework.global_search',
-  'leaksdb.show-passwords',
-  'alert_channels',
-  'astp_credentials_access',
-  'astp_cookies_access',
-  'full_text_contents_view',
-  'organization_admin',
-] as const
-export type Permission = (typeof permissions)[number]
 
 export interface SandboxGroup {
   id: number

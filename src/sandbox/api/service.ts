@@ -1,4 +1,4 @@
-/** The pretend service: every operation of the API, behind rate limits, tokens and permissions. */
+/** The pretend service: every operation of the API, behind rate limits and tokens. */
 import type { FastifyInstance } from 'fastify'
 import type { Credentials } from '../credentials/credentials.ts'
 import { credentialRoutes } from '../credentials/routes.ts'

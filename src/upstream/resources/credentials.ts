@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
 import { triageAction } from './events.ts'
-import { cursor, nothing, operation, pagedOperation } from './operation.ts'
+import { cursor, moment, nothing, operation, pagedOperation } from './operation.ts'
 import { lenient } from './page.ts'
 
 export const wireCredentialSource = z.looseObject({
@@ -74,7 +74,7 @@ export const credentialSearchBody = z.strictObject({
   /** Servers before 2026-05-28 heed it only for `auth_domain` (docs/api-notes.md, Versions). */
   filters: z
     .strictObject({
-      imported_at: z.strictObject({ gte: word.optional(), lte: word.optional() }).optional(),
+      imported_at: z.strictObject({ gte: moment.optional(), lte: moment.optional() }).optional(),
     })
     .optional(),
 })
@@ -86,8 +86,8 @@ export const cookieSearchBody = z.strictObject({
   values: z.array(word).length(1).optional(),
   names: z.array(word).max(10).optional(),
   paths: z.array(word).max(10).optional(),
-  imported_after: word.optional(),
-  expires_after: word.optional(),
+  imported_after: moment.optional(),
+  expires_after: moment.optional(),
   /** 1 to 2,000 (docs/api-notes.md, Page sizes). */
   size: z.int().min(1).max(2_000).optional(),
   order: z.enum(orders).optional(),

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { eventSeverities, expandFields, orders, triageActions } from './enumerations.ts'
-import { cursor, nothing, operation, pagedOperation } from './operation.ts'
+import { cursor, moment, nothing, operation, pagedOperation } from './operation.ts'
 import { lenient } from './page.ts'
 
 const text = z.string()
@@ -90,10 +90,10 @@ export const eventQuery = z.discriminatedUnion('type', [
 export type EventQuery = z.input<typeof eventQuery>
 
 const timeRange = z.strictObject({
-  gt: word.optional(),
-  gte: word.optional(),
-  lt: word.optional(),
-  lte: word.optional(),
+  gt: moment.optional(),
+  gte: moment.optional(),
+  lt: moment.optional(),
+  lte: moment.optional(),
 })
 
 const severity = z.enum(eventSeverities)

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { Tier } from '../config.ts'
+import { parseTimestamp } from '../timestamps.ts'
 import { checkPart, requestError } from './check-request.ts'
 import { wireSearchPage, type WireSearchPage } from './page.ts'
 
@@ -116,6 +117,11 @@ export function pagedOperation<
 
 /** The cursor of a request as it was received; null for the first page. */
 export const cursor = z.string().nullish()
+
+/** A time of a request. */
+export const moment = z
+  .string()
+  .refine((text) => parseTimestamp(text) !== null, 'no time; write one such as 2026-11-01T12:00Z')
 
 /** An answer whose content has no meaning: null, nothing or any words. */
 export const nothing = z.undefined()

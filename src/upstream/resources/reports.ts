@@ -1,7 +1,7 @@
 /** Threat-flow reports: requested, listed, and read by their id or by that of their request. */
 import { z } from 'zod'
 import { orders, reportFileFormats, reportTimeRanges, reportTypes } from './enumerations.ts'
-import { cursor, operation, pagedOperation } from './operation.ts'
+import { cursor, moment, operation, pagedOperation } from './operation.ts'
 import { lenient } from './page.ts'
 
 const root = '/firework/v4/threat_flow/reports'
@@ -41,8 +41,8 @@ const reportCreation = z.strictObject({
   report_title: text.min(1),
   question: text.optional(),
   time_range_type: z.enum(reportTimeRanges).optional(),
-  time_range_from: text.optional(),
-  time_range_to: text.optional(),
+  time_range_from: moment.optional(),
+  time_range_to: moment.optional(),
   included_keywords: z.array(text.min(1)).optional(),
   excluded_keywords: z.array(text.min(1)).optional(),
 })
