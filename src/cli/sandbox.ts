@@ -16,7 +16,6 @@ interface SandboxCommandOptions extends CommonOptions {
   port: number
   smtpPort: number
   rate: number
-  webhookSecret?: string
   writeConfig?: string
 }
 
@@ -30,7 +29,6 @@ export function sandboxCommand(context: Context): Command {
         .argParser(parseRate)
         .default(0.2, '12/m'),
     )
-    .option('--webhook-secret <whsec>', 'webhook signing secret; else random', parseWebhookSecret)
     .option('--write-config <file>', 'write a configuration for the sandbox')
     .action((options: SandboxCommandOptions) => runSandbox(context, options))
 }
@@ -51,7 +49,7 @@ async function runSandbox(context: Context, options: SandboxCommandOptions): Pro
 }
 
 async function startOrExplain(options: SandboxCommandOptions): Promise<Sandbox> {
-  const { host, port, smtpPort, rate: eventsPerSecond, webhookSecret } = options
+  const { host, port, smtpPort, rate: eventsPerSecond } = options
   try {
     return await startSandbox({
       host,
@@ -60,7 +58,6 @@ async function startOrExplain(options: SandboxCommandOptions): Promise<Sandbox> 
       eventsPerSecond,
       backlog: 20,
       seed: 1,
-      ...(webhookSecret && { webhookSecret }),
     })
   } catch (cause) {
     const code = errorCode(cause)
@@ -131,17 +128,6 @@ function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Infinity
   if (port <= 65_535) return port
   throw new InvalidArgumentError('Write a whole number from 0 to 65535.')
-}
-
-/**
- * Accepts 24 to 64 bytes in base64 (Standard Webhooks, Signature scheme). Throws
- * InvalidArgumentError.
- */
-function parseWebhookSecret(text: string): string {
-  const [, encoded = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []
-  const { length } = Buffer.from(encoded, 'base64')
-  if (length >= 24 && length <= 64) return text
-  throw new InvalidArgumentError('Write whsec_ and 24 to 64 bytes in base64.')
 }
 
 const rateField = rate('What arrives.')

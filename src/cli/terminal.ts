@@ -19,8 +19,6 @@ export interface Terminal {
   /** Aborts when standard output takes no more: its reader closed it, or its disk is full. */
   readonly outputClosed: AbortSignal
   print(text: string): void
-  /** Writes a file to standard output, byte for byte. */
-  printBytes(bytes: Uint8Array): void
   /** Standard input. */
   readonly input: NodeJS.ReadableStream
   /**
@@ -77,9 +75,6 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
     outputClosed,
     print(text) {
       if (!outputClosed.aborted) output.write(`${text}\n`)
-    },
-    printBytes(bytes) {
-      if (!outputClosed.aborted) output.write(bytes)
     },
     input,
     printError: (text) => void errors.write(`${escapeCharacters(text, controlCharacters)}\n`),

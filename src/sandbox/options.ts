@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { systemClock } from '../lib/clock.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 
@@ -40,30 +39,13 @@ interface SandboxKey {
   key: string
   /** The first tenant is the key's default. */
   tenants: number[]
-  /** Permissions of the key's user; default all. */
-  permissions?: readonly Permission[]
 }
-
-/**
- * The API's names of permissions (docs/api-notes.md, Tokens); the last one is the sandbox's own.
- */
-export const permissions = [
-  'firework.global_search',
-  'leaksdb.show-passwords',
-  'alert_channels',
-  'astp_credentials_access',
-  'astp_cookies_access',
-  'full_text_contents_view',
-  'organization_admin',
-] as const
-export type Permission = (typeof permissions)[number]
 
 export interface SandboxGroup {
   id: number
   name: string
   tenantId: number
-  /** `term`: what is searched for, if not the name. */
-  identifiers: { id: number; name: string; term?: string }[]
+  identifiers: { id: number; name: string }[]
 }
 
 /** Messages per second that a receiver takes, and how many at once. */
@@ -80,15 +62,8 @@ export interface SandboxOptions {
   seed?: number
   /** Mean rate of the Poisson process over all groups; 0: no event arrives by itself. */
   eventsPerSecond?: number
-  /** Share of arriving events and credentials that were created up to `lateMaxMs` earlier. */
-  lateShare?: number
-  /** Default thirty minutes. */
-  lateMaxMs?: number
   /** Number of events at the start, spread over the last 24 h. */
   backlog?: number
-  /** As `eventsPerSecond` and `backlog`, for credentials over all identifiers. */
-  credentialsPerSecond?: number
-  credentialBacklog?: number
   /** Default `honoured`. */
   materializedFilter?: MaterializedFilter
   /** Default `newest`. */
@@ -124,7 +99,7 @@ export interface SandboxOptions {
   slackLimit?: ReceiverLimit
   /** The routing key that its PagerDuty knows: 32 letters and digits. */
   pagerDutyKey?: string
-  /** `whsec_` and 24 to 64 bytes in base64; default random. */
+  /** `whsec_` and 24 to 64 bytes in base64; by default the same for every sandbox. */
   webhookSecret?: string
   /**
    * false: the webhook receiver also accepts unsigned messages; a wrong signature is still refused.
@@ -173,11 +148,7 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     smtpPort: 0,
     seed: 1,
     eventsPerSecond: 0,
-    lateShare: 0,
-    lateMaxMs: 1_800_000,
     backlog: 0,
-    credentialsPerSecond: 0,
-    credentialBacklog: 0,
     materializedFilter: 'honoured',
     credentialOrder: 'newest',
     credentialSizeLimit: null,
@@ -194,19 +165,15 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     reportMs: 20_000,
     slackLimit: { perSecond: 1, burst: 3 },
     pagerDutyKey: 'sandbox'.padEnd(32, '0'),
-    webhookSecret: `whsec_${randomBytes(32).toString('base64')}`,
+    webhookSecret: 'whsec_cmVoZWFyc2FsLW9ubHktbm90LWEtc2VjcmV0',
     requireSignature: true,
     keep: 100_000,
     now: () => systemClock.now(),
     logger: createLogger({ level: 'silent' }),
     ...options,
-    groups: (options.groups ?? defaultGroups).map(copyGroup),
+    // a copy, since each new tenant adds a group
+    groups: [...(options.groups ?? defaultGroups)],
   }
-}
-
-/** Copies a group, since a sandbox's groups grow with its tenants and assets. */
-function copyGroup(group: SandboxGroup): SandboxGroup {
-  return { ...group, identifiers: [...group.identifiers] }
 }
 
 /** Repeatable random numbers (mulberry32): the same seed gives the same sequence. */

@@ -4,7 +4,7 @@
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import { errorMessage } from '../lib/errors.ts'
 import type { Loop } from '../lib/loop.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
 import { addService, type PretendService } from './api/service.ts'
@@ -14,13 +14,7 @@ import {
   type SandboxCredential,
 } from './credentials/credentials.ts'
 import { addLivePage, livePath } from './drawing/live-page.ts'
-import { createGenerator } from './history/generator.ts'
-import {
-  createHistory,
-  type History,
-  type SandboxEvent,
-  type Watchlist,
-} from './history/history.ts'
+import { createHistory, type History, type SandboxEvent } from './history/history.ts'
 import { createEventSupply, type EventSupply } from './history/supply.ts'
 import { createMonitoring, type Monitoring } from './monitoring/monitoring.ts'
 import { createRandom, type SandboxOptions, type SandboxSettings, withDefaults } from './options.ts'
@@ -108,7 +102,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await smtp.close()
     throw error
   })
-  for (const arrivals of fixtures.arrivals) arrivals.start()
+  fixtures.arrivals?.start()
 
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   const url = `http://${host}:${(app.server.address() as AddressInfo).port}`
@@ -132,7 +126,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     requests: log.entries,
     async close() {
       closing.abort()
-      await Promise.all(fixtures.arrivals.map((arrivals) => arrivals.stop()))
+      await fixtures.arrivals?.stop()
       await Promise.all([app.close(), smtp.close()])
     },
   }
@@ -144,36 +138,21 @@ interface Fixtures {
   credentials: Credentials
   supply: FixtureControl
   hasUid: (uid: string) => boolean
-  /** Loops that let events and credentials arrive by themselves, if the settings ask for it. */
-  arrivals: Loop[]
+  /** Lets events arrive by themselves, if the settings ask for it. */
+  arrivals: Loop | undefined
 }
 
-/**
- * What the owner of the sandbox can do with its fixtures. A uid is that of an event, or
- * `credential/<id>`.
- */
+/** What the owner of the sandbox can do with its fixtures. */
 interface FixtureControl extends EventSupply, Pick<Credentials, 'addCredentials'> {
   /** All events, in order of arrival; `credentials` likewise. */
   events(): readonly SandboxEvent[]
   credentials(): readonly SandboxCredential[]
-  /** Overrides an event's severity for its tenant. */
-  raise(uid: string, severity: string): void
-  /** Default time: now. For ignored events see `showsIgnored`. */
-  markIgnored(uid: string, atMs?: number): void
-  markRemediated(uid: string, atMs?: number): void
 }
 
-function createFixtures(settings: SandboxSettings, watch: Watchlist): Fixtures {
+function createFixtures(settings: SandboxSettings, { assets }: Monitoring): Fixtures {
   const history = createHistory()
-  const generator = createGenerator(settings.seed)
-  const events = createEventSupply(settings, { history, watch, generator })
+  const events = createEventSupply(settings, history, assets.subjects)
   const credentials = createCredentials(settings)
-
-  function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
-    const credential = credentials.get(uid)
-    if (credential) Object.assign(credential, times)
-    else history.change(uid, times)
-  }
 
   return {
     history,
@@ -184,15 +163,10 @@ function createFixtures(settings: SandboxSettings, watch: Watchlist): Fixtures {
       addCredentials: credentials.addCredentials,
       events: history.all,
       credentials: credentials.all,
-      raise: (uid, severity) => history.change(uid, { override: severity }),
-      markIgnored: (uid, atMs = settings.now()) => change(uid, { ignoredAtMs: atMs }),
-      markRemediated: (uid, atMs = settings.now()) => change(uid, { remediatedAtMs: atMs }),
     },
-    arrivals: [events.arrivals, credentials.arrivals].filter((loop) => loop !== undefined),
+    arrivals: events.arrivals,
   }
 }
-
-type ChangedTime = 'ignoredAtMs' | 'remediatedAtMs'
 
 interface ControlParts extends Fixtures {
   settings: SandboxSettings
@@ -219,11 +193,10 @@ function readState({ history, credentials, log, inbox, service, faults }: Contro
 
 /**
  * Adds the control routes. `POST /_sandbox/faults` with one fault or a list adds faults, `DELETE`
- * removes all. `POST /_sandbox/events` with `{count}` adds events created `age_ms` ago. `GET
- * /_sandbox/state` reports what the sandbox holds and received.
+ * removes all. `GET /_sandbox/state` reports what the sandbox holds and received.
  */
 function addControl(app: FastifyInstance, parts: ControlParts): void {
-  const { faults, settings, supply } = parts
+  const { faults } = parts
   app.addHook('onRequest', async (request, reply) => {
     const isControl = request.routeOptions.url?.startsWith(controlPrefix) === true
     if (!isControl || isLocalRequest(request)) return
@@ -234,20 +207,15 @@ function addControl(app: FastifyInstance, parts: ControlParts): void {
     faults.clear()
     return { faults: [] }
   })
-  app.post(`${controlPrefix}faults`, (request, reply) =>
-    answerOrRefuse(reply, () => {
+  app.post(`${controlPrefix}faults`, (request, reply) => {
+    try {
       const given = JSON.parse(readBytes(request).toString('utf8')) as FaultInput | FaultInput[]
-      for (const fault of Array.isArray(given) ? given : [given]) faults.add(fault)
+      for (const fault of [given].flat()) faults.add(fault)
       return { faults: faults.list() }
-    }),
-  )
-  app.post(`${controlPrefix}events`, (request, reply) =>
-    answerOrRefuse(reply, () => {
-      const { count, age_ms } = countSchema.parse(JSON.parse(readBytes(request).toString('utf8')))
-      supply.addEvents(count, { createdAtMs: settings.now() - age_ms })
-      return { added: count }
-    }),
-  )
+    } catch (error) {
+      return reply.code(400).send({ message: errorMessage(error) })
+    }
+  })
 }
 
 const isOwnHost = createOwnHostCheck([])
@@ -259,22 +227,4 @@ const isOwnHost = createOwnHostCheck([])
 function isLocalRequest({ headers, host, hostname }: FastifyRequest): boolean {
   const isOwnPage = headers.origin === undefined || headers.origin === `http://${host}`
   return isOwnPage && isOwnHost(hostname) && headers['sec-fetch-site'] !== 'cross-site'
-}
-
-const countSchema = z.strictObject({
-  count: z.int().min(1).max(10_000),
-  age_ms: z.int().min(0).default(0),
-})
-
-function answerOrRefuse(
-  reply: { code(status: number): { send(body: unknown): unknown } },
-  act: () => unknown,
-): unknown {
-  try {
-    return act()
-  } catch (error) {
-    const isOperators = error instanceof z.ZodError || error instanceof SyntaxError
-    if (!isOperators) throw error
-    return reply.code(400).send({ message: error.message })
-  }
 }

@@ -1,7 +1,7 @@
 /** What commands print that ask the service, against the pretend one; and what they print of a mistake. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
-import { knownReportRequests } from '../../src/sandbox/reports/reports.ts'
+import { knownReportRequests } from '../../src/sandbox/api/reports.ts'
 import { aServiceScene, type ServiceScene } from '../integration/cli/service-scene.ts'
 import { aFile } from '../integration/cli/tocsin.ts'
 import { redisForTests } from '../support/ledger.ts'
@@ -266,7 +266,7 @@ test('reports', async () => {
       api reports.get
       reports download 9001
       reports download 9001 --out ${report}
-      reports download 9001 --out ${report} --force
+      reports download 9001 --out ${report.replace('report.', 'other.')}
       reports download 7 --out missing.docx
       # writes
       api reports.request --body '{"title":"What was said"}'

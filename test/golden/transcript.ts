@@ -101,7 +101,7 @@ const ids = /\b[a-z]?(?:[0-9a-f]{40}|[0-9a-f]{32}|[0-9a-f]{24})\b( {2})?/g
 /** But the one that no service knows. */
 const uuids = /\b(?!00000000-)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
 /** Where a list goes on. */
-const places = /\b[0-9a-f]{10}\.\d+\.\w+-\d+-[\w%]+/g
+const places = /\bWy[IJ][\w-]{40,}/g
 
 /** Of the tests' files. */
 const folders = new RegExp(String.raw`${tmpdir()}/tocsin-[\w-]+/`, 'g')

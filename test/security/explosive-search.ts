@@ -3,7 +3,6 @@
  * its own as well: in one with a large heap the collection of garbage is what grows.
  */
 import { isMainThread, parentPort } from 'node:worker_threads'
-import { formatRevealed } from '../../src/cli/api/listing.ts'
 import { canonicalJson } from '../../src/feed-types/field-reader.ts'
 import {
   maskDetail,
@@ -116,7 +115,6 @@ export const readers: Record<string, (text: string) => unknown> = {
   'an error': (text) => parseErrorBody(text, ['Zanzibar']),
   'a time': parseTimestamp,
   'canonical JSON': (text) => canonicalJson({ [text]: text }),
-  'a revealed secret': formatRevealed,
 }
 
 export function explosiveTexts(

@@ -40,12 +40,10 @@ import {
   parseRows,
   type RevealOption,
   rowListing,
-  toObject,
-  toShown,
   valueAt,
 } from './listing.ts'
-import { holdsMask, maskAllSecrets } from './masks.ts'
-import { listCommand, type ListOptions } from './pages.ts'
+import { holdsMask, maskAllSecrets, maskAnswer } from './masks.ts'
+import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
 
 export function apiCommand(context: Context): Command {
   const command = new Command('api')
@@ -137,18 +135,25 @@ export function rowsCommand(context: Context, row: Operation, name = `api ${row.
     reveal: true,
     ask: (options: ListOptions & RequestOptions) => readRequest(context, row, options),
     listing: () => rowListing(row),
-    async fetch({ options, asked: request, position: { cursor, size }, ...api }) {
-      const sized = row.paging ? { ...request, size, from: cursor } : request
-      const answer = await callRow(api, row as Operation<Fields>, sized)
-      const { page, searchesRemaining }: Pick<SearchPage, 'page' | 'searchesRemaining'> = row.paging
-        ? (answer as SearchPage)
-        : { page: { items: answer as unknown[], next: null } }
-      const asked = { request, secrets: buildRequest(row, request).secrets }
-      const items = parseRows<unknown>(context, row.item ?? z.unknown(), page.items)
-      const rows = items.map((item) => toShown(row, item, asked, options))
-      return { rows, next: page.next, searchesRemaining }
-    },
+    fetch: (asking) => fetchRows(asking, row, asking.asked),
   })
+}
+
+/** Asks for one page of an operation, or for its whole list; items are masked unless revealed. */
+export async function fetchRows<Item>(
+  { context, options, position, ...api }: ListRequest<ListOptions, unknown>,
+  row: Operation,
+  request: Fields,
+): Promise<FetchedRows<Item>> {
+  const sized = row.paging ? { ...request, size: position.size, from: position.cursor } : request
+  const answer = await callRow(api, row as Operation<Fields>, sized)
+  const { page, searchesRemaining }: Pick<SearchPage, 'page' | 'searchesRemaining'> = row.paging
+    ? (answer as SearchPage)
+    : { page: { items: answer as unknown[], next: null } }
+  const asked = { request, secrets: buildRequest(row, request).secrets }
+  const items = parseRows<unknown>(context, row.item ?? z.unknown(), page.items)
+  const rows = options.reveal ? items : items.map((item) => maskAnswer(row, item, asked))
+  return { rows: rows as Item[], next: page.next, searchesRemaining }
 }
 
 interface CallCommandOptions extends ServiceOptions, RevealOption, ByOption, RequestOptions {
@@ -178,9 +183,9 @@ async function callOnce(
       : callRow(api, row as Operation<Fields>, request),
   )
   const asked = { request, secrets: buildRequest(row, request).secrets }
-  const { shown, masked } = toShown(row, answer ?? { done: true }, asked, options)
-  const lines = (): string[] => fieldLines(toObject(shown), toObject(masked))
-  print(context, options, { json: shown, lines })
+  const whole = answer ?? { done: true }
+  const shown = options.reveal ? whole : maskAnswer(row, whole, asked)
+  print(context, options, { json: shown, lines: () => fieldLines(shown) })
 }
 
 /**

@@ -3,12 +3,11 @@ import { Command, Option } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
 import {
   credentialOperations,
-  wireCredential,
   type WireCredential,
   type WireCredentialQuery,
 } from '../../upstream/resources/credentials.ts'
 import { credentialIncludes, orders } from '../../upstream/resources/enumerations.ts'
-import { type Operation, secretTexts } from '../../upstream/resources/operation.ts'
+import type { Operation } from '../../upstream/resources/operation.ts'
 import type { Context } from '../context.ts'
 import {
   addPeriodOptions,
@@ -18,8 +17,8 @@ import {
   type PeriodOptions,
 } from '../options.ts'
 import { CommandError, sanitize } from '../terminal.ts'
-import { callRow } from './api-command.ts'
-import { type Listing, parseRows, rowListing, shortTime, type Shown, toShown } from './listing.ts'
+import { fetchRows } from './api.ts'
+import { type Listing, rowListing, shortTime } from './listing.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 import { addQueryOptions, credentialTerms, type QueryOptions, readQuery } from './queries.ts'
 
@@ -49,20 +48,11 @@ export function credentialsCommand(context: Context): Command {
     },
     scan: (query, { since, until, include, order }) => ({ query, since, until, include, order }),
     listing: () => credentialsListing,
-    async fetch({ options, asked: query, position, ...api }) {
-      const imported_at = toRangeFilter(resolvePeriod(options, position.asOfMs))
-      const { page, searchesRemaining } = await callRow(api, credentialOperations.search, {
-        query,
-        ...(imported_at && { filters: { imported_at } }),
-        size: position.size,
-        order: options.order,
-        include: [...options.include],
-        from: position.cursor,
-      })
-      const asked = { request: { query }, secrets: secretTexts(query) }
-      const records = parseRows(context, wireCredential, page.items)
-      const rows = records.map((record) => toShown(row, record, asked, options))
-      return { rows, next: page.next, searchesRemaining }
+    fetch(asking) {
+      const { order, include } = asking.options
+      const imported_at = toRangeFilter(resolvePeriod(asking.options, asking.position.asOfMs))
+      const filters = imported_at && { imported_at }
+      return fetchRows(asking, row, { query: asking.asked, filters, order, include })
     },
   })
   return new Command('credentials').addCommand(search)
@@ -86,26 +76,23 @@ async function requireQuery(context: Context, options: QueryOptions): Promise<Wi
   throw new CommandError('mistake', `a search is for one thing; give exactly one of ${kinds}`)
 }
 
-const generic = rowListing(row)
-
-const credentialsListing: Listing<Shown<WireCredential>> = {
-  ...generic,
+const credentialsListing: Listing<WireCredential> = {
+  ...rowListing(row),
   columns: [
     {
       title: 'IMPORTED (UTC)',
       width: 16,
-      text: ({ masked }) => shortTime(masked.imported_at),
+      text: ({ imported_at: at }) => shortTime(at),
     },
-    { title: 'IDENTITY', width: 40, text: ({ masked }) => masked.identity_name ?? '' },
-    { title: 'SECRET', width: 24, text: ({ masked }) => formatSecret(masked) },
+    { title: 'IDENTITY', width: 40, text: ({ identity_name: name }) => name ?? '' },
+    { title: 'SECRET', width: 24, text: formatSecret },
     {
       title: 'SOURCE',
       width: 40,
-      text: ({ masked: { source, source_id } }) =>
-        source?.name ?? String(source?.id ?? source_id ?? ''),
+      text: ({ source, source_id }) => source?.name ?? String(source?.id ?? source_id ?? ''),
     },
   ],
-  below: (shown) => [...(generic.below?.(shown) ?? []), ...detailLines(shown.masked)],
+  below: detailLines,
 }
 
 function formatSecret({ hash, hash_type }: WireCredential): string {

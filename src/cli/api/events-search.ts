@@ -1,14 +1,11 @@
 /** `events search`: its scopes, its queries and how its results are printed. */
-import type { Command } from 'commander'
-import { InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { EventDetail, ThreatEvent } from '../../event.ts'
 import { parseItem } from '../../feed-types/events.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { maskKnown } from '../../masking/masking.ts'
 import { describeEvent, buildHeadline } from '../../messages/message.ts'
 import { cleanLine } from '../../messages/sanitize.ts'
 import { formatSeverity } from '../../messages/summary.ts'
-import type { Tier } from '../../upstream/config.ts'
 import { eventSeverities, orders } from '../../upstream/resources/enumerations.ts'
 import {
   eventOperations,
@@ -16,12 +13,7 @@ import {
   wireSearchItem,
   type WireSearchItem,
 } from '../../upstream/resources/events.ts'
-import {
-  type Fields,
-  type Operation,
-  type SearchPage,
-  secretTexts,
-} from '../../upstream/resources/operation.ts'
+import type { Fields, Operation } from '../../upstream/resources/operation.ts'
 import type { Context } from '../context.ts'
 import {
   addPeriodOptions,
@@ -34,18 +26,11 @@ import {
   type PeriodOptions,
 } from '../options.ts'
 import { CommandError, sanitize } from '../terminal.ts'
-import { callRow, type ApiContext, parseId } from './api-command.ts'
+import { fetchRows } from './api.ts'
+import { parseId } from './api-command.ts'
 import { columnsOf } from './fields.ts'
-import {
-  type Column,
-  type Listing,
-  parseRows,
-  formatRevealed,
-  severityStyle,
-  shortTime,
-} from './listing.ts'
-import { maskItem } from './masks.ts'
-import { listCommand, type ListOptions, type ScanPosition } from './pages.ts'
+import { type Listing, severityStyle, shortTime } from './listing.ts'
+import { listCommand, type ListOptions } from './pages.ts'
 import { addQueryOptions, eventTerms, type QueryOptions, readQuery } from './queries.ts'
 
 interface EventsSearchOptions extends ListOptions, PeriodOptions, QueryOptions {
@@ -75,28 +60,27 @@ export function eventsSearchCommand(context: Context): Command {
       resolvePeriod(options, systemClock.now()) // said before a secret is asked for
       const scope = chooseScope(options)
       const query = await readQuery(context, eventTerms, options)
-      if (query === undefined && scope.row === eventOperations.searchGlobal) {
+      if (query === undefined && scope.row.costsQuota) {
         throw new CommandError('mistake', `a search needs something to look for; ${scopeRemedy}`)
       }
       return { ...scope, query }
     },
     scan: ({ row, place, query }, options) => {
-      const { since, until, severity, type, tag, ignored, remediated, order } = options
-      const filters = { since, until, severity, type, tag, ignored, remediated }
-      return { name: row.name, place, query, filters, order }
+      const { since, until, order } = options
+      return { name: row.name, place, query, since, until, order, ...toFilters(options) }
     },
-    listing: ({ reveal = false }, { row }) =>
-      eventsListing(context, row !== eventOperations.searchGlobal, reveal),
-    async fetch({ options, asked: { row, place, query }, position, ...api }) {
-      const { client, callOptions } = api
-      const request = { ...place, ...toSearchBody(options, position), ...(query && { query }) }
-      const tier = findTier(api, row, place)
-      const paced = { client, callOptions: () => ({ ...callOptions(), ...tier }) }
-      const { page, searchesRemaining } = await callRow(paced, row as SearchRow, request)
-      const items = parseRows(context, wireSearchItem, page.items)
-      const shown = { reveal: options.reveal ?? false, secrets: secretTexts(query) }
-      const rows = items.map((item) => eventRow(item, shown))
-      return { rows, next: page.next, searchesRemaining }
+    listing: (_, { row }) => eventsListing(context, row.costsQuota === undefined),
+    fetch(asking) {
+      const { options, asked, position } = asking
+      const created = toRangeFilter(resolvePeriod(options, position.asOfMs))
+      const filters = { ...toFilters(options), ...(created && { estimated_created_at: created }) }
+      const { row, place, query } = asked
+      return fetchRows<WireSearchItem>(asking, row, {
+        ...place,
+        query,
+        filters,
+        order: options.order,
+      })
     },
   })
 }
@@ -106,8 +90,14 @@ const scopeRemedy =
 
 function addSearchOptions(command: Command): Command {
   command
-    .addOption(new Option('--group <id>', 'of this identifier group').argParser(parseId))
-    .addOption(new Option('--identifier <id>', 'of this identifier').argParser(parseId))
+    .addOption(
+      new Option('--group <id>', 'of this identifier group')
+        .argParser(parseId)
+        .conflicts(['identifier', 'tenant']),
+    )
+    .addOption(
+      new Option('--identifier <id>', 'of this identifier').argParser(parseId).conflicts('tenant'),
+    )
     .option('--tenant', 'of all identifiers of the tenant')
   addQueryOptions(command, eventTerms)
     .addOption(
@@ -127,13 +117,11 @@ function addSearchOptions(command: Command): Command {
 }
 
 function parseSeverity(text: string): NonNullable<EventsSearchOptions['severity']> {
-  if (!text.includes(',')) return parseWord(eventSeverities, text.trim().toLowerCase())
-  const listed = text.trim().replace(/,$/, '')
-  if (listed === '') throw new InvalidArgumentError('Write a severity, such as high.')
-  return listParser(eventSeverities)(listed.toLowerCase())
+  const words = text.trim().toLowerCase()
+  return words.includes(',')
+    ? listParser(eventSeverities)(words.replace(/,$/, ''))
+    : parseWord(eventSeverities, words)
 }
-
-type SearchRow = Operation<Fields, SearchPage>
 
 /** What is searched: everything, or only what the tenant watches for. */
 function chooseScope({ group, identifier, tenant }: EventsSearchOptions): {
@@ -141,122 +129,74 @@ function chooseScope({ group, identifier, tenant }: EventsSearchOptions): {
   place: Fields
 } {
   const { searchGroup, searchIdentifier, searchTenant, searchGlobal } = eventOperations
-  const scopes = [
-    ...(group
-      ? [{ flag: '--group', row: searchGroup, place: { identifier_group_id: group } }]
-      : []),
-    ...(identifier
-      ? [{ flag: '--identifier', row: searchIdentifier, place: { identifier_id: identifier } }]
-      : []),
-    ...(tenant ? [{ flag: '--tenant', row: searchTenant, place: {} }] : []),
-  ]
-  const [only = { row: searchGlobal, place: {} }, ...others] = scopes
-  if (others.length === 0) return only as { row: Operation; place: Fields }
-  const flags = scopes.map(({ flag }) => flag).join(' and ')
-  throw new CommandError('mistake', `${flags} are different places; choose one of them`)
+  if (group) return { row: searchGroup as Operation, place: { identifier_group_id: group } }
+  if (identifier)
+    return { row: searchIdentifier as Operation, place: { identifier_id: identifier } }
+  return { row: (tenant ? searchTenant : searchGlobal) as Operation, place: {} }
 }
 
-function toSearchBody(
-  options: EventsSearchOptions,
-  { asOfMs, size, cursor }: ScanPosition,
-): Omit<GroupSearchBody, 'query'> {
-  const { severity, type, tag, ignored, remediated, order } = options
-  const created = toRangeFilter(resolvePeriod(options, asOfMs))
+function toFilters(options: EventsSearchOptions): NonNullable<GroupSearchBody['filters']> {
+  const { severity, type, tag, ignored, remediated } = options
   return {
-    filters: {
-      ...(severity !== undefined && { severity }),
-      ...(type && { type }),
-      ...(created && { estimated_created_at: created }),
-      ...(tag && { tags: tag }),
-      ...(ignored && { is_ignored: true }),
-      ...(remediated && { is_remediated: true }),
+    ...(severity !== undefined && { severity }),
+    ...(type && { type }),
+    ...(tag && { tags: tag }),
+    ...(ignored && { is_ignored: true }),
+    ...(remediated && { is_remediated: true }),
+  }
+}
+
+function eventsListing({ terminal }: Context, hasIdentifiers: boolean): Listing<WireSearchItem> {
+  const columns: Listing<WireSearchItem>['columns'] = [
+    {
+      title: 'SEVERITY',
+      width: 8,
+      text: (item) => formatSeverity(severityOf(item)),
+      style: (item) => severityStyle(severityOf(item)),
     },
-    size,
-    order,
-    ...(cursor !== null && { from: cursor }),
-  }
-}
-
-/** The tier that limits the feed of the same place; `search`, the default, when no feed reads it. */
-function findTier({ config, account }: ApiContext, row: Operation, place: Fields): { tier?: Tier } {
-  if (row === eventOperations.searchGlobal) return {}
-  const feed = config.feeds.find(
-    (one) =>
-      one.type === 'events' &&
-      one.account === account &&
-      one.identifierGroup === place['identifier_group_id'],
-  )
-  return { tier: feed?.tier ?? 'search' }
-}
-
-interface EventRow {
-  /** As the API returns it, secrets masked unless revealed. */
-  item: WireSearchItem
-  severity: string
-  /** null: only the uid is known. */
-  title: string | null
-}
-
-function eventRow(
-  received: WireSearchItem,
-  { reveal, secrets }: { reveal: boolean; secrets: readonly string[] },
-): EventRow {
-  const parsed = parseItem(received)
-  const title = parsed.ok ? eventTitle(parsed.event, null) : null
+    {
+      title: 'CREATED (UTC)',
+      width: 16,
+      text: ({ metadata }) => shortTime(metadata.estimated_created_at),
+    },
+    { title: 'TYPE', width: 20, text: ({ metadata }) => metadata.type ?? '' },
+    {
+      title: 'IDENTIFIERS',
+      width: 24,
+      text: ({ identifiers }) => (identifiers ?? []).map(({ name }) => name).join(', '),
+    },
+    { title: 'EVENT', width: 80, text: (item) => titleOf(item) ?? item.metadata.uid },
+  ]
   return {
-    item: reveal ? received : maskItem(received, secrets),
-    severity: parsed.ok ? parsed.event.severity : (received.metadata.severity ?? 'unknown'),
-    title: title && maskKnown(secrets)(title),
-  }
-}
-
-function eventsListing(
-  { terminal }: Context,
-  hasIdentifiers: boolean,
-  reveal: boolean,
-): Listing<EventRow> {
-  const identifiers: Column<EventRow> = {
-    title: 'IDENTIFIERS',
-    width: 24,
-    text: ({ item }) => (item.identifiers ?? []).map(({ name }) => name).join(', '),
-  }
-  return {
-    columns: [
-      {
-        title: 'SEVERITY',
-        width: 8,
-        text: ({ severity }) => formatSeverity(severity),
-        style: ({ severity }) => severityStyle(severity),
-      },
-      {
-        title: 'CREATED (UTC)',
-        width: 16,
-        text: ({ item }) => shortTime(item.metadata.estimated_created_at),
-      },
-      { title: 'TYPE', width: 20, text: ({ item }) => item.metadata.type ?? '' },
-      ...(hasIdentifiers ? [identifiers] : []),
-      { title: 'EVENT', width: 80, text: ({ item, title }) => title ?? item.metadata.uid },
+    columns: columns.filter(({ title }) => hasIdentifiers || title !== 'IDENTIFIERS'),
+    below: (item) => [
+      ...highlightLines(item.highlights),
+      ...(titleOf(item) === null ? [] : [terminal.paint('dim', sanitize(item.metadata.uid, 600))]),
     ],
-    below: ({ item, title }) => [
-      ...highlightLines(item.highlights, reveal),
-      ...(title === null ? [] : [terminal.paint('dim', sanitize(item.metadata.uid, 600))]),
-    ],
-    json: ({ item }) => item,
+    json: (item) => item,
     csv: columnsOf(wireSearchItem).map(({ name }) => name),
   }
 }
 
+function severityOf(item: WireSearchItem): string {
+  const parsed = parseItem(item)
+  return parsed.ok ? parsed.event.severity : (item.metadata.severity ?? 'unknown')
+}
+
+/** null: only the uid is known. */
+function titleOf(item: WireSearchItem): string | null {
+  const parsed = parseItem(item)
+  return parsed.ok ? eventTitle(parsed.event, null) : null
+}
+
 const markTag = /<\/?mark(?:\s[^<>]{0,200})?>/giu
 
-/** The beginnings of two extracts; when revealed all, in full: a secret may stand anywhere in them. */
-function highlightLines(highlights: WireSearchItem['highlights'], reveal: boolean): string[] {
-  const lines = Object.entries(highlights ?? {}).flatMap(([field, texts]) =>
-    texts.map((marked) => {
-      const text = marked.replaceAll(markTag, '')
-      return `${sanitize(field, 60)}: ${reveal ? formatRevealed(text) : sanitize(text, 140)}`
-    }),
+/** The beginnings of two extracts. */
+function highlightLines(highlights: WireSearchItem['highlights']): string[] {
+  const texts = Object.entries(highlights ?? {}).flatMap(([field, marked]) =>
+    marked.map((text) => `${sanitize(field, 60)}: ${sanitize(text.replaceAll(markTag, ''), 140)}`),
   )
-  return reveal ? lines : lines.slice(0, 2)
+  return texts.slice(0, 2)
 }
 
 /** The headline of an event's message, not defanged; null when only the uid is known. */

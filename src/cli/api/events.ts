@@ -28,7 +28,7 @@ interface EventsGetOptions extends ServiceOptions, RevealOption {
   output: 'text' | 'json'
 }
 
-export function eventsGetCommand(context: Context): Command {
+function eventsGetCommand(context: Context): Command {
   const command = new Command('get')
     .description('one event in full, from the service')
     .argument('<uid>', 'of the event; as it stands in a message will do', parseUid)
@@ -37,7 +37,7 @@ export function eventsGetCommand(context: Context): Command {
   )
 }
 
-export function parseUid(text: string): string {
+function parseUid(text: string): string {
   return refang(parseText(text))
 }
 
@@ -52,17 +52,14 @@ async function getEvent(context: Context, uid: string, options: EventsGetOptions
   )
   if (answer.kind === 'none') throw missingEventError(uid, answer.why)
   const { event } = answer
-  const data = options.reveal ? answer.data : maskDetail(answer.data, uid)
-  const metadata = { ...(options.reveal ? event.metadata : maskAllSecrets(event.metadata)), uid }
-  const shown = { ...event, metadata, data }
+  const masked = {
+    ...event,
+    metadata: { ...maskAllSecrets(event.metadata), uid },
+    data: maskDetail(answer.data, uid),
+  }
   print(context, options, {
-    json: shown,
-    lines: () =>
-      eventCard(context.terminal, {
-        ...shown,
-        maskedData: maskDetail(answer.data, uid),
-        serviceLink,
-      }),
+    json: options.reveal ? event : masked,
+    lines: () => eventCard(context.terminal, masked, serviceLink),
   })
 }
 
@@ -82,41 +79,23 @@ function missingEventError(uid: string, why: MissingReason): CommandError {
 interface EventCard extends WireFullEvent {
   metadata: { uid: string }
   data: Readonly<Record<string, unknown>>
-  /**
-   * Returns a URL that may be shown as a link; null when it does not lead to the API's own site.
-   */
-  serviceLink: (url: string | null) => string | null
-  /** The title is built from this, so it shows no secret even when fields are revealed. */
-  maskedData: Readonly<Record<string, unknown>>
 }
 
-/** Formats an event for people: type, time, place, and a line for each field that has a value. */
-export function eventCard(
+/**
+ * Formats an event for people: type, time, place, and a line for each field that has a value.
+ * `serviceLink` returns null for a URL that does not lead to the API's own site.
+ */
+function eventCard(
   terminal: Terminal,
-  { event_type, metadata, data, maskedData, serviceLink }: EventCard,
+  { event_type: type, metadata, data }: EventCard,
+  serviceLink: (url: string | null) => string | null,
 ): string[] {
-  return [
-    ...cardHead(
-      terminal,
-      { metadata: { ...metadata, type: event_type } },
-      { maskedData, serviceLink },
-    ),
-    '',
-    ...fieldLines(data, maskedData),
-  ]
-}
-
-function cardHead(
-  terminal: Terminal,
-  item: { metadata: { uid: string; type: string | null | undefined } },
-  { maskedData, serviceLink }: Pick<EventCard, 'maskedData' | 'serviceLink'>,
-): string[] {
-  const parsed = parseItem(item)
-  const uid = sanitize(item.metadata.uid, 600)
-  if (!parsed.ok) return [terminal.paint('bold', uid)]
+  const parsed = parseItem({ metadata: { ...metadata, type } })
+  const uid = sanitize(metadata.uid, 600)
+  if (!parsed.ok) return [terminal.paint('bold', uid), '', ...fieldLines(data)]
   const { event } = parsed
   const { severity, createdAtMs, matchedAtMs, url } = event
-  const title = eventTitle(event, maskedData)
+  const title = eventTitle(event, data)
   const name = title === null ? typeLabel(event.type) : `${typeLabel(event.type)}: ${title}`
   const shownSeverity = terminal.paint(severityStyle(severity), severityLabel(severity))
   const times = [
@@ -128,5 +107,7 @@ function cardHead(
     ...(times.length === 0 ? [] : [times.join(', ')]),
     uid,
     ...linkLines({ link: serviceLink(url), unverifiedLink: url && sanitizeLine(url, 600) }),
+    '',
+    ...fieldLines(data),
   ]
 }

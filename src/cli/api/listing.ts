@@ -7,9 +7,7 @@ import type { z } from 'zod'
 import { severityRank } from '../../event.ts'
 import type { Fields, Operation } from '../../upstream/resources/operation.ts'
 import { columnsOf } from './fields.ts'
-import { type Asked, maskAnswer } from './masks.ts'
 import { itemProblem } from '../../feed-types/events.ts'
-import { escapeCharacters } from '../../lib/logger.ts'
 import { csvLine, byteOrderMark, isChangedInCsv } from '../../messages/csv.ts'
 import { cutWithCount } from '../../messages/sanitize.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
@@ -42,12 +40,7 @@ export interface Listing<Row> {
   below?: (row: Row) => readonly string[]
   /** Every field, for programs. */
   json: (row: Row) => Readonly<Record<string, unknown>>
-  /** Source of the CSV cells where it is more than `json`. */
-  csvFields?: (row: Row) => Readonly<Record<string, unknown>>
-  /**
-   * CSV columns: keys of `json` (or `csvFields`), dotted for nested objects; lists and objects are
-   * written as JSON.
-   */
+  /** CSV columns: keys of `json`, dotted for nested objects; lists and objects are written as JSON. */
   csv: readonly string[]
 }
 
@@ -153,10 +146,7 @@ function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<R
  * At the end, reports how many cells were changed for spreadsheets: a revealed secret may be among
  * them.
  */
-function csvPrinter<Row>(
-  terminal: Terminal,
-  { json, csvFields = json, csv }: Listing<Row>,
-): Printer<Row> {
+function csvPrinter<Row>(terminal: Terminal, { json, csv }: Listing<Row>): Printer<Row> {
   let isBegun = false
   let changed = 0
   const begin = (): void => {
@@ -167,7 +157,7 @@ function csvPrinter<Row>(
     add(rows) {
       begin()
       for (const row of rows) {
-        const fields = csvFields(row)
+        const fields = json(row)
         const cells = csv.map((path) => cellText(valueAt(fields, path)))
         changed += cells.filter(isChangedInCsv).length
         terminal.print(csvLine(cells).trimEnd())
@@ -222,54 +212,31 @@ export function parseRows<Item>(
   })
 }
 
-/** A row of a table: the item as it is shown, and masked. The table has it masked. */
-export interface Shown<Item = unknown> {
-  shown: Item
-  masked: Item
-}
-
-export function toShown<Item>(
-  row: Operation,
-  item: Item,
-  asked: Asked,
-  { reveal }: RevealOption,
-): Shown<Item> {
-  const masked = maskAnswer(row, item, asked) as Item
-  return { shown: reveal ? item : masked, masked }
-}
-
 const maxColumns = 6
 
 /** A plain table of the first fields; CSV has all of them. */
-export function rowListing({ item }: Operation): Listing<Shown> {
+export function rowListing({ item }: Operation): Listing<unknown> {
   const known = item ? columnsOf(item) : []
   const columns = known.length > 0 ? known : [{ name: 'value', isPlain: true }]
   const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)
-  const lastWords = plain.map(({ name }) => name.split('.').at(-1) ?? name)
+  const lastWords = plain.map(({ name }) => name.split('.').at(-1))
   return {
-    columns: plain.map(({ name }, at) => ({
-      title: (lastWords.filter((word) => word === lastWords[at]).length > 1
-        ? name
-        : (lastWords[at] ?? name)
-      )
-        .replaceAll(/[._]/g, ' ')
-        .toUpperCase(),
-      width: /(^|[._])id$/.test(name) ? 12 : 28,
-      text: ({ masked }) => cellText(valueAt(toObject(masked), name)),
-    })),
-    below: ({ shown, masked }) => (shown === masked ? [] : revealedLines(shown, masked)),
-    json: ({ shown }) => toObject(shown),
+    columns: plain.map(({ name }) => {
+      const word = name.split('.').at(-1) ?? name
+      const title = lastWords.filter((one) => one === word).length > 1 ? name : word
+      return {
+        title: title.replaceAll(/[._]/g, ' ').toUpperCase(),
+        width: /(^|[._])id$/.test(name) ? 12 : 28,
+        text: (row) => cellText(valueAt(toObject(row), name)),
+      }
+    }),
+    json: toObject,
     csv: columns.map(({ name }) => name),
   }
 }
 
-export function toObject(item: unknown): Fields {
+function toObject(item: unknown): Fields {
   return typeof item === 'object' && item !== null ? (item as Fields) : { value: item }
-}
-
-/** Says `none given` for an empty list: how the API treats one is not documented. */
-export function formatList(list: readonly (string | number)[] | null | undefined): string {
-  return list === undefined || list === null || list.length === 0 ? 'none given' : list.join(', ')
 }
 
 /** Formats `2026-11-01 12:00`, UTC; returns a text that is no time unchanged. */
@@ -286,65 +253,38 @@ export function severityStyle(severity: string): Style {
   return rank === 3 ? 'yellow' : 'dim'
 }
 
-/** Secrets in API responses are masked unless `reveal`. */
-
 export interface RevealOption {
   reveal?: true
 }
 
-export function addRevealOption(command: Command, help = 'show leaked secrets in clear'): Command {
-  return command.option('--reveal', help)
-}
-
-/** Characters that are invisible, unusual spaces, or the fourth and later marks on one letter. */
-const deceptiveCharacters =
-  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<=\p{M}{4})\p{M}/gu
-const quoteOrSpaceAtEnds = /^["\s]|\s$/u
-
-/**
- * Formats a secret on one line without losing a character: as it is, or quoted as JSON where it
- * holds characters that a terminal would not show.
- */
-export function formatRevealed(secret: string): string {
-  const isPlain = secret.search(deceptiveCharacters) === -1 && !quoteOrSpaceAtEnds.test(secret)
-  return isPlain ? secret : escapeCharacters(jsonText(secret), deceptiveCharacters)
+/** Adds `--reveal`, which prints JSON: that alone shows every character of a secret. */
+export function addRevealOption(command: Command): Command {
+  return command
+    .option('--reveal', 'show leaked secrets in clear, as JSON unless --output names another form')
+    .hook('preAction', (called) => {
+      const { reveal, output } = called.opts<RevealOption & { output: OutputForm }>()
+      if (reveal && output === 'text') called.setOptionValue('output', 'json')
+    })
 }
 
 const maxValueLength = 500
-const maxPathLength = 60
 const maxFields = 200
 
-/**
- * Formats a thing for people, a line for each field that has a value. A value that masking changes
- * is a secret, so it is not cut when revealed.
- */
-export function fieldLines(shown: unknown, masked: unknown): string[] {
+/** Formats a thing for people, a line for each field that has a value. */
+export function fieldLines(shown: unknown): string[] {
   const fields = flattenFields(shown)
-  const maskedFields = new Map(flattenFields(masked))
   const more = fields.length - maxFields
   return [
     ...formatTable(
       fields
         .slice(0, maxFields)
         .map(([path, value]) => [
-          sanitize(path, maxPathLength),
-          maskedFields.get(path) === value
-            ? cutWithCount(sanitize(value, Infinity), maxValueLength)
-            : formatRevealed(value),
+          sanitize(path, 60),
+          cutWithCount(sanitize(value, Infinity), maxValueLength),
         ]),
     ),
     ...(more > 0 ? [`… and ${more} more fields; --output json has them all`] : []),
   ]
-}
-
-/** The fields that masking changes, in full, each on a line of its own. */
-function revealedLines(shown: unknown, masked: unknown): string[] {
-  const maskedFields = new Map(flattenFields(masked))
-  return flattenFields(shown).flatMap(([path, value]) =>
-    maskedFields.get(path) === value
-      ? []
-      : [`${sanitize(path, maxPathLength)}: ${formatRevealed(value)}`],
-  )
 }
 
 /** Flattens to dotted paths; a list of plain values is one field. */

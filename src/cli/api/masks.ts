@@ -96,7 +96,7 @@ function maskCookie(cookie: WireCookie, { secrets }: Asked): WireCookie {
 }
 
 /** Masks an item except for its uid, by which the event is requested. */
-export function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
+function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
   const known = maskKnown(secrets)
   const { highlights, metadata, tenant_metadata: tenant, ...rest } = item
   const extracts = mapTexts(highlights ?? {}, known) as Record<string, string[]>
@@ -158,57 +158,10 @@ function maskReportRequest(request: { report?: unknown }): unknown {
   return { ...request, report: read.success ? maskReport(read.data) : maskAllSecrets(report) }
 }
 
+/** Channels are configured by secrets; only the names of what configures them are shown. */
 function maskAlert(alert: WireAlert): WireAlert {
-  return { ...alert, ...(alert.params && { params: maskAlertParams(alert.params) }) }
-}
-
-type Params = Readonly<Record<string, unknown>>
-
-/** Channel fields that hold no secret (docs/api-notes.md, Alerts); any other text may be one. */
-const publicFields = new Set([
-  'alert_channel_id',
-  'email',
-  'entra_client_id',
-  'entra_tenant_id',
-  'index',
-  'issue_type',
-  'labels',
-  'language',
-  'netloc',
-  'project_key',
-  'server_netloc',
-  'subject_tag',
-  'table_name',
-  'username',
-  'workspace_id',
-])
-
-/**
- * Masks an alert's channel parameters. A URL keeps only its host, since the rest may be a key; a
- * nested value, such as headers, keeps only its keys.
- */
-export function maskAlertParams(params: Params): Record<string, unknown> {
-  return maskParams(params, (key) => publicFields.has(key))
-}
-
-function maskParams(params: Params, isPublic: (key: string) => boolean): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(params).map(([key, value]) => [key, maskParam(value, isPublic(key))]),
-  )
-}
-
-function maskParam(value: unknown, isPublic: boolean): unknown {
-  if (typeof value === 'string') return maskParamText(value, isPublic)
-  if (typeof value === 'number') return isPublic ? value : fullMask
-  if (Array.isArray(value)) return value.map((member) => maskParam(member, isPublic))
-  return typeof value === 'object' && value !== null ? maskParams({ ...value }, () => false) : value
-}
-
-function maskParamText(text: string, isPublic: boolean): string {
-  const url = URL.parse(text)
-  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
-  if (isWeb) return `${url.origin}/${fullMask}`
-  return isPublic || text === '' ? text : fullMask
+  const names = Object.keys(alert.params ?? {})
+  return { ...alert, params: Object.fromEntries(names.map((name) => [name, fullMask])) }
 }
 
 /** Whether a value holds a mask, which must never be written back in place of the secret. */

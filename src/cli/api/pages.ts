@@ -3,6 +3,7 @@
  * fetches pages up to a limit and prints where to continue.
  */
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { z } from 'zod'
 import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
 import type { Context } from '../context.ts'
@@ -25,8 +26,8 @@ interface ListCommand<Options extends ListOptions, Asked, Row> {
   options?: (command: Command) => Command
   /** Left out where the API answers with the whole list, so that there are no pages. */
   pageSize?: { usual: number; most: number }
-  /** Whether it takes `--reveal`, and the help of it. */
-  reveal?: true | string
+  /** Whether it takes `--reveal`. */
+  reveal?: true
   /**
    * Checks the command line and reads what is asked for, before anything is opened. Throws
    * CommandError.
@@ -38,7 +39,7 @@ interface ListCommand<Options extends ListOptions, Asked, Row> {
   fetch: (request: ListRequest<Options, Asked>) => Promise<FetchedRows<Row>>
 }
 
-interface ListRequest<Options extends ListOptions, Asked> extends ApiContext {
+export interface ListRequest<Options extends ListOptions, Asked> extends ApiContext {
   context: Context
   options: Options
   asked: Asked
@@ -69,7 +70,7 @@ export function listCommand<Options extends ListOptions, Asked, Row>(
   const command = new Command(name.split(' ').at(-1)).description(description)
   addOptions?.(command)
   if (pageSize) addSizeOption(command, pageSize)
-  if (reveal) addRevealOption(command, reveal === true ? undefined : reveal)
+  if (reveal) addRevealOption(command)
   if (pageSize) addPagingOptions(command)
   else addWideOption(command)
   return addServiceOptions(command).action((given: Options) =>
@@ -96,7 +97,7 @@ async function printList<Options extends ListOptions, Asked, Row>(
             skip: 0,
             cursor: null,
           }
-        : parsePosition(options.from, tag, options.size)
+        : parsePosition(options.from, tag)
     return printPages(context, options, {
       listing: listing(options, asked),
       tag,
@@ -246,39 +247,31 @@ export function requestTag({ client }: ApiContext, command: string, request: unk
   return box.digest([command, name, JSON.stringify(request)]).slice(0, 10)
 }
 
-/** `<tag>.<skip>.<time>-<size>-<cursor>`, without characters that are special to a shell or terminal. */
+/** One word, without characters that are special to a shell or terminal. */
 export function formatPosition({ asOfMs, size, skip, cursor }: ScanPosition, tag: string): string {
-  const escaped = encodeURIComponent((cursor ?? '').toWellFormed()).replaceAll("'", '%27')
-  return `${tag}.${skip}.${asOfMs.toString(36)}-${size}-${escaped}`
+  return Buffer.from(JSON.stringify([tag, asOfMs, size, skip, cursor])).toString('base64url')
 }
 
-const positionPattern = /^([0-9a-f]{10})\.(\d{1,6})\.([0-9a-z]{6,9})-(\d{1,5})-(\S*)$/
+const count = z.int().min(0)
+const positionShape = z.tuple([z.string(), count, count.min(1), count, z.string().nullable()])
 
-/** Throws CommandError for a position of another scan, and for one that is in larger pages. */
-export function parsePosition(text: string, tag: string, mostSize = Infinity): ScanPosition {
-  const [, givenTag, skip, asOf = '', size, escaped = ''] = positionPattern.exec(text) ?? []
-  const cursor = unescapeCursor(escaped)
-  if (givenTag === undefined || cursor === undefined)
-    throw mistake('is cut or changed; copy it again')
-  if (givenTag !== tag) throw mistake(`belongs to another request; ${repeatIt}`)
-  // A smaller page than --size allows comes from --limit.
-  if (Number(size) > mostSize) {
-    const remedy = 'leave --size out, or begin again without --from'
-    throw mistake(`belongs to a search in pages of ${size}; ${remedy}`)
-  }
-  const place = { asOfMs: parseInt(asOf, 36), size: Number(size), skip: Number(skip) }
-  return { ...place, cursor: cursor === '' ? null : cursor }
+/** Throws CommandError for a position of another scan, and for what is none. */
+export function parsePosition(text: string, tag: string): ScanPosition {
+  const parsed = positionShape.safeParse(parseJson(Buffer.from(text, 'base64url').toString()))
+  if (!parsed.success) throw mistake('is cut or changed; copy it again')
+  const [givenTag, asOfMs, size, skip, cursor] = parsed.data
+  if (givenTag === tag) return { asOfMs, size, skip, cursor }
+  const remedy = 'repeat the one that gave it, with the same account, filters and order'
+  throw mistake(`belongs to another request; ${remedy}`)
 }
-
-const repeatIt = 'repeat the one that gave it, with the same account, filters and order'
 
 function mistake(problem: string): CommandError {
   return new CommandError('mistake', `--from ${problem}`)
 }
 
-function unescapeCursor(escaped: string): string | undefined {
+function parseJson(text: string): unknown {
   try {
-    return decodeURIComponent(escaped)
+    return JSON.parse(text)
   } catch {
     return undefined
   }

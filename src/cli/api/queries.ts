@@ -1,5 +1,5 @@
 /** Options for the kinds of queries that searches take, made from the shapes of the queries. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { WireCredentialQuery } from '../../upstream/resources/credentials.ts'
 import type { EventQuery } from '../../upstream/resources/events.ts'
 import type { Context } from '../context.ts'
@@ -16,8 +16,7 @@ const domain = (fqdn: string) => ({ type: 'domain' as const, fqdn })
 const email = (address: string) => ({ type: 'email' as const, email: address })
 const keyword = (word: string) => ({ type: 'keyword' as const, keyword: word })
 
-const person = 'a person: "First Last", or "Last, First" where the last name is several words'
-
+/** The kinds that are one word; `api events.search` takes all. */
 export const eventTerms: readonly Term<EventQuery>[] = [
   ['--domain <fqdn>', 'a domain, such as example.com', domain],
   ['--email <address>', 'an e-mail address', email],
@@ -28,9 +27,7 @@ export const eventTerms: readonly Term<EventQuery>[] = [
     (text) => ({ type: 'query_string', query_string: text }),
   ],
   ['--username <name>', 'a user name', (username) => ({ type: 'username', username })],
-  ['--github <owner/repo>', 'a repository on GitHub', repositoryQuery],
   ['--brand <name>', 'a brand', (name) => ({ type: 'brand', name })],
-  ['--name <name>', person, personQuery],
   ['--bin <digits>', 'the first digits of card numbers', (bin) => ({ type: 'bin', bin })],
   ['--ip <address>', 'an IP address', (ip) => ({ type: 'ip', ip })],
   ['--azure-tenant <id>', 'a tenant of Azure', (id) => ({ type: 'azure_tenant', tenant_id: id })],
@@ -70,24 +67,4 @@ export async function readQuery<Kind extends Query>(
   if (options.secret) return { type: 'secret', secret: await readSecret(context, 'secret') }
   const [flag] = given
   return flag === undefined ? undefined : (options[new Option(flag).attributeName()] as Kind)
-}
-
-function repositoryQuery(text: string): EventQuery {
-  const [, repo_owner, repo_name] = /^([^/\s]+)\/([^/\s]+)$/.exec(text) ?? []
-  if (repo_owner === undefined || repo_name === undefined) {
-    throw new InvalidArgumentError('Write owner/repo, such as octocat/hello-world.')
-  }
-  return { type: 'github_repository', repo_owner, repo_name }
-}
-
-function personQuery(text: string): EventQuery {
-  const [, last, first] = /^([^,]*\S)\s*,\s*([^,]+)$/.exec(text) ?? []
-  if (first !== undefined && last !== undefined) {
-    return { type: 'name', first_name: first, last_name: last, is_strict: false }
-  }
-  const [, first_name, last_name] = /^([^,]*[^,\s])\s+([^,\s]+)$/.exec(text) ?? []
-  if (first_name === undefined || last_name === undefined) {
-    throw new InvalidArgumentError('Write "First Last" or "Last, First".')
-  }
-  return { type: 'name', first_name, last_name, is_strict: false }
 }

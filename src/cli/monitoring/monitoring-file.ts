@@ -21,47 +21,26 @@ import {
 import { suggestion } from '../../lib/errors.ts'
 import type { AssetCreation } from '../../upstream/resources/assets.ts'
 import {
-  type AssetType,
+  assetFields,
   assetTypes,
   createSearchTypes,
 } from '../../upstream/resources/enumerations.ts'
 import type { PolicyCreation } from '../../upstream/resources/policies.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 
-/**
- * Fields that the data of an asset must hold, by type (docs/api-notes.md, Assets); it may hold
- * more.
- */
-const fieldsByType: Record<AssetType, readonly string[]> = {
-  domain: ['fqdn'],
-  name: ['first_name', 'last_name'],
-  keyword: ['keyword'],
-  github_repository: ['repo_owner', 'repo_name'],
-  username: ['username'],
-  email: ['email'],
-  search_query: ['search_query'],
-  bin: ['bin'],
-  ip: ['ip'],
-  secret: ['secret'],
-  azure_tenant: ['tenant_id'],
-  identity: ['attributes'],
-  ransomleak: ['source', 'id'],
-  external_id: ['source', 'id'],
-  address_data: ['street', 'city', 'country', 'state'],
-  birth_year: ['year'],
-  role: ['role'],
-  phone_number: ['phone_number'],
-}
-
 /** Checks the fields that an asset of this type needs. */
 const assetDataRule: Rule = ({ type, data }) => {
   const known = assetTypes.find((one) => one === type)
   if (known === undefined || !isSection(data)) return []
-  const missing = fieldsByType[known].filter((field) => data[field] === undefined)
-  return missing.map((field) => ({
-    path: ['data'],
-    ...refusal(`${field} is missing`, `write ${field} below data`),
-  }))
+  return assetFields[known].flatMap((field) => {
+    if (data[field] === undefined) {
+      return [{ path: ['data'], ...refusal(`${field} is missing`, `write ${field} below data`) }]
+    }
+    const isEmpty = /^(null|\[\]|"\s*")$/.test(JSON.stringify(data[field]))
+    return isEmpty
+      ? [{ path: ['data', field], ...refusal('empty', 'write what it watches for') }]
+      : []
+  })
 }
 
 const keywordsRemedy = 'write words, such as [leak, dump]'

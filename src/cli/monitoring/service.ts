@@ -11,7 +11,7 @@ import { identifierOperations, wireIdentifier } from '../../upstream/resources/i
 import type { Fields, Operation } from '../../upstream/resources/operation.ts'
 import { policyOperations, wirePolicy, type WirePolicy } from '../../upstream/resources/policies.ts'
 import { type ApiContext, explainRefusal, nameFailure } from '../api/api-command.ts'
-import { CommandError } from '../terminal.ts'
+import { CommandError, sanitize } from '../terminal.ts'
 import type { DesiredState } from './monitoring-file.ts'
 import { type Actual, type ActualAsset, type ActualPolicy, identityOf, type Step } from './plan.ts'
 
@@ -91,13 +91,19 @@ async function readAll<Item>(
   throw new CommandError('refused', 'the pages of the list have no end')
 }
 
-/** An asset of the list of v4, or of v3; each leaves out fields that the other has. */
+/**
+ * An asset of the list of v4, or of v3; each leaves out fields that the other has. Throws CommandError
+ * for a field that is there and cannot be read, which would count as empty.
+ */
 function toAsset(listed: unknown, isDisabled: boolean): ActualAsset {
-  const row = wireIdentifier.safeParse(listed).data
-  const { type: innerType, ...data } = row?.data ?? {}
-  const type = row?.type ?? innerType
-  if (!row?.data || typeof type !== 'string') {
-    throw new CommandError('refused', 'the list holds an unreadable asset')
+  const given = (typeof listed === 'object' ? listed : null) as Fields | null
+  const row = wireIdentifier.safeParse(given).data
+  if (!row) throw unreadable('asset', given?.['id'], 'id')
+  const lost = Object.keys(row).find((field) => row[field] === null && given?.[field] !== null)
+  const { type: innerType, ...data } = row.data ?? {}
+  const type = row.type ?? innerType
+  if (lost !== undefined || !row.data || typeof type !== 'string') {
+    throw unreadable('asset', row.id, lost ?? (row.data ? 'type' : 'data'))
   }
   const risks = row.severities?.map((word) => eventSeverities.findIndex((one) => one === word) + 1)
   return {
@@ -113,6 +119,14 @@ function toAsset(listed: unknown, isDisabled: boolean): ActualAsset {
   }
 }
 
+function unreadable(thing: string, id: unknown, field: string): CommandError {
+  const remedy = 'read it with "tocsin api", and change it at the service'
+  return new CommandError(
+    'refused',
+    `${thing} ${sanitize(JSON.stringify(id) ?? '')} of the service: ${sanitize(field)} is not readable; ${remedy}`,
+  )
+}
+
 function toPolicy({ uuid, name, policy_type: type, value }: WirePolicy): ActualPolicy {
   return { uuid, name, type, value: value ?? {} }
 }
@@ -125,7 +139,11 @@ async function readPolicies({ client, callOptions }: Api): Promise<WirePolicy[]>
       return (await client.call(policyOperations.list, request, callOptions())).page
     }),
   )
-  return (listed ?? []).map((item) => wirePolicy.parse(item))
+  return (listed ?? []).map((item) => {
+    const { data, error } = wirePolicy.safeParse(item)
+    if (data) return data
+    throw unreadable('policy', (item as Fields | null)?.['uuid'], String(error.issues[0]?.path[0]))
+  })
 }
 
 async function ifThere<Result>(request: Promise<Result>): Promise<Result | undefined> {

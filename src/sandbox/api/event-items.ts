@@ -4,7 +4,6 @@ import type { SandboxEvent } from '../history/history.ts'
 import { hashText } from '../options.ts'
 import { formatOffsetTime, formatOrNull, formatZonelessTime } from '../times.ts'
 import { effectiveSeverity, severityRank } from './filters.ts'
-import type { Caller } from './routes.ts'
 
 /** Host of the pretend service's web application. */
 export const appHost = 'app.example.com'
@@ -74,10 +73,8 @@ export function withoutNotes(event: SandboxEvent): SandboxEvent {
   }
 }
 
-type May = Caller['may']
-
 /** Returns the bare full event: times without a zone, data in the shape of the type's model. */
-export function toFullEvent(event: SandboxEvent, may: May): Record<string, unknown> {
+export function toFullEvent(event: SandboxEvent): Record<string, unknown> {
   return {
     event_type: event.type,
     metadata: {
@@ -87,63 +84,39 @@ export function toFullEvent(event: SandboxEvent, may: May): Record<string, unkno
       severity: effectiveSeverity(event),
       uid: event.uid,
     },
-    data: visibleData(event, may),
+    data: event.data,
   }
 }
 
-function visibleData({ data }: SandboxEvent, may: May): Record<string, unknown> {
-  const isHidden = data !== null && 'password' in data && !may('leaksdb.show-passwords')
-  return { ...data, ...(isHidden && { password: null }) }
-}
-
-const previewLength = 200
-const titlePaths = [
-  'title',
-  'context.topic_title',
-  'context.conversation_name',
-  'domain',
-  'hostname',
-  'identity_name',
-  'bucket.host',
-  'victim_information.username',
-]
-
 /**
  * Returns an event in the v2 shape, with uid and type in the header (docs/api-notes.md, The older
- * shape). Stolen credentials and cookies are in it only as far as the caller may see them.
+ * shape).
  */
-export function toLegacyItem(event: SandboxEvent, may: May): unknown {
+export function toLegacyItem(event: SandboxEvent): unknown {
   if ('raw' in event) return event.raw
   const { uid, type, data } = event
   const source = uid.split('/')[1] ?? null
-  const title = titlePaths.map((path) => textAt(data, path)).find((text) => text !== null) ?? uid
+  const highlighted = highlightedFields(event)
+  const texts = [data?.['title'], data?.['domain'], data?.['identity_name']]
+  const title = texts.find((text) => typeof text === 'string') ?? uid
   const metadata = {
     estimated_created_at: formatOffsetTime(event.createdAtMs),
     event_id: null,
     source,
     flare_url: eventLink(uid),
   }
-  const stolen = readStolen(event)
   return {
-    data: {
-      uid,
-      index: type,
-      metadata,
-      title,
-      ...(data === null ? highlightedFields(event) : visibleData(event, may)),
-      ...(stolen && may('astp_credentials_access') && { credentials: stolen.credentials }),
-      ...(stolen && may('astp_cookies_access') && { cookies: stolen.cookies }),
-    },
+    data: { uid, index: type, metadata, title, ...(data ?? highlighted), ...readStolen(event) },
     header: {
       uid,
       type,
       title,
       source,
-      content_preview: previewOf(event),
-      category_name: textAt(data, 'context.category_name'),
+      content_preview: Object.values(highlighted)[0] ?? null,
+      category_name: null,
       risk: { score: severityRank(effectiveSeverity(event)) + 1 },
-      source_name: textAt(data, 'source.name') ?? source,
-      actor: textAt(data, 'actor.name'),
+      source_name: source,
+      actor: null,
       timestamp: formatOffsetTime(event.createdAtMs),
       ignored_at: formatOrNull(event.ignoredAtMs, formatOffsetTime),
       remediated_at: formatOrNull(event.remediatedAtMs, formatOffsetTime),
@@ -154,28 +127,12 @@ export function toLegacyItem(event: SandboxEvent, may: May): unknown {
   }
 }
 
-/** The fields of a type without a model, taken from its highlights. */
+/** The fields of highlights by their last words, as plain text. */
 function highlightedFields({ highlights }: SandboxEvent): Record<string, string> {
   return Object.fromEntries(
     Object.entries(highlights).map(([path, texts]) => [
       path.split('.').at(-1) ?? path,
-      plain(texts.join('\n')),
+      texts.join('\n').replaceAll(/<\/?mark>/g, ''),
     ]),
   )
-}
-
-function previewOf({ data, highlights }: SandboxEvent): string | null {
-  const [shown] = Object.values(highlights).flat()
-  const text = textAt(data, 'content') ?? (shown === undefined ? null : plain(shown))
-  return text?.slice(0, previewLength) ?? null
-}
-
-function plain(text: string): string {
-  return text.replaceAll(/<\/?mark>/g, '')
-}
-
-function textAt(data: Record<string, unknown> | null, path: string): string | null {
-  let value: unknown = data
-  for (const key of path.split('.')) value = (value as Record<string, unknown> | null)?.[key]
-  return typeof value === 'string' ? value : null
 }

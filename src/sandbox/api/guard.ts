@@ -1,16 +1,11 @@
-/** What every request to the pretend service passes: rate limit, token and permissions. */
+/** What every request to the pretend service passes: rate limit and token. */
 import { randomBytes } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Operation } from '../../upstream/resources/operation.ts'
 import { systemClock } from '../../lib/clock.ts'
-import {
-  type Permission,
-  permissions,
-  type SandboxOrganization,
-  type SandboxSettings,
-  type Tier,
-} from '../options.ts'
-import { errorShapeOf, type RequestLog, sendError } from '../server.ts'
+import type { SandboxOrganization, SandboxSettings, Tier } from '../options.ts'
+import { type RequestLog, sendError } from '../server.ts'
+
 interface GuardOptions {
   settings: SandboxSettings
   tokens: Tokens
@@ -20,13 +15,14 @@ interface GuardOptions {
 
 /**
  * Guards every route of `app`. The rate limit is checked first, at the time of arrival, even for
- * requests that a fault or an expired token stops later; the token is checked after the faults.
+ * requests that a fault or an expired token stops later; the token is checked after the faults. What
+ * a key may not do is a fault with the status 403.
  */
 export function guard(app: FastifyInstance, { settings, tokens, rates, log }: GuardOptions): void {
   app.addHook('onRequest', async (request, reply) => {
     const entry = log.entryFor(request)
     entry.organization = findOrganization(request, tokens)
-    entry.tier = chooseTier(rowOf(request))
+    entry.tier = rowOf(request)?.tier ?? 'basic'
     if (entry.organization === null) return
     const now = systemClock.monotonic()
     entry.isOverLimit = rates.isOverLimit(entry.organization, entry.tier, now)
@@ -36,9 +32,7 @@ export function guard(app: FastifyInstance, { settings, tokens, rates, log }: Gu
   })
   app.addHook('preHandler', async (request, reply) => {
     if (openOperations.has(rowOf(request)?.name ?? '')) return
-    const grant = findGrant(request, tokens)
-    if (!grant) await sendError(reply, { status: 401, message: 'bad token' })
-    else await refuseUnpermitted(request, reply, grant)
+    if (!findGrant(request, tokens)) await sendError(reply, { status: 401, message: 'bad token' })
   })
 }
 
@@ -65,27 +59,13 @@ function findOrganization(request: FastifyRequest, tokens: Tokens): number | nul
   return owner?.id ?? tokens.find(readBearerToken(request))?.organizationId ?? null
 }
 
-/** Event searches have no published tier; the official guide paces them as the search tier. */
-function chooseTier(row: Operation | undefined): Tier {
-  if (row?.tier) return row.tier
-  return row?.name.startsWith('events.search') ? 'search' : 'basic'
-}
-
 /** A token issued for an API key. */
-export interface TokenGrant extends KeyIdentity {
+export interface TokenGrant {
   token: string
   key: string
+  organizationId: number
   tenantId: number
   expiresAtMs: number
-}
-
-/** The identity behind a key; each key has a user of its own. */
-interface KeyIdentity {
-  organizationId: number
-  apiKeyId: number
-  userId: number
-  userEmail: string
-  permissions: readonly Permission[]
 }
 
 export interface TokenControl {
@@ -132,7 +112,6 @@ export function createTokens({
   now,
   listTenants,
 }: TokenOptions): Tokens {
-  const identities = numberIdentities(organizations)
   const owners = new Map(organizations.flatMap((one) => one.keys.map(({ key }) => [key, one])))
   const grants = new Map<string, TokenGrant>()
   const revoked = new Set<TokenGrant>()
@@ -148,13 +127,14 @@ export function createTokens({
       return owner && !refusedKeys.has(key) ? owner : null
     },
     issue(key, tenantId) {
-      const identity = identities.get(key)
-      if (!identity || refusedKeys.has(key)) return 'unknown'
+      const owner = owners.get(key)
+      if (!owner || refusedKeys.has(key)) return 'unknown'
       const tenants = listTenants(key)
       const tenant = tenantId ?? tenants[0]
       if (tenant === undefined || !tenants.includes(tenant)) return 'forbidden'
       const token = `sandbox-token-${randomBytes(24).toString('hex')}`
-      const grant = { ...identity, token, key, tenantId: tenant, expiresAtMs: now() + lifetimeMs }
+      const expiresAtMs = now() + lifetimeMs
+      const grant = { token, key, organizationId: owner.id, tenantId: tenant, expiresAtMs }
       grants.set(token, grant)
       issued += 1
       return grant
@@ -166,49 +146,6 @@ export function createTokens({
     admitKey: (key) => void refusedKeys.delete(key),
     issued: () => issued,
   }
-}
-
-/** Returns the identities by key, numbered over all organizations. */
-function numberIdentities(organizations: readonly SandboxOrganization[]): Map<string, KeyIdentity> {
-  const owned = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })))
-  return new Map(
-    owned.map(({ id, key }, index) => [
-      key.key,
-      {
-        organizationId: id,
-        apiKeyId: index + 1,
-        userId: index + 1,
-        userEmail: index === 0 ? 'sandbox@example.com' : `sandbox-${index + 1}@example.com`,
-        permissions: key.permissions ?? permissions,
-      },
-    ]),
-  )
-}
-
-/**
- * Permissions of a key's user (docs/api-notes.md, Tokens). Where that page does not say which
- * request needs which permission, it is inferred from the names.
- */
-function neededPermission(row: Operation | undefined, { field }: { field?: unknown }): string {
-  if (row?.tier === 'search') return 'firework.global_search'
-  if (row?.name === 'tenants.create') return 'organization_admin'
-  if (row?.name === 'events.expand') {
-    return field === 'cookies' ? 'astp_cookies_access' : 'astp_credentials_access'
-  }
-  return row?.permission ?? ''
-}
-
-/** Answers 403 if `grant` lacks the permission that the request needs. */
-async function refuseUnpermitted(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  grant: TokenGrant,
-): Promise<void> {
-  const needed = neededPermission(rowOf(request), request.query as { field?: unknown })
-  const isPermission = permissions.some((permission) => permission === needed)
-  if (!isPermission || grant.permissions.some((own) => own === needed)) return
-  const shape = errorShapeOf(request.url)
-  await sendError(reply, { status: 403, shape, message: `needs ${needed}` })
 }
 
 /**

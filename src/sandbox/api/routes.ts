@@ -10,9 +10,8 @@ import {
   parameterNames,
   parameterShape,
 } from '../../upstream/resources/operation.ts'
-import type { Permission, PolicyPaths } from '../options.ts'
+import type { PolicyPaths } from '../options.ts'
 import { errorShapeOf, type RequestLog, sendError, validationEntry } from '../server.ts'
-import { parseInstant } from '../times.ts'
 import { findGrant, type TokenGrant, type Tokens } from './guard.ts'
 
 /** Who asks; `reply` is for headers. */
@@ -20,7 +19,6 @@ export interface Caller {
   /** null: an operation that takes no token. */
   grant: TokenGrant | null
   tenantId: number
-  may: (permission: Permission) => boolean
   authorization: string
   reply: FastifyReply
 }
@@ -39,19 +37,6 @@ export function on<Request>(
   answer: (request: Request, caller: Caller) => unknown,
 ): Route {
   return { row, answer }
-}
-
-/** The row with parameters or a body as the service takes them, where Tocsin sends less. */
-export function widened<Request>(
-  row: Operation<Request>,
-  by: { query?: z.ZodRawShape; body?: z.ZodRawShape },
-): Operation<Request> {
-  const { query, body } = row
-  return {
-    ...row,
-    ...(by.query && { query: (query as z.ZodObject).safeExtend(by.query) }),
-    ...(by.body && { body: (body as z.ZodObject).safeExtend(by.body) }),
-  }
 }
 
 /** Why a request is refused: thrown where it is found out, answered in one place. */
@@ -112,7 +97,6 @@ export function addRoutes(
         return answer(fields as never, {
           grant,
           tenantId: grant?.tenantId ?? 0,
-          may: (permission) => grant?.permissions.includes(permission) === true,
           authorization: request.headers.authorization ?? '',
           reply,
         })
@@ -190,7 +174,7 @@ function readRequest(row: Operation, request: FastifyRequest, body: unknown): Fi
   )
   return {
     ...(row.query && parse(row.query, Object.fromEntries(query), ['query'])),
-    ...(row.body && (parse(row.body, withoutNulls(body ?? {}), ['body']) as Fields)),
+    ...(row.body && (parse(row.body, body ?? {}, ['body']) as Fields)),
     ...Object.fromEntries(path),
   }
 }
@@ -201,50 +185,12 @@ function parse<Shape extends z.ZodType>(
   place: readonly string[],
 ): z.output<Shape> {
   const parsed = shape.safeParse(input, { reportInput: true })
-  const unknown = (parsed.error?.issues ?? []).filter((one) => one.code === 'unrecognized_keys')
-  if (place[0] === 'body' && unknown.length > 0) {
-    return parse(shape, withoutKeys(input, unknown), place)
-  }
-  const wrongTimes = parsed.success ? findWrongTimes(parsed.data) : []
-  const issues = parsed.error?.issues ?? wrongTimes
-  if (parsed.success && issues.length === 0) return parsed.data
+  if (parsed.success) return parsed.data
+  const { issues } = parsed.error
   const refusals = issues.map((one) => invalid([...place, ...one.path], one.message, one.input))
   throw new Refusal(422, refusals.map(({ message }) => message).join('; '), {
     detail: refusals.flatMap(({ detail }) => detail),
   })
-}
-
-/** Null stands for a field that is left out. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls)
-  if (typeof value !== 'object' || value === null) return value
-  const given = Object.entries(value).filter(([, inner]) => inner !== null)
-  return Object.fromEntries(given.map(([key, inner]) => [key, withoutNulls(inner)]))
-}
-
-/** Without the fields that a body has and its row does not: the API ignores them. */
-function withoutKeys(body: unknown, issues: readonly z.core.$ZodIssueUnrecognizedKeys[]): unknown {
-  const rest = structuredClone(body)
-  for (const { path, keys } of issues) {
-    let value = rest as Record<PropertyKey, unknown>
-    for (const key of path) value = value[key] as Record<PropertyKey, unknown>
-    for (const key of keys) delete value[key]
-  }
-  return rest
-}
-
-type Issue = Pick<z.core.$ZodIssue, 'path' | 'message' | 'input'>
-
-const timeNames = /^(gte?|lte?|(imported|expires)_after|time_range_(from|to))$/
-
-/** Rows say only that a time is a text. */
-function findWrongTimes(value: unknown, path: PropertyKey[] = []): Issue[] {
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).flatMap(([key, inner]) => findWrongTimes(inner, [...path, key]))
-  }
-  const isTime = typeof value === 'string' && timeNames.test(String(path.at(-1)))
-  if (!isTime || !Number.isNaN(parseInstant(value))) return []
-  return [{ path, message: 'not a date-time', input: value }]
 }
 
 /** A list is a repeated parameter, or values between commas. */

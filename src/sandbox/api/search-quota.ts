@@ -11,9 +11,8 @@ export interface SearchQuota {
    * query without filters, since the same search with other filters is free. `shown`: ids or uids.
    */
   charge(caller: Caller, search: unknown, shown: readonly (string | number)[]): void
-  /** Searches left, at least 0; null without a quota. `overdrawn` counts searches beyond the quota. */
+  /** Searches left, at least 0; null without a quota. */
   remaining(): number | null
-  overdrawn(): number
 }
 
 const resultsPerUnit = 100
@@ -27,7 +26,6 @@ export function createSearchQuota({ searchQuota, now }: SandboxSettings): Search
 
   return {
     remaining: () => (searchQuota === null ? null : left()),
-    overdrawn: () => (searchQuota === null ? 0 : Math.max(0, used - searches)),
     charge({ reply }, asked, shown) {
       if (searchQuota === null) return
       const key = JSON.stringify(asked)

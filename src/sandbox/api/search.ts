@@ -2,9 +2,8 @@
 import { eventOperations, type GroupSearchBody } from '../../upstream/resources/events.ts'
 import { eventSeverities, type TriageAction } from '../../upstream/resources/enumerations.ts'
 import { readStolen } from '../history/texts.ts'
-import { createOrderedEvents, type History, type SandboxEvent } from '../history/history.ts'
+import type { History, SandboxEvent } from '../history/history.ts'
 import type { SandboxSettings } from '../options.ts'
-import { toDocument } from './document.ts'
 import {
   toFullEvent,
   toGlobalItem,
@@ -13,10 +12,9 @@ import {
   withoutNotes,
 } from './event-items.ts'
 import { filterTest, labelled, typeCategories } from './filters.ts'
-import { LuceneError } from './lucene.ts'
-import { queryTest } from './matching.ts'
 import { inOrder, type Page, type Pages, toWirePage } from './pages.ts'
-import { type Caller, invalid, on, Refusal, requireOwn, type Route } from './routes.ts'
+import { queryTest, toDocument } from './query.ts'
+import { type Caller, on, Refusal, requireOwn, type Route } from './routes.ts'
 import type { SearchQuota } from './search-quota.ts'
 
 export interface SearchParts {
@@ -30,7 +28,6 @@ export interface SearchParts {
 
 export function eventRoutes(parts: SearchParts): Route[] {
   const { history, settings, quota } = parts
-  const everything = createOrderedEvents(history)
   const isOwn = (event: SandboxEvent, caller: Caller): boolean => isShownTo(event, caller, settings)
 
   function answerFeed(
@@ -56,19 +53,19 @@ export function eventRoutes(parts: SearchParts): Route[] {
       requireOwn(parts.identifier(id), 'identifier', caller)
       const isAbout = ({ identifiers }: SandboxEvent): boolean =>
         identifiers.some((one) => one.id === id)
-      return answerFeed(`identifier ${id}`, everything().filter(isAbout), body)
+      return answerFeed(`identifier ${id}`, history.inOrder().filter(isAbout), body)
     }),
     on(eventOperations.searchTenant, (body, caller) =>
       answerFeed(
         'tenant',
-        everything().filter((event) => isOwn(event, caller)),
+        history.inOrder().filter((event) => isOwn(event, caller)),
         body,
       ),
     ),
     on(eventOperations.searchGlobal, (body, caller) => {
       const view = (event: SandboxEvent): SandboxEvent =>
         isOwn(event, caller) ? event : withoutNotes(event)
-      const page = readPage(parts, { scan: 'global', events: everything(), body, view })
+      const page = readPage(parts, { scan: 'global', events: history.inOrder(), body, view })
       quota.charge(
         caller,
         ['events', body.query],
@@ -105,21 +102,11 @@ function readPage(
 ): Page<SandboxEvent> {
   const { from, size = 10, order = 'desc', filters = {}, query } = body
   const passes = filterTest(filters, settings.materializedFilter)
-  const holds = query ? refusingLucene(() => queryTest(query)) : () => true
+  const holds = query && queryTest(query)
   const matches = (event: SandboxEvent): boolean =>
-    passes(view(event)) && (!query || holds(toDocument(event)))
+    passes(view(event)) && (!holds || holds(toDocument(event)))
   const asked = [scan, { ...body, from: null }]
   return pages.read({ scan: asked, entries: events, order, size, from, matches, isHidden })
-}
-
-/** Throws a Refusal where a query is not Lucene, with its place in the request if that is given. */
-export function refusingLucene<T>(parse: () => T, place?: readonly string[]): T {
-  try {
-    return parse()
-  } catch (error) {
-    if (!(error instanceof LuceneError)) throw error
-    throw place ? invalid(place, error.message) : new Refusal(400, error.message)
-  }
 }
 
 const colors = ['#5e6a7d', '#3b82f6', '#f59e0b', '#f97316', '#dc2626'] as const
@@ -135,11 +122,11 @@ function readRoutes({ settings, history, pages }: SearchParts): Route[] {
     })),
     on(eventOperations.get, ({ uid }, caller) => {
       const event = requireEvent(uid, caller, { history, settings })
-      if (event.data !== null) return toFullEvent(event, caller.may)
+      if (event.data !== null) return toFullEvent(event)
       throw new Refusal(400, 'no model for this type', { code: 'UNSUPPORTED' })
     }),
     on(eventOperations.activity, ({ uid }, caller) => {
-      const item = toLegacyItem(requireEvent(uid, caller, { history, settings }), caller.may)
+      const item = toLegacyItem(requireEvent(uid, caller, { history, settings }))
       const more = { duplicates: [], history_logs: null, similar_items: [] }
       return { activity: { ...(item as object), ...more } }
     }),

@@ -1,4 +1,4 @@
-/** The pretend service: every operation of the API, behind rate limits, tokens and permissions. */
+/** The pretend service: every operation of the API, behind rate limits and tokens. */
 import type { FastifyInstance } from 'fastify'
 import type { Credentials } from '../credentials/credentials.ts'
 import { credentialRoutes } from '../credentials/routes.ts'
@@ -7,7 +7,7 @@ import { assetRoutes } from '../monitoring/assets.ts'
 import type { Monitoring } from '../monitoring/monitoring.ts'
 import { policyRoutes } from '../monitoring/policies.ts'
 import type { SandboxSettings } from '../options.ts'
-import { createReports, reportRoutes, type Reports } from '../reports/reports.ts'
+import { createReports, reportRoutes, type Reports } from './reports.ts'
 import type { RequestLog } from '../server.ts'
 import { createRateWindows, createTokens, guard, type TokenControl } from './guard.ts'
 import { legacyRoutes } from './legacy-search.ts'
@@ -22,8 +22,7 @@ export interface PretendService extends Pick<Reports, 'addReportRequest'> {
   /** From now on refuses (400) every cursor issued so far. */
   expireCursors: () => void
   violations: () => Violations
-  /** Global searches left this month, and those made beyond the quota. */
-  quota: Pick<SearchQuota, 'remaining' | 'overdrawn'>
+  quota: Pick<SearchQuota, 'remaining'>
 }
 
 /** Counts of what no client should ever do. */

@@ -1,17 +1,16 @@
 /**
  * The tenants of the organizations: those that the keys name, and those created later. A new tenant
- * has an empty identifier group, and every administrator of its organization may use it. Tokens are
- * for one tenant.
+ * has an empty identifier group, and every key of its organization may use it. Tokens are for one
+ * tenant.
  */
-import { z } from 'zod'
 import {
   serviceOperations,
   tenantOperations,
   type WireTenant,
 } from '../../upstream/resources/tenants.ts'
-import type { Permission, SandboxGroup, SandboxOrganization, SandboxSettings } from '../options.ts'
+import type { SandboxGroup, SandboxOrganization, SandboxSettings } from '../options.ts'
 import { type Tokens, readApiKey } from './guard.ts'
-import { on, Refusal, type Route, widened } from './routes.ts'
+import { on, Refusal, type Route } from './routes.ts'
 
 interface SandboxTenant {
   id: number
@@ -44,8 +43,7 @@ export function createTenants({ organizations, groups }: Parts): Tenants {
   return {
     ofKey(key) {
       const { owner, own } = owned.find((one) => one.own.key === key) ?? {}
-      const isAdministrator = own?.permissions?.includes('organization_admin') ?? own !== undefined
-      const open = created.filter((one) => isAdministrator && one.organizationId === owner?.id)
+      const open = created.filter((one) => one.organizationId === owner?.id)
       return [...(own?.tenants ?? []).flatMap((id) => byId.get(id) ?? []), ...open]
     },
     create(given) {
@@ -64,11 +62,6 @@ function newTenant(id: number, organizationId: number): SandboxTenant {
   return { id, name: `Tenant ${id}`, description: '', industry: 'global', organizationId }
 }
 
-/** The API requires no field (docs/api-notes.md, Tenants). */
-const tenantCreation = widened(tenantOperations.create, {
-  body: { name: z.string().default('New tenant') },
-})
-
 export function tenantRoutes(parts: {
   settings: Pick<SandboxSettings, 'organizations'>
   tenants: Tenants
@@ -86,32 +79,38 @@ export function tenantRoutes(parts: {
     }),
     on(serviceOperations.testToken, (_, { grant, tenantId }) => ({
       tenant_id: tenantId,
-      api_key_id: grant?.apiKeyId,
+      api_key_id: 1,
       organization_id: grant?.organizationId,
-      user_id: grant?.userId,
-      user_email: grant?.userEmail,
-      scopes: ['authenticated', 'apikey', 'firework', ...(grant?.permissions ?? [])],
+      user_id: 1,
+      user_email: 'sandbox@example.com',
+      scopes: ['authenticated', 'apikey', 'firework', ...permissions],
     })),
     on(serviceOperations.health, () => 'ok'),
     on(tenantOperations.list, (_, { grant }) => ({
-      tenants: tenants
-        .ofKey(grant?.key ?? '')
-        .map((tenant) => toTenantItem(tenant, grant?.permissions ?? [])),
+      tenants: tenants.ofKey(grant?.key ?? '').map(toTenantItem),
     })),
-    on(tenantCreation, ({ organization_id: id, ...given }, { grant }) => {
+    on(tenantOperations.create, ({ organization_id: id, ...given }, { grant }) => {
       const organizationId = Number(id)
       if (!settings.organizations.some((known) => known.id === organizationId)) {
         throw new Refusal(404, 'no such organization')
       }
       if (grant?.organizationId !== organizationId) throw new Refusal(403, 'another organization')
       const { name, description = '', industry = 'global' } = given
-      const tenant = tenants.create({ name, description, industry, organizationId })
-      return toTenantItem(tenant, grant.permissions)
+      return toTenantItem(tenants.create({ name, description, industry, organizationId }))
     }),
   ]
 }
 
-function toTenantItem(tenant: SandboxTenant, permissions: readonly Permission[]): WireTenant {
+/** The API's names of permissions (docs/api-notes.md, Tokens): every key has all of them. */
+const permissions = [
+  'firework.global_search',
+  'leaksdb.show-passwords',
+  'alert_channels',
+  'astp_credentials_access',
+  'astp_cookies_access',
+]
+
+function toTenantItem(tenant: SandboxTenant): WireTenant {
   const { id, organizationId, ...words } = tenant
   return {
     ...words,
@@ -119,11 +118,11 @@ function toTenantItem(tenant: SandboxTenant, permissions: readonly Permission[])
     type: 'standard',
     organization_id: organizationId,
     urn: `urn:sandbox:tenant:${id}`,
-    number_of_employees: id % 2 === 0 ? null : 250,
+    number_of_employees: 250,
     is_disabled: false,
     is_archived: false,
     feed_id: 700_000 + id,
-    permissions: [...permissions],
-    prevent_global_search: !permissions.includes('firework.global_search'),
+    permissions,
+    prevent_global_search: false,
   }
 }

@@ -48,7 +48,7 @@ function feedRoutes({ settings, credentials, pages, identifier }: CredentialPart
       matches: ({ credential }) => isOwn(credential, caller, identifier),
     })
     return toWirePage(page, ({ credential }) =>
-      toFeedItem(credential, caller, { credential_hash: hashPair(credential) }),
+      toFeedItem(credential, { credential_hash: hashPair(credential) }),
     )
   }
 
@@ -68,7 +68,7 @@ function feedRoutes({ settings, credentials, pages, identifier }: CredentialPart
         from,
         matches: ({ credential }) => credential.identifierIds.includes(id),
       })
-      return toWirePage(page, ({ credential }) => toFeedItem(credential, caller))
+      return toWirePage(page, ({ credential }) => toFeedItem(credential))
     }),
     on(credentialOperations.tenantFeed, answerTenant),
     on(credentialOperations.tenantFeedByPost, answerTenant),
@@ -76,10 +76,10 @@ function feedRoutes({ settings, credentials, pages, identifier }: CredentialPart
 }
 
 function searchRoutes({ settings, credentials, quota, pages }: CredentialParts): Route[] {
-  function answer(
-    body: WireCredentialSearchBody,
-    caller: Caller,
-  ): { page: Page<PlacedCredential>; wire: unknown } {
+  function answer(body: WireCredentialSearchBody): {
+    page: Page<PlacedCredential>
+    wire: unknown
+  } {
     const { from, size = 10, order = 'desc', include = [] } = body
     const { credentialSizeLimit } = settings
     if (credentialSizeLimit !== null && size > credentialSizeLimit) {
@@ -96,13 +96,13 @@ function searchRoutes({ settings, credentials, quota, pages }: CredentialParts):
     })
     return {
       page,
-      wire: toWirePage(page, ({ credential }) => toSearchItem(credential, { caller, include })),
+      wire: toWirePage(page, ({ credential }) => toSearchItem(credential, include)),
     }
   }
 
   return [
     on(credentialOperations.search, (body, caller) => {
-      const { page, wire } = answer(body, caller)
+      const { page, wire } = answer(body)
       quota.charge(
         caller,
         ['credentials', body.query],
@@ -110,7 +110,7 @@ function searchRoutes({ settings, credentials, quota, pages }: CredentialParts):
       )
       return wire
     }),
-    on(credentialOperations.searchAstp, (body, caller) => answer(body, caller).wire),
+    on(credentialOperations.searchAstp, (body) => answer(body).wire),
     on(credentialOperations.urls, ({ credential_hash: hash, size = 100, from }) => {
       // whatever the tenant: the search that shows the hash is global, too
       const found = credentials.all().filter((one) => hashPair(one) === hash)
@@ -240,24 +240,21 @@ function loginUrl(host: string): string {
   return `https://${host}/login`
 }
 
-function toFeedItem(credential: SandboxCredential, caller: Caller, more: object = {}): unknown {
+function toFeedItem(credential: SandboxCredential, more: object = {}): unknown {
   if ('raw' in credential) return credential.raw
   return {
     ...more,
-    ...toRecord(credential, caller),
+    ...toRecord(credential),
     known_password_id: credential.knownPasswordId,
     remediated_at: formatOrNull(credential.remediatedAtMs, formatOffsetTime),
     ignored_at: formatOrNull(credential.ignoredAtMs, formatOffsetTime),
   }
 }
 
-function toSearchItem(
-  credential: SandboxCredential,
-  { caller, include }: { caller: Caller; include: readonly string[] },
-): unknown {
+function toSearchItem(credential: SandboxCredential, include: readonly string[]): unknown {
   if ('raw' in credential) return credential.raw
   const domains = credential.authDomains.slice(0, maxIncluded)
-  const record = toRecord(credential, caller)
+  const record = toRecord(credential)
   return {
     ...record,
     source: record.source && { ...record.source, is_alert_enabled: true, url: null },
@@ -269,16 +266,16 @@ function toSearchItem(
   }
 }
 
-function toRecord(
-  { id, source, importedAtMs, ...credential }: SandboxCredential,
-  { may }: Caller,
-): { source: object | null; [field: string]: unknown } {
+function toRecord({ id, source, importedAtMs, ...credential }: SandboxCredential): {
+  source: object | null
+  [field: string]: unknown
+} {
   return {
     id,
     source_id: source?.id ?? null,
     imported_at: formatOffsetTime(importedAtMs),
     identity_name: credential.identityName,
-    hash: may('leaksdb.show-passwords') ? credential.hash : null,
+    hash: credential.hash,
     hash_type: credential.hashType,
     domain: credential.domain,
     source: source && {

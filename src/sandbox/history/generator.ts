@@ -2,7 +2,7 @@
 import { createRandom, type Random, type SandboxGroup } from '../options.ts'
 import { formatZonelessTime } from '../times.ts'
 import type { SandboxEvent } from './history.ts'
-import { makeActor, makePassword, markTerm, toHighlight, toHost, writePost } from './texts.ts'
+import { makeActor, makePassword, markTerm, toHost, writePost } from './texts.ts'
 
 /** The part of a generated event that depends on its type. */
 interface Draft {
@@ -10,14 +10,15 @@ interface Draft {
   id: string
   /** `data` of the full event; null: the type has no model. */
   data: Record<string, unknown> | null
-  highlights: Record<string, string[]>
+  /** Default: the texts in `data` that hold the subject. */
+  highlights?: Record<string, string[]>
 }
 
 interface DraftContext {
   random: Random
   /** Increases with every event and makes uids unique. */
   number: number
-  /** The term that matched, and as a host. */
+  /** The name of what is watched, and as a host. */
   subject: string
   host: string
   createdAtMs: number
@@ -33,10 +34,21 @@ interface Kind {
   draft: (context: DraftContext) => Draft
 }
 
+/** Of a type without a model, which may be one that no public list names. */
+const experimental = {
+  severities: ['medium', 'high'],
+  index: 'experimental',
+  draft: ({ number, subject }: DraftContext): Draft => ({
+    id: `darknet/example-${number}`,
+    data: null,
+    highlights: { body: [markTerm(subject)] },
+  }),
+}
+
 /** What arrives, by type; any other type may be asked for. */
 const kinds: Readonly<Record<string, Kind>> = {
   leaked_credential: {
-    weight: 18,
+    weight: 20,
     severities: ['high', 'medium', 'critical'],
     draft: leakedCredential,
   },
@@ -46,144 +58,99 @@ const kinds: Readonly<Record<string, Kind>> = {
     draft: stealerLog,
   },
   chat_message: {
-    weight: 14,
+    weight: 18,
     severities: ['low', 'medium', 'medium', 'info'],
-    draft: chatMessage,
+    draft: ({ random, number, subject, createdAtMs }) => ({
+      id: `telegram/1234567/${number}`,
+      data: {
+        posted_at: formatZonelessTime(createdAtMs),
+        actor: makeActor(random),
+        context: { conversation_id: '1234567', conversation_name: 'Daily Logs ☁️ VIP' },
+        content: writePost(random, subject),
+      },
+    }),
   },
-  forum_post: { weight: 12, severities: ['medium', 'medium', 'low', 'high'], draft: forumPost },
-  listing: { weight: 8, severities: ['medium', 'high', 'low'], draft: listing },
+  forum_post: {
+    weight: 14,
+    severities: ['medium', 'medium', 'low', 'high'],
+    draft: ({ random, number, subject, createdAtMs }) => ({
+      id: `xss/${number}`,
+      data: {
+        actor: makeActor(random),
+        context: { category_name: 'Access', topic_id: `${number}`, topic_title: subject },
+        posted_at: `${formatZonelessTime(createdAtMs + 19_800_000)}+05:30`,
+        content: writePost(random, subject),
+        url: `http://xss.example/posts/${number}`,
+      },
+    }),
+  },
   lookalike: {
     weight: 8,
     severities: ['medium', 'low', 'high'],
     index: 'domain',
-    draft: lookalike,
+    draft: ({ number, host }) => {
+      const domain = `${host.replace('e', '3').replaceAll('.', '-')}-${number}.top`
+      const data = { domain, registered_at: null, identifier_domains: [host], feed: 'certstream' }
+      return { id: `flare/${domain}`, data, highlights: { domain: [markTerm(domain)] } }
+    },
   },
-  service: { weight: 10, severities: ['low', 'medium', 'info'], draft: service },
-  paste: { weight: 9, severities: ['low', 'low', 'medium', 'info'], draft: paste },
+  service: {
+    weight: 10,
+    severities: ['low', 'medium', 'info'],
+    draft: ({ random, number, host }) => ({
+      id: `driller_shodan/198.51.100.7_${number}`,
+      data: {
+        url: null,
+        content: 'HTTP/1.1 200 OK\r\nServer: nginx',
+        product: 'nginx',
+        port: random.pick([21, 22, 443, 3389, 8080]),
+        ip_address: `198.51.100.${random.int(1, 254)}`,
+        organization: 'Example Hosting',
+        hostname: `vpn.${host}`,
+        country_code: 'DE',
+        vulnerabilities: random.chance(0.4) ? ['CVE-2023-44487', 'CVE-2021-23017'] : [],
+      },
+    }),
+  },
+  paste: {
+    weight: 9,
+    severities: ['low', 'low', 'medium', 'info'],
+    draft: ({ random, number, subject }) => ({
+      id: `pastebin/${random.hex(6)}${number}`,
+      data: {
+        url: `https://pastebin.example/${random.hex(8)}`,
+        title: random.chance(0.3) ? null : 'untitled',
+        content: writePost(random, subject),
+        actor: random.chance(0.5) ? null : makeActor(random),
+        syntax: 'text',
+      },
+    }),
+  },
   ransomleak: {
     weight: 3,
     severities: ['critical', 'critical', 'high'],
     index: 'document',
-    draft: ransomLeak,
+    draft: ({ random, number, subject, host }) => ({
+      id: `lockbit/${number}`,
+      data: {
+        url: `http://lockbit.example/post/${number}`,
+        title: subject,
+        content: `${subject} has been encrypted. 5 days left.`,
+        victim_information: {
+          display_name: subject,
+          domain: host,
+          industry: 'finance',
+          employee_count: random.int(10, 50_000),
+          city: 'Zürich',
+          country: 'CH',
+        },
+      },
+    }),
   },
-  mesh_relay: { weight: 2, severities: ['medium', 'high'], index: 'experimental', draft: unknown },
+  mesh_relay: { weight: 2, ...experimental },
 }
-
-const weighted = Object.entries(kinds).flatMap(([type, { weight }]) =>
-  Array.from({ length: weight }, () => type),
-)
-/** Of any type that is asked for, which may be any text. */
-const anyKind: Kind = {
-  weight: 0,
-  severities: ['medium', 'high'],
-  index: 'experimental',
-  draft: unknown,
-}
-
-const rareSeverities = ['urgent', 'none']
-const tags = ['triage', 'vip', 'к проверке', 'false positive?']
-
-export interface Generator {
-  /** Makes an event for `group`; `given` overrides what is generated to fit its type. */
-  make(group: SandboxGroup, nowMs: number, given?: Partial<SandboxEvent>): SandboxEvent
-  random: Random
-}
-
-export function createGenerator(seed: number): Generator {
-  const random = createRandom(seed)
-  let number = 0
-
-  return {
-    random,
-    make(group, nowMs, given = {}) {
-      number++
-      const { id, name, term = name } = random.pick(group.identifiers)
-      const createdAtMs = given.createdAtMs ?? nowMs
-      const arrivedAtMs = given.arrivedAtMs ?? nowMs
-      const type = given.type ?? random.pick(weighted)
-      const kind = kinds[type] ?? anyKind
-      const host = toHost(term)
-      const draft = kind.draft({ random, number, subject: term, host, createdAtMs })
-      const severity = random.chance(0.005) ? random.pick(rareSeverities) : undefined
-      const override = random.chance(0.03) ? random.pick(['info', 'critical']) : null
-      return {
-        uid: `${kind.index ?? type}/${draft.id}`,
-        type,
-        severity: severity ?? random.pick(kind.severities),
-        override: given.severity === undefined ? override : null,
-        createdAtMs,
-        arrivedAtMs,
-        matchedAtMs: random.chance(0.1) ? null : arrivedAtMs,
-        groupIds: [group.id],
-        identifiers: [{ id, name }],
-        tags: random.chance(0.1) ? [random.pick(tags)] : [],
-        notes: null,
-        ignoredAtMs: null,
-        remediatedAtMs: null,
-        highlights: draft.highlights,
-        data: draft.data,
-        ...given,
-      }
-    },
-  }
-}
-
-function lookalike({ random, number, host, createdAtMs }: DraftContext): Draft {
-  const domain = `${host.replace('e', '3').replaceAll('.', '-')}-${number}.top`
-  return {
-    id: `flare/${domain}`,
-    data: {
-      domain,
-      registered_at: random.chance(0.3) ? null : formatZonelessTime(createdAtMs - 86_400_000),
-      identifier_domains: [host],
-      feed: 'certstream',
-      cert_data: {},
-      subject: `CN=${domain}`,
-      issuer: "C=US, O=Let's Encrypt, CN=R11",
-    },
-    highlights: { domain: [markTerm(domain)] },
-  }
-}
-
-function service({ random, number, host }: DraftContext): Draft {
-  const address = `198.51.100.${random.int(1, 254)}`
-  const port = random.pick([21, 22, 443, 3389, 8080])
-  return {
-    id: `driller_shodan/${address}_${port}_${number}`,
-    data: {
-      url: null,
-      content: 'HTTP/1.1 200 OK\r\nServer: nginx',
-      service: 'https',
-      product: 'nginx',
-      port,
-      ip_address: address,
-      organization: 'Example Hosting',
-      hostname: `vpn.${host}`,
-      country_code: 'DE',
-      vulnerabilities: random.chance(0.4) ? ['CVE-2023-44487', 'CVE-2021-23017'] : [],
-    },
-    highlights: { hostname: [markTerm(`vpn.${host}`)] },
-  }
-}
-
-/** Of a type without a model, which may be one that no public list names. */
-function unknown({ number, subject }: DraftContext): Draft {
-  return {
-    id: `darknet/example-${number}`,
-    data: null,
-    highlights: { body: [markTerm(subject)] },
-  }
-}
-
-const places = [
-  ['BR', 'São Paulo'],
-  ['IN', 'Mumbai'],
-  ['DE', 'München'],
-  ['TR', 'İzmir'],
-] as const
 
 function stealerLog({ random, number, host, createdAtMs }: DraftContext): Draft {
-  const [country, city] = random.pick(places)
   const user = `user${random.int(1, 999)}@${host}`
   return {
     id: `stealer_logs_live/${10_000 + number}`,
@@ -191,9 +158,8 @@ function stealerLog({ random, number, host, createdAtMs }: DraftContext): Draft 
       victim_information: {
         ip_address: `203.0.113.${random.int(1, 254)}`,
         username: user.split('@')[0],
-        country_code: country,
-        zip_code: null,
-        location: city,
+        country_code: 'BR',
+        location: 'São Paulo',
         hwid: random.hex(32).toUpperCase(),
         timezone: 'UTC-03:00',
         os: 'Windows 10 Pro [x64]',
@@ -231,98 +197,63 @@ function leakedCredential({ random, number, host, createdAtMs }: DraftContext): 
   }
 }
 
-function post({ random, subject }: DraftContext): {
-  content: string
-  highlights: Draft['highlights']
-} {
-  const content = writePost(random, subject)
-  return { content, highlights: { content: [toHighlight(content, subject)] } }
+const weighted = Object.entries(kinds).flatMap(([type, { weight }]) =>
+  Array.from({ length: weight }, () => type),
+)
+const rareSeverities = ['urgent', 'none']
+const tags = ['triage', 'vip', 'к проверке', 'false positive?']
+
+export interface Generator {
+  /** Makes an event for `group`; `given` overrides what is generated to fit its type. */
+  make(group: SandboxGroup, nowMs: number, given?: Partial<SandboxEvent>): SandboxEvent
+  random: Random
 }
 
-function paste(context: DraftContext): Draft {
-  const { random, number } = context
-  const { content, highlights } = post(context)
+export function createGenerator(seed: number): Generator {
+  const random = createRandom(seed)
+  let number = 0
+
   return {
-    id: `pastebin/${random.hex(6)}${number}`,
-    data: {
-      url: `https://pastebin.example/${random.hex(8)}`,
-      title: random.chance(0.3) ? null : 'untitled',
-      content,
-      actor: random.chance(0.5) ? null : makeActor(random),
-      syntax: 'text',
+    random,
+    make(group, nowMs, given = {}) {
+      number++
+      const { id, name } = random.pick(group.identifiers)
+      const createdAtMs = given.createdAtMs ?? nowMs
+      const arrivedAtMs = given.arrivedAtMs ?? nowMs
+      const type = given.type ?? random.pick(weighted)
+      const kind = kinds[type] ?? { weight: 0, ...experimental }
+      const draft = kind.draft({ random, number, subject: name, host: toHost(name), createdAtMs })
+      const severity = random.chance(0.005) ? random.pick(rareSeverities) : undefined
+      const override = random.chance(0.03) ? random.pick(['info', 'critical']) : null
+      return {
+        uid: `${kind.index ?? type}/${draft.id}`,
+        type,
+        severity: severity ?? random.pick(kind.severities),
+        override: given.severity === undefined ? override : null,
+        createdAtMs,
+        arrivedAtMs,
+        matchedAtMs: random.chance(0.1) ? null : arrivedAtMs,
+        groupIds: [group.id],
+        identifiers: [{ id, name }],
+        tags: random.chance(0.1) ? [random.pick(tags)] : [],
+        notes: null,
+        ignoredAtMs: null,
+        remediatedAtMs: null,
+        highlights: draft.highlights ?? highlightsIn(draft.data ?? {}, name),
+        data: draft.data,
+        ...given,
+      }
     },
-    highlights,
   }
 }
 
-function forumPost(context: DraftContext): Draft {
-  const { random, number, subject, createdAtMs } = context
-  const { content, highlights } = post(context)
-  const forum = random.pick(['xss', 'exploit', 'breachforums', 'dread'])
-  return {
-    id: `${forum}/${number}`,
-    data: {
-      actor: makeActor(random),
-      context: { category_name: 'Access', topic_id: `${number}`, topic_title: subject },
-      posted_at: `${formatZonelessTime(createdAtMs + 19_800_000)}+05:30`,
-      content,
-      url: `http://${forum}.example/posts/${number}`,
-    },
-    highlights,
-  }
-}
-
-function chatMessage(context: DraftContext): Draft {
-  const { random, number, createdAtMs } = context
-  const { content, highlights } = post(context)
-  const conversation = random.int(1_000_000, 1_999_999)
-  return {
-    id: `telegram/${conversation}/${number}`,
-    data: {
-      posted_at: formatZonelessTime(createdAtMs),
-      actor: makeActor(random),
-      context: { conversation_id: `${conversation}`, conversation_name: 'Daily Logs ☁️ VIP' },
-      content,
-    },
-    highlights,
-  }
-}
-
-function listing({ random, number, subject }: DraftContext): Draft {
-  return {
-    id: `apollon_market/${number}`,
-    data: {
-      url: `http://apollon.example/listing/${number}`,
-      title: `${subject} accounts x10`,
-      content: writePost(random, subject),
-      currency: 'USD',
-      price: random.int(5, 5000) / 10,
-      ship_from: ['Worldwide'],
-      stock_count: null,
-      actor: makeActor(random),
-      context: { category_name: 'Accounts' },
-    },
-    highlights: { title: [toHighlight(subject, subject)] },
-  }
-}
-
-function ransomLeak({ random, number, subject, host }: DraftContext): Draft {
-  const group = random.pick(['lockbit', 'akira', 'play', 'qilin'])
-  return {
-    id: `${group}/${number}`,
-    data: {
-      url: `http://${group}.example/post/${number}`,
-      title: subject,
-      content: `${subject} has been encrypted. 5 days left.`,
-      victim_information: {
-        display_name: subject,
-        domain: host,
-        industry: 'finance',
-        employee_count: random.int(10, 50_000),
-        city: 'Zürich',
-        country: 'CH',
-      },
-    },
-    highlights: { title: [toHighlight(subject, subject)] },
-  }
+/** The texts that hold the subject, which is marked in them; nothing is escaped. */
+function highlightsIn(data: Record<string, unknown>, subject: string): Record<string, string[]> {
+  const term = [subject, toHost(subject)]
+  return Object.fromEntries(
+    Object.entries(data).flatMap(([field, value]) => {
+      const found = typeof value === 'string' && term.find((word) => value.includes(word))
+      return found ? [[field, [value.replaceAll(found, markTerm(found))]]] : []
+    }),
+  )
 }

@@ -1,6 +1,4 @@
 /** Every event of the sandbox: per group in order of creation, overall in order of arrival. */
-import type { SandboxGroup } from '../options.ts'
-
 /** A position in the order of an event search: creation time in ms, then uid by code units. */
 export type Position = readonly [createdAtMs: number, uid: string]
 
@@ -14,6 +12,8 @@ export interface History {
   change: (uid: string, change: EventChange) => void
   get(uid: string): SandboxEvent | undefined
   /** In order of position. */
+  inOrder(): readonly SandboxEvent[]
+  /** In order of position. */
   ofGroup(groupId: number): readonly SandboxEvent[]
   /** In order of arrival. */
   all: () => readonly SandboxEvent[]
@@ -23,6 +23,7 @@ export function createHistory(): History {
   const arrived: SandboxEvent[] = []
   const byUid = new Map<string, SandboxEvent>()
   const byGroup = new Map<number, SandboxEvent[]>()
+  const ordered: SandboxEvent[] = []
 
   function remember(event: SandboxEvent): void {
     if (byUid.has(event.uid)) throw new Error(`the sandbox already has an event ${event.uid}`)
@@ -31,11 +32,14 @@ export function createHistory(): History {
   }
 
   /** Most events belong at the end, where nothing has to move. */
-  function enterGroups(event: SandboxEvent): void {
-    for (const groupId of event.groupIds) {
+  function enter(event: SandboxEvent): void {
+    const groups = event.groupIds.map((groupId) => {
       const group = byGroup.get(groupId) ?? []
       byGroup.set(groupId, group)
-      group.splice(firstAfter(group, toPosition(event)), 0, event)
+      return group
+    })
+    for (const list of [ordered, ...groups]) {
+      list.splice(firstAfter(list, toPosition(event)), 0, event)
     }
   }
 
@@ -43,7 +47,7 @@ export function createHistory(): History {
     events.forEach(remember)
     events
       .toSorted((left, right) => comparePositions(toPosition(left), toPosition(right)))
-      .forEach(enterGroups)
+      .forEach(enter)
   }
 
   return {
@@ -54,6 +58,7 @@ export function createHistory(): History {
       Object.assign(event, change)
     },
     get: (uid) => byUid.get(uid),
+    inOrder: () => ordered,
     ofGroup: (groupId) => byGroup.get(groupId) ?? [],
     all: () => arrived,
   }
@@ -146,35 +151,3 @@ export interface Stolen {
 
 /** What may change after an event arrived; its position may not. */
 export type EventChange = Partial<Omit<SandboxEvent, 'uid' | 'createdAtMs' | 'groupIds'>>
-
-/**
- * Returns a function that lists every event in order of position, over all groups; new arrivals are
- * sorted in on each call.
- */
-export function createOrderedEvents(history: Pick<History, 'all'>): () => readonly SandboxEvent[] {
-  let arrived = 0
-  let ordered: SandboxEvent[] = []
-
-  return () => {
-    const all = history.all()
-    if (all.length !== arrived) {
-      const known = all.length > arrived ? ordered : []
-      ordered = [...known, ...all.slice(known.length)].sort((left, right) =>
-        comparePositions(toPosition(left), toPosition(right)),
-      )
-      arrived = all.length
-    }
-    return ordered
-  }
-}
-
-/** What each group watches for: the subjects of new events, and the places where an event shows. */
-export interface Watchlist {
-  /** The identifier groups, with what each watches for now. */
-  groups(): SandboxGroup[]
-  /** Returns where an event shows, which counts as being about its own identifiers. */
-  findPlaces(event: SandboxEvent): EventPlaces
-}
-
-/** The groups and identifiers that an event shows for, its subject first. */
-export type EventPlaces = Pick<SandboxEvent, 'groupIds' | 'identifiers'>

@@ -2,13 +2,12 @@
 import { systemClock } from '../../lib/clock.ts'
 import { createLoop, type Loop } from '../../lib/loop.ts'
 import { createRandom, type SandboxGroup, type SandboxSettings } from '../options.ts'
-import type { Generator } from './generator.ts'
-import type { EventChange, History, SandboxEvent, Watchlist } from './history.ts'
+import { createGenerator } from './generator.ts'
+import type { EventChange, History, SandboxEvent } from './history.ts'
 
 /**
  * Adds events on request. By default they are created now, about something that the first group
- * watches for. With `groupIds` or `identifiers` they show there; otherwise wherever they match,
- * which may be nowhere.
+ * watches for.
  */
 export interface EventSupply {
   addEvent(given?: Partial<SandboxEvent>): SandboxEvent
@@ -20,42 +19,33 @@ export interface EventSupply {
 
 export function createEventSupply(
   settings: SandboxSettings,
-  { history, watch, generator }: { history: History; watch: Watchlist; generator: Generator },
+  history: History,
+  subjects: () => readonly SandboxGroup[],
 ): { supply: EventSupply; arrivals: Loop | undefined } {
   const { now, backlog, eventsPerSecond } = settings
+  const generator = createGenerator(settings.seed)
   const { random } = generator
   let rawItems = 0
 
-  /** Leaves out groups without an identifier: they give no subject to write about. */
-  function groups(): SandboxGroup[] {
-    return watch.groups().filter(({ identifiers }) => identifiers.length > 0)
-  }
-
   function addEvents(count: number, given: Partial<SandboxEvent> = {}): SandboxEvent[] {
-    const known = groups()
-    const group = known.find(({ id }) => id === given.groupIds?.[0]) ?? known[0]
+    const groups = subjects()
+    const group = groups.find(({ id }) => id === given.groupIds?.[0]) ?? groups[0]
     if (!group) throw new Error('the sandbox has no identifier group to add an event to')
-    const isPlaced = given.groupIds !== undefined || given.identifiers !== undefined
-    const added = Array.from({ length: count }, () => {
-      const event = generator.make(group, now(), given)
-      return isPlaced ? event : { ...event, ...watch.findPlaces(event) }
-    })
+    const added = Array.from({ length: count }, () => generator.make(group, now(), given))
     history.add(added)
     return added
   }
 
-  function makeAged(ageMs: number): SandboxEvent {
+  function addAged(ageMs: number): void {
     const nowMs = now()
-    const given = { createdAtMs: nowMs - ageMs }
-    const event = generator.make(random.pick(groups()), nowMs, given)
-    return { ...event, ...watch.findPlaces(event) }
+    const group = random.pick(subjects())
+    history.add([generator.make(group, nowMs, { createdAtMs: nowMs - ageMs })])
   }
 
   const agesMs = Array.from({ length: backlog }, () => random.int(0, 86_400_000))
-  history.add(agesMs.map(makeAged))
-  const arrive = (ageMs: number): void => history.add([makeAged(ageMs)])
+  agesMs.forEach(addAged)
   return {
-    arrivals: eventsPerSecond > 0 ? createArrivals(eventsPerSecond, settings, arrive) : undefined,
+    arrivals: eventsPerSecond > 0 ? createArrivals(settings, addAged) : undefined,
     supply: {
       addEvents,
       addEvent: (given) => addEvents(1, given)[0] as SandboxEvent,
@@ -66,36 +56,22 @@ export function createEventSupply(
   }
 }
 
-const everyMs = 25
-const minLateMs = 60_000
-
-/**
- * Arrivals: a Poisson process of `perSecond` on average, with a share of late ones. `arrive` gets the
- * age at arrival.
- */
-export function createArrivals(
-  perSecond: number,
-  { seed, lateShare, lateMaxMs, logger }: SandboxSettings,
+/** Arrivals: a Poisson process. `arrive` gets the age at arrival. */
+function createArrivals(
+  { seed, eventsPerSecond, logger }: SandboxSettings,
   arrive: (ageMs: number) => void,
 ): Loop {
   const random = createRandom(seed + 3)
-  const gapMs = (): number => random.exponential(1000 / perSecond)
+  const gapMs = (): number => random.exponential(1000 / eventsPerSecond)
   let nextAt = systemClock.monotonic() + gapMs()
-
-  function arriveDue(): void {
-    const now = systemClock.monotonic()
-    while (nextAt <= now) {
-      const isLate = random.chance(lateShare)
-      const lateMs = random.int(Math.min(minLateMs, lateMaxMs), lateMaxMs)
-      arrive(isLate ? lateMs : Math.floor(now - nextAt))
-      nextAt += gapMs()
-    }
-  }
 
   return createLoop({
     name: 'sandbox arrivals',
-    everyMs,
+    everyMs: 25,
     logger,
-    tick: (): Promise<void> => Promise.resolve(arriveDue()),
+    async tick() {
+      const now = systemClock.monotonic()
+      for (; nextAt <= now; nextAt += gapMs()) arrive(Math.floor(now - nextAt))
+    },
   })
 }

@@ -47,11 +47,6 @@ export function writePost(random: Random, subject: string): string {
   return random.pick(random.chance(0.125) ? hostilePosts : posts)(subject)
 }
 
-/** Returns the post as a highlight: matched terms in mark tags, nothing escaped. */
-export function toHighlight(post: string, subject: string): string {
-  return post.replaceAll(subject, markTerm(subject))
-}
-
 export function makeActor(random: Random): { id: string; name: string } {
   return { id: String(random.int(1000, 999_999)), name: random.pick(actorNames) }
 }

@@ -1,30 +1,18 @@
 /** Assets by v2, identifiers by v4, their lists, groups and alerts over HTTP. */
-import { z } from 'zod'
 import { assetOperations } from '../../upstream/resources/assets.ts'
 import {
+  assetFields,
   type AssetType,
-  eventFilterTypes,
   eventSeverities,
   identifierTypes,
-  orders,
 } from '../../upstream/resources/enumerations.ts'
 import {
   identifierOperations,
   type WrittenIdentifier,
 } from '../../upstream/resources/identifiers.ts'
-import { parseLucene } from '../api/lucene.ts'
-import { fieldsOf } from '../api/matching.ts'
 import { inOrder, type Pages, toWirePage } from '../api/pages.ts'
-import {
-  type Caller,
-  invalid,
-  on,
-  Refusal,
-  requireOwn,
-  type Route,
-  widened,
-} from '../api/routes.ts'
-import { refusingLucene } from '../api/search.ts'
+import { parseLucene } from '../api/query.ts'
+import { type Caller, invalid, on, Refusal, requireOwn, type Route } from '../api/routes.ts'
 import type { History } from '../history/history.ts'
 import {
   createRandom,
@@ -33,7 +21,6 @@ import {
   type SandboxGroup,
   type SandboxSettings,
 } from '../options.ts'
-import { formatZonelessTime } from '../times.ts'
 import type { AssetWriting, Monitoring, SandboxAsset } from './monitoring.ts'
 
 export interface MonitoringParts {
@@ -55,23 +42,6 @@ export function assetRoutes(parts: MonitoringParts): Route[] {
   ]
 }
 
-interface WrittenAsset {
-  name: string
-  type: AssetType
-  search_types: readonly string[]
-  data: Data
-  experimental_search_types?: readonly string[] | null | undefined
-  risks?: readonly number[] | null | undefined
-  [other: string]: unknown
-}
-
-/** Fields that clients write or that only the API sets; any others are stored as they are. */
-const assetFields: ReadonlySet<string> = new Set(
-  'id name type search_types data experimental_search_types risks tenant_id feed_id v3_refs fetching_progress count urn is_disabled source data_updated_at'.split(
-    ' ',
-  ),
-)
-
 function olderRoutes(parts: MonitoringParts): Route[] {
   const { settings } = parts
   const { assets } = parts.monitoring
@@ -80,23 +50,21 @@ function olderRoutes(parts: MonitoringParts): Route[] {
     requireOwn(assets.get(Number(id)), 'asset', caller)
 
   return [
-    on(assetOperations.create, ({ assets_group_id: groupId, ...given }, caller) => {
-      const content = readContent(given, { id: assets.nextId(), attributes: [] })
-      const place = { groupId: chooseGroup(groupId, caller, settings), isDisabled: false }
-      return show(
-        assets.create(caller.tenantId, { ...toWriting(given), ...content, ...place, others: {} }),
-      )
+    on(assetOperations.create, ({ assets_group_id: wanted, ...given }, caller) => {
+      const groupId = chooseGroup(wanted, caller, settings)
+      const writing = { ...toWriting(given), groupId, isDisabled: false, others: {} }
+      return show(assets.create(caller.tenantId, writing))
     }),
     on(assetOperations.get, ({ asset_id: id }, caller) => show(own(id, caller))),
-    on(assetOperations.replace, ({ asset_id, ...given }, caller) => {
+    on(assetOperations.replace, ({ asset_id, is_disabled, ...given }, caller) => {
       const asset = own(asset_id, caller)
-      const fields = Object.entries(given).filter(([name]) => !assetFields.has(name))
+      const known = Object.keys(toAssetItem({ ...asset, others: {} }, parts))
+      const others = Object.entries(given).filter(([name]) => !known.includes(name))
       return show(
         assets.change(asset.id, {
-          ...toWriting(given),
-          ...readContent(given, asset),
-          isDisabled: given['is_disabled'] === true,
-          others: Object.fromEntries(fields),
+          ...toWriting(given, asset),
+          isDisabled: is_disabled === true,
+          others: Object.fromEntries(others),
         }),
       )
     }),
@@ -110,16 +78,24 @@ function olderRoutes(parts: MonitoringParts): Route[] {
   ]
 }
 
-/** Fields left out are reset. */
+interface WrittenAsset extends Pick<AssetWriting, 'name' | 'type' | 'data' | 'search_types'> {
+  experimental_search_types?: readonly string[] | null | undefined
+  risks?: readonly number[] | null | undefined
+}
+
+/** Checks what is written over `known`, if anything; fields left out are reset. Throws a Refusal. */
 function toWriting(
   given: WrittenAsset,
-): Pick<AssetWriting, 'name' | 'type' | 'searchTypes' | 'experimentalSearchTypes' | 'risks'> {
+  known?: SandboxAsset,
+): Omit<AssetWriting, 'groupId' | 'isDisabled' | 'others'> {
+  const { name, type, search_types, experimental_search_types, risks } = given
   return {
-    name: given.name,
-    type: given.type,
-    searchTypes: given.search_types,
-    experimentalSearchTypes: given.experimental_search_types ?? [],
-    risks: given.risks ?? [],
+    name,
+    type,
+    data: checkedData(type, given.data, known),
+    search_types,
+    experimental_search_types: experimental_search_types ?? [],
+    risks: risks ?? [],
   }
 }
 
@@ -136,80 +112,55 @@ function chooseGroup(
   return requireOwn(found, 'assets group', caller).id
 }
 
-type Content = Pick<AssetWriting, 'data' | 'attributes'>
-
-/**
- * Checks a written `data`. An identity is written with its attributes and read with a uuid alone; what
- * was read may be written back. Throws a Refusal.
- */
-function readContent(
-  { type, data }: { type: AssetType; data: Data },
-  known: Pick<SandboxAsset, 'id' | 'attributes'>,
-): Content {
-  if (type !== 'identity') {
-    requireFields(type, data)
-    return { data, attributes: [] }
+/** An identity is written with its attributes and read with a uuid, which may be written back. */
+function checkedData(type: AssetType, data: Data, known: SandboxAsset | undefined): Data {
+  if (type === 'identity') {
+    if (known?.type === type && data['uuid'] === shownData(known)['uuid']) return known.data
+    const { attributes } = data
+    if (!Array.isArray(attributes) || attributes.length === 0) throw wrongData(type, 'attributes')
+    return { attributes }
   }
-  const uuid = makeUuid(`identity/${known.id}`)
-  if (data['uuid'] === uuid && known.attributes.length > 0) {
-    return { data: { uuid }, attributes: known.attributes }
-  }
-  const attributes = Array.isArray(data['attributes']) ? (data['attributes'] as Data[]) : []
-  if (attributes.length === 0) throw wrongData(type, 'data.attributes: missing')
-  for (const one of attributes) requireFields(one['type'] as AssetType, one)
-  return { data: { uuid }, attributes }
-}
-
-function requireFields(type: AssetType, data: Data): void {
-  const fields = fieldsOf(type)
+  const fields = assetFields[type]
   const missing = fields.find((field) => (data[field] ?? '') === '')
-  if (missing !== undefined) throw wrongData(type, `data.${missing}: missing`)
   const optional = ['type', ...(type === 'name' ? ['is_strict'] : [])]
   const unknown = Object.keys(data).find((key) => ![...fields, ...optional].includes(key))
-  if (unknown !== undefined) throw wrongData(type, `data.${unknown}: unknown`)
-  if (type === 'search_query') refusingLucene(() => parseLucene(String(data['search_query'])))
+  const wrong = missing ?? unknown
+  if (wrong !== undefined) throw wrongData(type, wrong)
+  if (type === 'search_query') parseLucene(String(data['search_query']))
+  return data
 }
 
-function wrongData(type: AssetType, problem: string): Refusal {
-  const message = `data does not fit an asset of type ${type}: ${problem}`
+function wrongData(type: AssetType, field: string): Refusal {
+  const message = `data does not fit an asset of type ${type}: data.${field} is missing or unknown`
   return new Refusal(400, message, { code: 'INVALID_IDENTIFIER_DATA' })
 }
 
+function shownData({ id, type, data }: SandboxAsset): Data {
+  return type === 'identity' ? { uuid: makeUuid(`identity/${id}`) } : data
+}
+
 function toAssetItem(asset: SandboxAsset, parts: MonitoringParts): Record<string, unknown> {
-  const ageMs = parts.settings.now() - asset.dataUpdatedAtMs
+  const { id, tenantId, groupId: _groupId, isDisabled, dataUpdatedAtMs, others, ...written } = asset
+  const ageMs = parts.settings.now() - dataUpdatedAtMs
   return {
-    ...asset.others,
-    id: asset.id,
-    name: asset.name,
-    type: asset.type,
-    search_types: asset.searchTypes,
-    data: asset.data,
-    experimental_search_types: asset.experimentalSearchTypes,
-    risks: asset.risks,
-    tenant_id: asset.tenantId,
-    feed_id: 3_000_000 + (hashText(`feed/${asset.id}`) % 1_000_000),
-    v3_refs: { asset_uuid: makeUuid(`asset/${asset.id}`) },
+    ...others,
+    ...written,
+    id,
+    data: shownData(asset),
+    tenant_id: tenantId,
+    feed_id: 3_000_000 + (hashText(`feed/${id}`) % 1_000_000),
+    v3_refs: { asset_uuid: makeUuid(`asset/${id}`) },
     // Its meaning is not published; here it grows for ten seconds after each write.
     fetching_progress: Math.min(100, Math.max(0, Math.floor(ageMs / 100))),
     count: countEvents(asset, parts),
-    urn: `urn:sandbox:asset:${asset.id}`,
-    is_disabled: asset.isDisabled,
-    source: asset.source,
-    data_updated_at: new Date(asset.dataUpdatedAtMs).toISOString(),
+    urn: `urn:sandbox:asset:${id}`,
+    is_disabled: isDisabled,
+    data_updated_at: new Date(dataUpdatedAtMs).toISOString(),
   }
 }
 
 function countEvents({ id }: SandboxAsset, { history }: MonitoringParts): number {
   return history.all().filter(({ identifiers }) => identifiers.some((one) => one.id === id)).length
-}
-
-/** All that a write names, in the words of the documents. */
-const wholeIdentifier = {
-  body: {
-    categories: z.array(z.enum(eventFilterTypes)),
-    emerging_categories: z.array(z.string()),
-    severities: z.array(z.enum(eventSeverities)),
-  },
 }
 
 /** What servers have since 2026-06 (docs/api-notes.md, Versions). */
@@ -226,25 +177,25 @@ function identifierRoutes(parts: MonitoringParts): Route[] {
   }
 
   return [
-    on(widened(identifierOperations.create, wholeIdentifier), (given, caller) => {
-      const writing = readWritten(given as WrittenIdentifier, {
-        id: assets.nextId(),
-        attributes: [],
-      })
+    on(identifierOperations.create, (given, caller) => {
       const groupId = chooseGroup(given.group_id ?? undefined, caller, settings)
-      return show(assets.create(caller.tenantId, { ...writing, groupId }))
+      const isDisabled = given.is_disabled === true
+      const writing = {
+        ...readWritten(given as WrittenIdentifier),
+        groupId,
+        isDisabled,
+        others: {},
+      }
+      return show(assets.create(caller.tenantId, writing))
     }),
     on(identifierOperations.get, ({ identifier_id: id }, caller) => show(own(id, caller))),
-    on(
-      widened(identifierOperations.replace, wholeIdentifier),
-      ({ identifier_id: id, ...given }, caller) => {
-        const asset = own(id, caller)
-        const { isDisabled, ...writing } = readWritten(given as WrittenIdentifier, asset)
-        const groupId = given.group_id ? chooseGroup(given.group_id, caller, settings) : null
-        const state = given.is_disabled == null ? asset.isDisabled : isDisabled
-        return show(assets.change(asset.id, { ...writing, groupId, isDisabled: state }))
-      },
-    ),
+    on(identifierOperations.replace, ({ identifier_id: id, ...given }, caller) => {
+      const asset = own(id, caller)
+      const groupId = given.group_id ? chooseGroup(given.group_id, caller, settings) : null
+      const isDisabled = given.is_disabled ?? asset.isDisabled
+      const writing = { ...readWritten(given as WrittenIdentifier), groupId, isDisabled }
+      return show(assets.change(asset.id, writing))
+    }),
     on(identifierOperations.delete, ({ identifier_id: id }, caller) => {
       assets.delete(own(id, caller).id)
       return null
@@ -252,24 +203,19 @@ function identifierRoutes(parts: MonitoringParts): Route[] {
   ]
 }
 
-function readWritten(
-  given: WrittenIdentifier,
-  known: Pick<SandboxAsset, 'id' | 'attributes'>,
-): Omit<AssetWriting, 'groupId'> {
+/** An identity is written by its attributes alone. */
+function readWritten(given: WrittenIdentifier): ReturnType<typeof toWriting> {
   const { type: word, ...data } = given.data
   const type = identifierTypes.find((one) => one === word)
   if (type === undefined) throw invalid(['body', 'data', 'type'], 'not a type', word)
-  return {
+  return toWriting({
     name: given.name ?? type,
     type,
-    searchTypes: given.categories,
-    experimentalSearchTypes: given.emerging_categories,
+    data,
+    search_types: given.categories,
+    experimental_search_types: given.emerging_categories,
     risks: given.severities.map((one) => (eventSeverities as readonly string[]).indexOf(one) + 1),
-    isDisabled: given.is_disabled === true,
-    others: {},
-    // an identity is written by its attributes alone
-    ...readContent({ type, data }, { id: known.id, attributes: [] }),
-  }
+  })
 }
 
 function toIdentifierItem(asset: SandboxAsset, parts: MonitoringParts): unknown {
@@ -277,39 +223,22 @@ function toIdentifierItem(asset: SandboxAsset, parts: MonitoringParts): unknown 
     id: asset.id,
     name: asset.name,
     tenant_id: asset.tenantId,
-    data: { type: asset.type, ...asset.data },
-    categories: asset.searchTypes,
-    emerging_categories: asset.experimentalSearchTypes,
+    data: { type: asset.type, ...shownData(asset) },
+    categories: asset.search_types,
+    emerging_categories: asset.experimental_search_types,
     severities: asset.risks.map((risk) => eventSeverities[risk - 1]),
     group_id: asset.groupId,
-    enrichments: {
-      domain_reachable_at: null,
-      domain_resolves_at: null,
-      usage_count: 0,
-      event_count: countEvents(asset, parts),
-      authorization_status: null,
-    },
+    enrichments: { usage_count: 0, event_count: countEvents(asset, parts) },
     is_disabled: asset.isDisabled,
     updated_at: new Date(asset.dataUpdatedAtMs).toISOString(),
   }
-}
-
-/** v3 states no maximum, and takes any text for a group. */
-const anySize = { query: { size: z.int().min(1).optional() } }
-const olderQuery = { query: { ...anySize.query, parent_group_id: z.string().optional() } }
-const alertQuery = {
-  query: {
-    order_type: z.enum(orders).optional(),
-    q: z.string().optional(),
-    feed_owner_id: z.string().optional(),
-  },
 }
 
 interface ListFilters {
   order_by?: 'id' | 'name' | 'type' | undefined
   is_disabled?: boolean | undefined
   types?: readonly string[] | undefined
-  group?: number | string | undefined
+  group?: number | undefined
 }
 
 function listRoutes(parts: MonitoringParts): Route[] {
@@ -324,7 +253,7 @@ function listRoutes(parts: MonitoringParts): Route[] {
       .all()
       .filter((asset) => asset.tenantId === tenantId)
       .filter((asset) => isDisabled === undefined || asset.isDisabled === isDisabled)
-      .filter(({ groupId }) => group === undefined || String(groupId) === String(group))
+      .filter(({ groupId }) => group === undefined || groupId === group)
       .filter(({ type }) => types === undefined || types.includes(type))
       .toSorted((a, b) => a.id - b.id)
       .toSorted((a, b) => (key === 'id' ? 0 : a[key].localeCompare(b[key], 'en')))
@@ -339,18 +268,15 @@ function listRoutes(parts: MonitoringParts): Route[] {
       const page = pages.read({ scan: ['identifiers', asked], entries, size, from })
       return toWirePage(page, ({ asset }) => toIdentifierItem(asset, parts))
     }),
-    on(
-      widened(identifierOperations.listOlder, olderQuery),
-      ({ size = 20, from, ...asked }, caller) => {
-        const { is_disabled = false, parent_group_id: group } = asked
-        const entries = select(caller, { ...asked, is_disabled, group })
-        const page = pages.read({ scan: ['identifiers v3', asked], entries, size, from })
-        return toWirePage(page, ({ asset }) => {
-          const { v3_refs, count, ...item } = toAssetItem(asset, parts)
-          return { ...item, ...(v3_refs as object), count, event_count: count }
-        })
-      },
-    ),
+    on(identifierOperations.listOlder, ({ size = 20, from, ...asked }, caller) => {
+      const { is_disabled = false, parent_group_id: group } = asked
+      const entries = select(caller, { ...asked, is_disabled, group })
+      const page = pages.read({ scan: ['identifiers v3', asked], entries, size, from })
+      return toWirePage(page, ({ asset }) => {
+        const { v3_refs, count, ...item } = toAssetItem(asset, parts)
+        return { ...item, ...(v3_refs as object), count, event_count: count }
+      })
+    }),
   ]
 }
 
@@ -358,7 +284,7 @@ function groupRoutes({ settings, history, monitoring, pages }: MonitoringParts):
   const own = ({ tenantId }: Caller): SandboxGroup[] =>
     settings.groups.filter((group) => group.tenantId === tenantId)
   return [
-    on(widened(identifierOperations.groups, anySize), ({ size = 20, from }, caller) => {
+    on(identifierOperations.groups, ({ size = 20, from }, caller) => {
       const entries = inOrder(own(caller))
       const page = pages.read({ scan: 'groups', entries, size, from })
       return toWirePage(page, (group) => {
@@ -394,7 +320,7 @@ function alertRoutes({ settings, pages }: MonitoringParts): Route[] {
       const found = settings.groups.find((known) => known.id === Number(id))
       return { alerts: makeAlerts(requireOwn(found, 'assets group', caller), caller) }
     }),
-    on(widened(assetOperations.alerts, alertQuery), ({ size = 10, from }, caller) => {
+    on(assetOperations.alerts, ({ size = 10, from }, caller) => {
       const alerts = settings.groups
         .filter(({ tenantId }) => tenantId === caller.tenantId)
         .flatMap((group) => makeAlerts(group, caller))
@@ -427,37 +353,27 @@ function toTenantAlert({
   }
 }
 
-/** Channels and their settings, secrets included (docs/api-notes.md, Alerts). */
-const channels: readonly [type: string, params: (secret: string) => Data][] = [
-  ['email', () => ({ email: 'soc@example.com', json_attachment: false, csv_attachment: true })],
-  ['slack', (secret) => ({ webhook_url: `https://slack.example/services/${secret}` })],
-  ['webhook', (secret) => ({ webhook_url: 'https://hooks.example/threats', secret })],
-  ['splunk', (secret) => ({ api_token: secret, netloc: 'splunk.example', index: 'threats' })],
-]
-
-/** Two for groups with an even id, one for the others. */
+/** Two for groups with an even id, one for the others, with a secret (docs/api-notes.md, Alerts). */
 function makeAlerts(group: SandboxGroup, { grant }: Caller) {
   return Array.from({ length: group.id % 2 === 0 ? 2 : 1 }, (_, index) => {
-    const random = createRandom(hashText(`alert/${group.id}/${index}`))
-    const [type, params] = random.pick(channels)
-    const startMs = Date.UTC(2026, 0, 1) + random.int(0, 300) * 86_400_000
     const id = group.id * 10 + index
+    const secret = createRandom(hashText(`alert/${id}`)).hex(32)
     return {
       id,
-      type,
-      name: `${group.name} (${type})`,
-      frequency: random.pick([0, 3600, 86_400]),
-      start_at: formatZonelessTime(startMs),
-      params: params(random.hex(32)),
+      type: 'webhook',
+      name: `${group.name} (webhook)`,
+      frequency: 3600,
+      start_at: '2026-01-01T00:00:00',
+      params: { webhook_url: 'https://hooks.example/threats', secret },
       feed_url: `https://app.example.com/#/groups/${group.id}`,
       feed_target_type: 'assets/groups',
       feed_target_id: group.id,
-      created_at: formatZonelessTime(startMs - 3_600_000),
+      created_at: '2026-01-01T00:00:00',
       tenant_id: group.tenantId,
       organization_id: grant?.organizationId,
-      search_types: random.pick([[], ['illicit_networks', 'leaks'], ['open_web']]),
+      search_types: ['illicit_networks', 'leaks'],
       experimental_search_types: [],
-      risks: random.pick([[], [3, 4, 5], [5]]),
+      risks: [3, 4, 5],
       tenant_alert_channel_id: 90_000 + id,
     }
   })

@@ -1,31 +1,30 @@
-/**
- * Assets and matching policies: what each tenant watches for, and so where an event shows. It never
- * changes an event itself.
- */
+/** Assets and matching policies: what each tenant watches for, and so what new events are about. */
 import { randomUUID } from 'node:crypto'
 import type { AssetType } from '../../upstream/resources/enumerations.ts'
 import type { PolicyCreation } from '../../upstream/resources/policies.ts'
-import { toDocument } from '../api/document.ts'
-import { admissionTest, termOf, type Test, termTest, type WatchedAsset } from '../api/matching.ts'
-import type { EventPlaces, SandboxEvent, Watchlist } from '../history/history.ts'
 import type { SandboxGroup, SandboxSettings } from '../options.ts'
 
-/** An asset (identifier) as the sandbox stores it; its wire shape is made on each read. */
-export interface SandboxAsset extends WatchedAsset {
-  id: number
-  tenantId: number
+/** The fields of an asset (identifier) that a client writes, in the words of v2. */
+export interface AssetWriting {
+  name: string
+  type: AssetType
+  data: Readonly<Record<string, unknown>>
+  search_types: readonly string[]
+  experimental_search_types: readonly string[]
+  risks: readonly number[]
   /** The identifier group that shows its events; null: none. */
   groupId: number | null
-  name: string
-  experimentalSearchTypes: readonly string[]
-  source: string
-  dataUpdatedAtMs: number
+  isDisabled: boolean
   /** Unknown fields, as they were sent. */
   others: Readonly<Record<string, unknown>>
 }
 
-/** The fields of an asset that a client may write. */
-export type AssetWriting = Omit<SandboxAsset, 'id' | 'tenantId' | 'source' | 'dataUpdatedAtMs'>
+export interface SandboxAsset extends AssetWriting {
+  id: number
+  tenantId: number
+  source: string
+  dataUpdatedAtMs: number
+}
 
 export interface SandboxPolicy {
   uuid: string
@@ -44,10 +43,10 @@ interface Assignment {
   assignedAtMs: number
 }
 
-export interface Monitoring extends Watchlist {
+export interface Monitoring {
   assets: AssetStore
   policies: PolicyStore
-  /** In order of assignment. */
+  /** Of what is still there, in order of assignment. */
   assignments: () => readonly Assignment[]
   /** Renews existing assignments. */
   assign(policyUuid: string, identifierIds: readonly number[], cleanPastEvents: boolean): void
@@ -58,13 +57,12 @@ interface AssetStore {
   /** In order of creation, initial ones first. */
   all(): readonly SandboxAsset[]
   get(id: number): SandboxAsset | undefined
-  /** The id that the next created asset gets. */
-  nextId(): number
   create(tenantId: number, writing: AssetWriting): SandboxAsset
   /** Throws if there is no such asset. */
   change(id: number, writing: Partial<AssetWriting>): SandboxAsset
-  /** Its assignments go too. */
   delete(id: number): void
+  /** The identifier groups with their enabled assets: the subjects of new events. */
+  subjects: () => readonly SandboxGroup[]
 }
 
 interface PolicyStore {
@@ -72,94 +70,63 @@ interface PolicyStore {
   get(uuid: string): SandboxPolicy | undefined
   create(given: Pick<SandboxPolicy, 'tenantId' | 'name' | 'type' | 'value'>): SandboxPolicy
   change(policy: SandboxPolicy, given: Pick<SandboxPolicy, 'name' | 'value'>): SandboxPolicy
-  /** Its assignments go too. */
   delete(uuid: string): void
 }
 
-export function createMonitoring({ groups, now }: SandboxSettings): Monitoring {
+export function createMonitoring(settings: SandboxSettings): Monitoring {
+  const assets = createAssetStore(settings)
+  const policies = createPolicyStore(settings)
   let assignments: Assignment[] = []
-  let revision = 0
-  const keep = (left: (one: Assignment) => boolean): void => {
-    assignments = assignments.filter(left)
-    revision++
+
+  function unassign(policyUuid: string, identifierIds: readonly number[]): void {
+    assignments = assignments.filter(
+      (one) => one.policyUuid !== policyUuid || !identifierIds.includes(one.identifierId),
+    )
   }
-  const assets = createAssetStore({ groups, now }, (deleted) =>
-    keep(({ identifierId }) => identifierId !== deleted),
-  )
-  const policies = createPolicyStore(now, (deleted) =>
-    keep(({ policyUuid }) => policyUuid !== deleted),
-  )
-  const unassign = (policyUuid: string, identifierIds: readonly number[]): void =>
-    keep((one) => one.policyUuid !== policyUuid || !identifierIds.includes(one.identifierId))
-  // remade after a change alone: each event would otherwise go through thousands of assets
-  const watchers = memoizeBy(
-    () => revision,
-    () => assets.all().map((asset) => toWatcher(asset, assignments, policies)),
-  )
-  const watchedGroups = memoizeBy(
-    () => `${revision} ${groups.length}`,
-    () => withSubjects(groups, assets.all()),
-  )
 
   return {
     assets,
     policies,
-    assignments: () => assignments,
+    assignments: () =>
+      assignments.filter((one) => assets.get(one.identifierId) && policies.get(one.policyUuid)),
     unassign,
     assign(policyUuid, identifierIds, cleanPastEvents) {
       unassign(policyUuid, identifierIds)
       for (const identifierId of new Set(identifierIds)) {
-        assignments.push({ policyUuid, identifierId, cleanPastEvents, assignedAtMs: now() })
+        assignments.push({
+          policyUuid,
+          identifierId,
+          cleanPastEvents,
+          assignedAtMs: settings.now(),
+        })
       }
     },
-    groups: watchedGroups,
-    findPlaces: (event) => findPlaces(event, watchers()),
-  }
-}
-
-/** Remakes the value when the key changes. */
-function memoizeBy<T>(key: () => unknown, make: () => T): () => T {
-  let cached: { key: unknown; made: T } | null = null
-  return () => {
-    const now = key()
-    if (cached === null || cached.key !== now) cached = { key: now, made: make() }
-    return cached.made
   }
 }
 
 /** One id in three exceeds 32 bits, as the API's own may (docs/api-notes.md, Events). */
 const largeIdBase = 406_285_300_000
 
-/** `onChange` gets the id of an asset that was deleted. */
-function createAssetStore(
-  { groups, now }: Pick<SandboxSettings, 'groups' | 'now'>,
-  onChange: (deleted?: number) => void,
-): AssetStore {
+function createAssetStore({ groups, now }: SandboxSettings): AssetStore {
   const initial = groups.flatMap((group) => initialAssets(group, now()))
   const assets = new Map(initial.map((asset) => [asset.id, asset]))
-  if (assets.size < initial.length) throw new Error('an identifier stands in two groups')
-  let createdCount = 0
-
-  function nextId(): number {
-    for (let number = createdCount + 1; ; number++) {
-      const id = number % 3 === 0 ? largeIdBase + number : 5000 + number
-      if (!assets.has(id)) return id
-    }
-  }
+  let created = 0
+  // remade after a change alone: each event would otherwise go through thousands of assets
+  let subjects: readonly SandboxGroup[] | undefined
 
   function keep(asset: SandboxAsset): SandboxAsset {
     assets.set(asset.id, asset)
-    onChange()
+    subjects = undefined
     return asset
   }
 
   return {
     all: () => [...assets.values()],
     get: (id) => assets.get(id),
-    nextId,
     create(tenantId, writing) {
-      const id = nextId()
-      createdCount++
+      let id = 0
+      do id = (++created % 3 === 0 ? largeIdBase : 5000) + created
+      while (assets.has(id))
       return keep({ id, tenantId, ...writing, source: 'USER', dataUpdatedAtMs: now() })
     },
     change(id, writing) {
@@ -170,8 +137,9 @@ function createAssetStore(
     },
     delete(id) {
       assets.delete(id)
-      onChange(id)
+      subjects = undefined
     },
+    subjects: () => (subjects ??= withSubjects(groups, [...assets.values()])),
   }
 }
 
@@ -182,18 +150,16 @@ function initialAssets(
 ): SandboxAsset[] {
   return identifiers.map(({ id, name }) => {
     const isHost = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(name)
-    const type: AssetType = isHost ? 'domain' : 'keyword'
     return {
       id,
       tenantId,
       groupId,
       name,
-      type,
+      type: isHost ? 'domain' : 'keyword',
       data: isHost ? { fqdn: name.toLowerCase() } : { keyword: name },
-      searchTypes: [],
-      experimentalSearchTypes: [],
+      search_types: [],
+      experimental_search_types: [],
       risks: [],
-      attributes: [],
       isDisabled: false,
       source: 'SELF_ONBOARDING',
       dataUpdatedAtMs: nowMs,
@@ -202,13 +168,26 @@ function initialAssets(
   })
 }
 
-/** `onChange` gets the uuid of a policy that was deleted. */
-function createPolicyStore(now: () => number, onChange: (deleted?: string) => void): PolicyStore {
+/** Leaves out groups without a subject. */
+function withSubjects(
+  groups: readonly SandboxGroup[],
+  assets: readonly SandboxAsset[],
+): SandboxGroup[] {
+  const byGroup = Map.groupBy(
+    assets.filter(({ isDisabled }) => !isDisabled),
+    ({ groupId }) => groupId,
+  )
+  return groups.flatMap((group) => {
+    const identifiers = byGroup.get(group.id) ?? []
+    return identifiers.length === 0 ? [] : [{ ...group, identifiers }]
+  })
+}
+
+function createPolicyStore({ now }: SandboxSettings): PolicyStore {
   const policies = new Map<string, SandboxPolicy>()
 
   function keep(policy: SandboxPolicy): SandboxPolicy {
     policies.set(policy.uuid, policy)
-    onChange()
     return policy
   }
 
@@ -218,60 +197,6 @@ function createPolicyStore(now: () => number, onChange: (deleted?: string) => vo
     create: (given) =>
       keep({ uuid: randomUUID(), ...given, createdAtMs: now(), updatedAtMs: now() }),
     change: (policy, given) => keep({ ...policy, ...given, updatedAtMs: now() }),
-    delete(uuid) {
-      policies.delete(uuid)
-      onChange(uuid)
-    },
+    delete: (uuid) => void policies.delete(uuid),
   }
-}
-
-interface Watcher {
-  asset: SandboxAsset
-  admits: Test
-  mentions: Test
-}
-
-function toWatcher(
-  asset: SandboxAsset,
-  assignments: readonly Assignment[],
-  policies: PolicyStore,
-): Watcher {
-  const deciding = assignments
-    .filter(({ identifierId }) => identifierId === asset.id)
-    .flatMap(({ policyUuid }) => policies.get(policyUuid) ?? [])
-  return { asset, admits: admissionTest(asset, deciding), mentions: termTest(asset) }
-}
-
-/**
- * A generated event counts as mentioning the asset that it was generated for. Apart from that it
- * shows for every asset of every tenant that admits and mentions it.
- */
-function findPlaces(event: SandboxEvent, watchers: readonly Watcher[]): EventPlaces {
-  const document = toDocument(event)
-  const isSubject = ({ asset }: Watcher): boolean =>
-    event.identifiers.some(({ id }) => id === asset.id)
-  const found = watchers
-    .filter((one) => one.admits(document) && (isSubject(one) || one.mentions(document)))
-    .toSorted((left, right) => Number(isSubject(right)) - Number(isSubject(left)))
-    .map(({ asset }) => asset)
-  const groupIds = found.map(({ groupId }) => groupId).filter((id) => id !== null)
-  return {
-    groupIds: [...new Set(groupIds)],
-    identifiers: found.map(({ id, name }) => ({ id, name })),
-  }
-}
-
-/** The groups with what each watches for: the term of each of its assets. */
-function withSubjects(
-  groups: readonly SandboxGroup[],
-  assets: readonly SandboxAsset[],
-): SandboxGroup[] {
-  const result = groups.map((group): SandboxGroup => ({ ...group, identifiers: [] }))
-  const byId = new Map(result.map((group) => [group.id, group]))
-  for (const { id, name, type, data, groupId } of assets) {
-    const isTerm = type !== 'search_query' && type !== 'identity'
-    const term = isTerm ? termOf(type, data) : name
-    byId.get(groupId ?? -1)?.identifiers.push({ id, name, term })
-  }
-  return result
 }

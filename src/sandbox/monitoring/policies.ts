@@ -1,19 +1,14 @@
 /** Matching policies and their assignments to identifiers over HTTP (docs/api-notes.md, Matching policies). */
-import { z } from 'zod'
-import { orders } from '../../upstream/resources/enumerations.ts'
 import {
   policyCreation,
   policyOperations,
   type PolicyCreation,
 } from '../../upstream/resources/policies.ts'
-import { parseLucene } from '../api/lucene.ts'
 import { inOrder, toWirePage } from '../api/pages.ts'
-import { type Caller, invalid, on, requireOwn, type Route, widened } from '../api/routes.ts'
-import { refusingLucene } from '../api/search.ts'
+import { parseLucene } from '../api/query.ts'
+import { type Caller, invalid, on, requireOwn, type Route } from '../api/routes.ts'
 import type { MonitoringParts } from './assets.ts'
 import type { SandboxAsset, SandboxPolicy } from './monitoring.ts'
-
-const byOrder = { query: { order: z.enum(orders).optional() } }
 
 export function policyRoutes({ monitoring, pages }: MonitoringParts): Route[] {
   const { policies } = monitoring
@@ -36,7 +31,7 @@ export function policyRoutes({ monitoring, pages }: MonitoringParts): Route[] {
       const { name, value } = checked(parsed.data)
       return toPolicyItem(policies.change(policy, { name, value }))
     }),
-    on(widened(policyOperations.list, byOrder), ({ size = 25, from }, { tenantId }) => {
+    on(policyOperations.list, ({ size = 25, from }, { tenantId }) => {
       const found = policies.all().filter((policy) => policy.tenantId === tenantId)
       const entries = inOrder(found).toReversed()
       const page = pages.read({ scan: 'policies', entries: inOrder(entries), size, from })
@@ -50,9 +45,7 @@ export function policyRoutes({ monitoring, pages }: MonitoringParts): Route[] {
 function checked(given: PolicyCreation): Pick<SandboxPolicy, 'name' | 'type' | 'value'> {
   const { name, type, value } = given
   if (type === 'ASTP_COOKIES') return { name, type, value: { match_subdomains: false, ...value } }
-  if (type === 'LUCENE_QUERY') {
-    refusingLucene(() => parseLucene(value.query), ['body', 'value', 'query'])
-  }
+  if (type === 'LUCENE_QUERY') parseLucene(value.query, ['body', 'value', 'query'])
   return { name, type, value }
 }
 
@@ -99,21 +92,18 @@ function assignmentRoutes(
           clean_past_events: cleanPastEvents,
         }))
     }),
-    on(
-      widened(policyOperations.assignments, byOrder),
-      ({ policy_uuid, size = 25, from }, caller) => {
-        const { uuid } = own(policy_uuid, caller)
-        const entries = inOrder(
-          monitoring.assignments().filter(({ policyUuid }) => policyUuid === uuid),
-        )
-        const page = pages.read({ scan: ['assignments', uuid], entries, size, from })
-        return toWirePage(page, (one) => ({
-          identifier_id: one.identifierId,
-          identifier_name: assets.get(one.identifierId)?.name,
-          clean_past_events: one.cleanPastEvents,
-          assigned_at: new Date(one.assignedAtMs).toISOString(),
-        }))
-      },
-    ),
+    on(policyOperations.assignments, ({ policy_uuid, size = 25, from }, caller) => {
+      const { uuid } = own(policy_uuid, caller)
+      const entries = inOrder(
+        monitoring.assignments().filter(({ policyUuid }) => policyUuid === uuid),
+      )
+      const page = pages.read({ scan: ['assignments', uuid], entries, size, from })
+      return toWirePage(page, (one) => ({
+        identifier_id: one.identifierId,
+        identifier_name: assets.get(one.identifierId)?.name,
+        clean_past_events: one.cleanPastEvents,
+        assigned_at: new Date(one.assignedAtMs).toISOString(),
+      }))
+    }),
   ]
 }

@@ -161,6 +161,14 @@ export function createRateLimit({ perSecond, burst }: ReceiverLimit): RateLimit 
   }
 }
 
+export function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
 /** Every object within a value, the value itself included. */
 export function objectsIn(value: unknown): Record<string, unknown>[] {
   if (typeof value !== 'object' || value === null) return []

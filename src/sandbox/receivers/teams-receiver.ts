@@ -5,7 +5,13 @@
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { createRateLimit, objectsIn, readRequest, type ReceiverParts } from './received.ts'
+import {
+  createRateLimit,
+  objectsIn,
+  parseJson,
+  readRequest,
+  type ReceiverParts,
+} from './received.ts'
 
 export function addTeamsReceiver(app: FastifyInstance, { log, inbox }: ReceiverParts): void {
   const rateLimit = createRateLimit({ perSecond: 4, burst: 4 })
@@ -155,12 +161,4 @@ export function findTeamsProblem(body: string): string | null {
   const version = Number(content.version.slice(2))
   const tooNew = objects.find(({ type }) => (since[String(type)] ?? 0) > version)
   return tooNew === undefined ? null : `${String(tooNew['type'])} is newer than ${content.version}`
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }

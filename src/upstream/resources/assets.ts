@@ -3,9 +3,9 @@
  * Assets), and the alerts of their groups and of the tenant.
  */
 import { z } from 'zod'
-import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
+import { assetTypes, createSearchTypes, orders, replaceSearchTypes } from './enumerations.ts'
 import { cursor, nothing, operation, pagedOperation } from './operation.ts'
-import { wireItems } from './page.ts'
+import { lenient, wireItems } from './page.ts'
 
 const text = z.string()
 
@@ -16,17 +16,8 @@ export const wireAsset = z.looseObject({
   type: text,
   search_types: z.array(text).nullish(),
   data: z.record(text, z.unknown()).nullish(),
-  experimental_search_types: z.array(text).nullish(),
   risks: z.array(z.number()).nullish(),
-  tenant_id: z.number().nullish(),
-  feed_id: z.number().nullish(),
-  v3_refs: z.looseObject({ asset_uuid: text.nullish() }).nullish(),
-  fetching_progress: z.number().nullish(),
-  count: z.number().nullish(),
-  urn: text.nullish(),
   is_disabled: z.boolean().nullish(),
-  source: text.nullish(),
-  data_updated_at: text.nullish(),
 })
 export type WireAsset = z.infer<typeof wireAsset>
 
@@ -61,26 +52,17 @@ export const assetReplacement = z.looseObject({
 })
 export type AssetReplacement = z.input<typeof assetReplacement>
 
-const nullableText = text.nullish()
-
 /** An alert of an asset group. The unit of `frequency` is not published. */
 export const wireAlert = z.looseObject({
   id: z.int(),
-  type: nullableText,
-  name: nullableText,
-  frequency: z.number().nullish(),
-  start_at: nullableText,
-  params: z.record(text, z.unknown()).nullish(),
-  feed_url: nullableText,
-  feed_target_type: nullableText,
-  feed_target_id: z.number().nullish(),
-  created_at: nullableText,
-  tenant_id: z.number().nullish(),
-  organization_id: z.number().nullish(),
-  search_types: z.array(text).nullish(),
-  experimental_search_types: z.array(text).nullish(),
-  risks: z.array(z.number()).nullish(),
-  tenant_alert_channel_id: z.number().nullish(),
+  type: lenient.text,
+  name: lenient.text,
+  frequency: lenient.number,
+  created_at: lenient.text,
+  feed_url: lenient.text,
+  params: lenient.fields,
+  search_types: lenient.texts,
+  risks: lenient.numbers,
 })
 export type WireAlert = z.infer<typeof wireAlert>
 
@@ -92,20 +74,15 @@ const wireAlertsAnswer = z.looseObject({
 /** An alert of the tenant; how its channel is configured is not shown. */
 export const wireTenantAlert = z.looseObject({
   id: z.int(),
-  type: nullableText.catch(null),
-  name: nullableText.catch(null),
+  type: lenient.text,
+  name: lenient.text,
   /** What it watches: `tenant`, or a `group` or `identifier` by its id. */
-  feed_definition: z
-    .looseObject({ type: nullableText.catch(null), id: z.number().nullish().catch(null) })
-    .nullish()
-    .catch(null),
-  search_types: z.array(text).nullish().catch(null),
-  experimental_search_types: z.array(text).nullish().catch(null),
-  risks: z.array(z.number()).nullish().catch(null),
-  frequency: z.number().nullish().catch(null),
-  alert_channel_id: z.number().nullish().catch(null),
+  feed_definition: z.looseObject({ type: lenient.text, id: lenient.number }).nullish().catch(null),
+  frequency: lenient.number,
+  alert_channel_id: lenient.number,
+  search_types: lenient.texts,
+  risks: lenient.numbers,
 })
-
 export type WireTenantAlert = z.infer<typeof wireTenantAlert>
 
 const root = '/firework/v2/assets/'
@@ -159,7 +136,7 @@ export const assetOperations = {
     answer: z
       .looseObject({ assets_groups: wireItems.nullish() })
       .transform(({ assets_groups: groups }) => groups ?? []),
-    item: z.looseObject({ id: z.int(), name: nullableText }),
+    item: z.looseObject({ id: z.int(), name: lenient.text }),
     permission: 'to read groups of identifiers',
     capability: 'groups/v2',
   }),
@@ -174,7 +151,13 @@ export const assetOperations = {
     name: 'alerts.list',
     summary: "list the service's own alerts of the tenant",
     request: 'GET /firework/v4/alerts/',
-    query: z.strictObject({ size: z.int().min(1).max(10).optional(), from: cursor }),
+    query: z.strictObject({
+      order_type: z.enum(orders).optional(),
+      q: text.optional(),
+      feed_owner_id: text.optional(),
+      size: z.int().min(1).max(10).optional(),
+      from: cursor,
+    }),
     item: wireTenantAlert,
     permission: 'alert_channels',
     capability: 'alerts/v4',

@@ -5,23 +5,18 @@
 import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
 import { triageAction } from './events.ts'
-import { cursor, nothing, operation, pagedOperation } from './operation.ts'
-
-const text = z.string()
-/** A malformed field reads as null, so that the record survives. Feeds read the raw record. */
-const optionalText = text.nullish().catch(null)
-const optionalTexts = z.array(text).nullish().catch(null)
-const optionalId = z.union([text, z.number()]).nullish().catch(null)
+import { cursor, moment, nothing, operation, pagedOperation } from './operation.ts'
+import { lenient } from './page.ts'
 
 export const wireCredentialSource = z.looseObject({
-  id: optionalId,
-  name: optionalText,
-  description_en: optionalText,
-  description_fr: optionalText,
-  breached_at: optionalText,
-  leaked_at: optionalText,
-  is_alert_enabled: z.boolean().nullish().catch(null),
-  pii_tags: optionalTexts,
+  id: lenient.id,
+  name: lenient.text,
+  description_en: lenient.text,
+  description_fr: lenient.text,
+  breached_at: lenient.text,
+  leaked_at: lenient.text,
+  is_alert_enabled: lenient.flag,
+  pii_tags: lenient.texts,
 })
 
 /**
@@ -31,30 +26,30 @@ export const wireCredentialSource = z.looseObject({
  */
 export const wireCredential = z.looseObject({
   id: z.int().min(0),
-  source_id: optionalId,
-  imported_at: optionalText,
-  identity_name: optionalText,
-  hash: optionalText,
-  hash_type: optionalText,
-  domain: optionalText,
-  auth_domains: optionalTexts,
-  urls: optionalTexts,
-  known_password_id: z.number().nullish().catch(null),
+  source_id: lenient.id,
+  imported_at: lenient.text,
+  identity_name: lenient.text,
+  hash: lenient.text,
+  hash_type: lenient.text,
+  domain: lenient.text,
+  auth_domains: lenient.texts,
+  urls: lenient.texts,
+  known_password_id: lenient.number,
   /** Identifies the pair of identity and secret without revealing it. */
-  credential_hash: optionalText,
+  credential_hash: lenient.text,
   /** Uid of the event that holds the credential, such as a stealer log. */
-  event_uid: optionalText,
+  event_uid: lenient.text,
   source: wireCredentialSource.nullish().catch(null),
-  remediated_at: optionalText,
-  ignored_at: optionalText,
+  remediated_at: lenient.text,
+  ignored_at: lenient.text,
 })
 export type WireCredential = z.infer<typeof wireCredential>
 
 /** An address at which a credential was used. */
 const wireCredentialUrl = z.looseObject({
-  url: text,
-  domain: optionalText,
-  credential_hash: optionalText,
+  url: z.string(),
+  domain: lenient.text,
+  credential_hash: lenient.text,
 })
 
 const word = z.string().min(1)
@@ -79,7 +74,7 @@ export const credentialSearchBody = z.strictObject({
   /** Servers before 2026-05-28 heed it only for `auth_domain` (docs/api-notes.md, Versions). */
   filters: z
     .strictObject({
-      imported_at: z.strictObject({ gte: word.optional(), lte: word.optional() }).optional(),
+      imported_at: z.strictObject({ gte: moment.optional(), lte: moment.optional() }).optional(),
     })
     .optional(),
 })
@@ -91,8 +86,8 @@ export const cookieSearchBody = z.strictObject({
   values: z.array(word).length(1).optional(),
   names: z.array(word).max(10).optional(),
   paths: z.array(word).max(10).optional(),
-  imported_after: word.optional(),
-  expires_after: word.optional(),
+  imported_after: moment.optional(),
+  expires_after: moment.optional(),
   /** 1 to 2,000 (docs/api-notes.md, Page sizes). */
   size: z.int().min(1).max(2_000).optional(),
   order: z.enum(orders).optional(),
@@ -102,14 +97,14 @@ export type WireCookieSearchBody = z.input<typeof cookieSearchBody>
 
 /** A cookie that a stealer log holds. */
 export const wireCookie = z.looseObject({
-  uuid: optionalText,
-  domain: optionalText,
-  name: optionalText,
-  path: optionalText,
-  value: optionalText,
-  expires_at: optionalText,
-  imported_at: optionalText,
-  event_uid: optionalText,
+  uuid: lenient.text,
+  domain: lenient.text,
+  name: lenient.text,
+  path: lenient.text,
+  value: lenient.text,
+  expires_at: lenient.text,
+  imported_at: lenient.text,
+  event_uid: lenient.text,
 })
 export type WireCookie = z.infer<typeof wireCookie>
 
@@ -142,6 +137,7 @@ export const credentialOperations = {
     body: credentialSearchBody,
     item: wireCredential,
     tier: 'search',
+    costsQuota: true,
   }),
   searchAstp: pagedOperation({
     name: 'credentials.search-astp',

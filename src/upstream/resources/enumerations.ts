@@ -1,27 +1,29 @@
 /** The closed lists of the API description, for what is written; what is read may hold others. */
 
-export const assetTypes = [
-  'domain',
-  'name',
-  'keyword',
-  'github_repository',
-  'username',
-  'email',
-  'search_query',
-  'bin',
-  'ip',
-  'secret',
-  'azure_tenant',
-  'identity',
-  // only in the public documentation (docs/api-notes.md, Assets)
-  'ransomleak',
-  'external_id',
-  'address_data',
-  'birth_year',
-  'role',
-  'phone_number',
-] as const
-export type AssetType = (typeof assetTypes)[number]
+/** The types of assets, and the fields that the data of each must hold (docs/api-notes.md, Assets). */
+export const assetFields = {
+  domain: ['fqdn'],
+  name: ['first_name', 'last_name'],
+  keyword: ['keyword'],
+  github_repository: ['repo_owner', 'repo_name'],
+  username: ['username'],
+  email: ['email'],
+  search_query: ['search_query'],
+  bin: ['bin'],
+  ip: ['ip'],
+  secret: ['secret'],
+  azure_tenant: ['tenant_id'],
+  identity: ['attributes'],
+  // only in the public documentation
+  ransomleak: ['source', 'id'],
+  external_id: ['source', 'id'],
+  address_data: ['street', 'city', 'country', 'state'],
+  birth_year: ['year'],
+  role: ['role'],
+  phone_number: ['phone_number'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+export type AssetType = keyof typeof assetFields
+export const assetTypes = Object.keys(assetFields) as [AssetType, ...AssetType[]]
 
 /** The types that v4 lists (docs/api-notes.md, Lists of identifiers and groups). */
 export const identifierTypes: readonly AssetType[] = [
@@ -189,44 +191,12 @@ export const legacyTypes = [
   'mitigated_credential',
   'intelligence_object',
 ] as const
-export type LegacyType = (typeof legacyTypes)[number]
 
 /**
  * The types and type groups that the `type` filter of event searches takes. Items may have other
  * types, such as `lookalike` and `docker_image` (docs/api-notes.md, Events).
  */
 export const eventFilterTypes = [...legacyTypes, 'ad', 'ads'] as const
-
-/** Types of the legacy search that contain others (docs/api-notes.md, Types that stand for others). */
-export const legacyTypeGroups: Readonly<Partial<Record<LegacyType, readonly LegacyType[]>>> = {
-  illicit_networks: [
-    'forum_post',
-    'financial_data',
-    'blog_post',
-    'stealer_log',
-    'bot',
-    'forum_topic',
-    'seller',
-    'listing',
-    'forum_profile',
-    'ransomleak',
-    'chat_message',
-  ],
-  open_web: [
-    'google',
-    'bucket_object',
-    'docker',
-    'source_code_secrets',
-    'bucket',
-    'paste',
-    'source_code_files',
-    'social_media_account',
-    'stack_exchange',
-    'service',
-  ],
-  leaks: ['leak'],
-  domains: ['domain'],
-}
 
 /** What people do with an event or a credential at the service. */
 export const triageActions = ['ignore', 'unignore', 'remediate', 'unremediate'] as const

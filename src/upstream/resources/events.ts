@@ -4,33 +4,32 @@
  */
 import { z } from 'zod'
 import { eventSeverities, expandFields, orders, triageActions } from './enumerations.ts'
-import { cursor, nothing, operation, pagedOperation } from './operation.ts'
+import { cursor, moment, nothing, operation, pagedOperation } from './operation.ts'
+import { lenient } from './page.ts'
 
 const text = z.string()
 const nullableText = text.nullish()
-/** A malformed field reads as null, so that the item survives. Feeds read the raw item. */
-const optionalText = nullableText.catch(null)
 
 /** One search item as commands show it. */
 export const wireSearchItem = z.looseObject({
   metadata: z.looseObject({
     uid: z.string().min(1),
-    type: optionalText,
-    severity: optionalText,
-    estimated_created_at: optionalText,
-    matched_at: optionalText,
-    flare_url: optionalText,
+    type: lenient.text,
+    severity: lenient.text,
+    estimated_created_at: lenient.text,
+    matched_at: lenient.text,
+    flare_url: lenient.text,
   }),
   tenant_metadata: z
     .looseObject({
       severity: z
-        .looseObject({ original: optionalText, override: optionalText })
+        .looseObject({ original: lenient.text, override: lenient.text })
         .nullish()
         .catch(null),
-      tags: z.array(text).nullish().catch(null),
-      notes: optionalText,
-      ignored_at: optionalText,
-      remediated_at: optionalText,
+      tags: lenient.texts,
+      notes: lenient.text,
+      ignored_at: lenient.text,
+      remediated_at: lenient.text,
     })
     .nullish()
     .catch(null),
@@ -91,10 +90,10 @@ export const eventQuery = z.discriminatedUnion('type', [
 export type EventQuery = z.input<typeof eventQuery>
 
 const timeRange = z.strictObject({
-  gt: word.optional(),
-  gte: word.optional(),
-  lt: word.optional(),
-  lte: word.optional(),
+  gt: moment.optional(),
+  gte: moment.optional(),
+  lt: moment.optional(),
+  lte: moment.optional(),
 })
 
 const severity = z.enum(eventSeverities)
@@ -201,6 +200,7 @@ export const expansion = uid.extend({
 const root = '/firework/v4/events'
 const toReadEvents = 'to read its events'
 
+/** Only the global search has a published tier; the official guide paces all of them like it. */
 export const eventOperations = {
   searchGlobal: pagedOperation({
     name: 'events.search',
@@ -209,6 +209,7 @@ export const eventOperations = {
     body: globalSearchBody,
     item: wireSearchItem,
     tier: 'search',
+    costsQuota: true,
   }),
   searchGroup: pagedOperation({
     name: 'events.search-group',
@@ -216,6 +217,7 @@ export const eventOperations = {
     request: `POST ${root}/identifier_groups/{identifier_group_id}/_search`,
     body: groupSearchBody,
     item: wireSearchItem,
+    tier: 'search',
   }),
   searchIdentifier: pagedOperation({
     name: 'events.search-identifier',
@@ -223,6 +225,7 @@ export const eventOperations = {
     request: `POST ${root}/identifiers/{identifier_id}/_search`,
     body: groupSearchBody,
     item: wireSearchItem,
+    tier: 'search',
     permission: toReadEvents,
     capability: 'events/identifiers/{identifier_id}', // as feeds name it
   }),
@@ -232,6 +235,7 @@ export const eventOperations = {
     request: `POST ${root}/tenant/_search`,
     body: groupSearchBody,
     item: wireSearchItem,
+    tier: 'search',
     permission: toReadEvents,
     capability: 'events/tenant', // as feeds name it: what a command finds out lets them go on
   }),

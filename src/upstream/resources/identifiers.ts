@@ -2,32 +2,29 @@
 import { z } from 'zod'
 import { assetTypes } from './enumerations.ts'
 import { cursor, nothing, operation, pagedOperation } from './operation.ts'
+import { lenient } from './page.ts'
 
 const text = z.string()
-/** A malformed field reads as null, so that it does not cost the whole item. */
-const optionalText = text.nullish().catch(null)
-const optionalTexts = z.array(text).nullish().catch(null)
-const optionalNumber = z.number().nullish().catch(null)
 
 /** An identifier in the shape of v4, or of v3; each leaves out fields that the other has. */
 export const wireIdentifier = z.looseObject({
   id: z.int(),
-  name: optionalText,
-  type: optionalText,
-  data: z.record(text, z.unknown()).nullish().catch(null),
-  group_id: optionalNumber,
-  categories: optionalTexts,
-  search_types: optionalTexts,
-  is_disabled: z.boolean().nullish().catch(null),
-  enrichments: z.looseObject({ event_count: optionalNumber }).nullish().catch(null),
-  event_count: optionalNumber,
-  emerging_categories: optionalTexts,
-  severities: optionalTexts,
-  experimental_search_types: optionalTexts,
-  risks: z.array(z.number()).nullish().catch(null),
-  tenant_id: optionalNumber,
-  updated_at: optionalText,
-  data_updated_at: optionalText,
+  name: lenient.text,
+  type: lenient.text,
+  data: lenient.fields,
+  group_id: lenient.number,
+  categories: lenient.texts,
+  search_types: lenient.texts,
+  is_disabled: lenient.flag,
+  enrichments: z.looseObject({ event_count: lenient.number }).nullish().catch(null),
+  event_count: lenient.number,
+  emerging_categories: lenient.texts,
+  severities: lenient.texts,
+  experimental_search_types: lenient.texts,
+  risks: lenient.numbers,
+  tenant_id: lenient.number,
+  updated_at: lenient.text,
+  data_updated_at: lenient.text,
 })
 export type WireIdentifier = z.infer<typeof wireIdentifier>
 
@@ -40,7 +37,7 @@ const newIdentifier = wireIdentifier
     risks: true,
     data_updated_at: true,
   })
-  .extend({ data: z.looseObject({ type: optionalText }).nullish().catch(null) })
+  .extend({ data: z.looseObject({ type: lenient.text }).nullish().catch(null) })
 
 const olderIdentifier = wireIdentifier.omit({
   categories: true,
@@ -73,26 +70,19 @@ const wireWholeIdentifier = writtenIdentifier.loose().extend({
   enrichments: z.looseObject({ event_count: z.number().nullish() }).nullish(),
 })
 
-const wireGroup = z.looseObject({ id: z.int(), name: optionalText })
+const wireGroup = z.looseObject({ id: z.int(), name: lenient.text })
 
 const wireCountedGroup = z.looseObject({
   group: wireGroup,
-  identifier_count: optionalNumber,
-  event_count: optionalNumber,
-  total_identifier_count: optionalNumber,
+  identifier_count: lenient.number,
+  event_count: lenient.number,
+  total_identifier_count: lenient.number,
 })
 /** A group with its counts, in the shape of v3; one of v2 reads as a group without counts. */
 export const wireGroupEntry = z.union([
   wireCountedGroup,
   wireGroup.transform((group) => ({ group })),
 ])
-export interface WireGroupEntry {
-  group: z.infer<typeof wireGroup>
-  identifier_count?: number | null | undefined
-  total_identifier_count?: number | null | undefined
-  event_count?: number | null | undefined
-}
-
 const root = '/firework/v4/identifiers/'
 
 /** At most 100 at v4; the default is 20 (docs/api-notes.md, Page sizes). */

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { legacyEventActions, legacySortKeys, legacyTypes, orders } from './enumerations.ts'
 import { pagedOperation } from './operation.ts'
-import { wireCursor, wireItems } from './page.ts'
+import { lenient, wireCursor, wireItems } from './page.ts'
 
 const text = z.string()
 
@@ -51,7 +51,7 @@ function legacyCursor(parts: unknown[]): string | null {
 /** Items stay unparsed, as on every page. `links.next` is a cursor, or a URL that holds one. */
 export const wireLegacyPage = z.looseObject({
   items: wireItems,
-  nb_hits: z.number().nullish().catch(null),
+  nb_hits: lenient.number,
   links: z.looseObject({ next: wireCursor.nullish() }).nullish(),
   search_after: z
     .union([wireCursor, z.array(z.unknown()).refine(isExact).transform(legacyCursor)])
@@ -100,13 +100,13 @@ function parseLink(next: string): URL | undefined {
 /** One event in the older shape, as commands show it. */
 const wireLegacyItem = z.looseObject({
   header: z.looseObject({
-    uid: text.nullish().catch(null),
-    type: text.nullish().catch(null),
-    title: text.nullish().catch(null),
-    timestamp: text.nullish().catch(null),
-    source: text.nullish().catch(null),
+    uid: lenient.text,
+    type: lenient.text,
+    title: lenient.text,
+    timestamp: lenient.text,
+    source: lenient.text,
   }),
-  data: z.record(text, z.unknown()).nullish().catch(null),
+  data: lenient.fields,
 })
 
 const search = {
@@ -116,6 +116,7 @@ const search = {
   paging: 'search_after',
   cursorFields: parseCursor,
   tier: 'search',
+  costsQuota: true,
 } as const
 
 export const legacySearchOperations = {

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { Tier } from '../config.ts'
+import { parseTimestamp } from '../timestamps.ts'
 import { checkPart, requestError } from './check-request.ts'
 import { wireSearchPage, type WireSearchPage } from './page.ts'
 
@@ -28,6 +29,8 @@ interface Row {
   readonly cursorFields?: (cursor: string) => Fields
   /** Default basic. Where none is published the caller may choose (docs/api-notes.md, Rate limits). */
   readonly tier?: Tier
+  /** Whether it searches everything, at the cost of the monthly quota. */
+  readonly costsQuota?: true
   /** Whether it changes something: it is asked for, recorded, and not repeated. */
   readonly changes?: true
   /** Fields that hold secrets, besides those that `secretTexts` recognizes by name. */
@@ -114,6 +117,11 @@ export function pagedOperation<
 
 /** The cursor of a request as it was received; null for the first page. */
 export const cursor = z.string().nullish()
+
+/** A time of a request. */
+export const moment = z
+  .string()
+  .refine((text) => parseTimestamp(text) !== null, 'no time; write one such as 2026-11-01T12:00Z')
 
 /** An answer whose content has no meaning: null, nothing or any words. */
 export const nothing = z.undefined()

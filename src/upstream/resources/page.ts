@@ -34,8 +34,19 @@ export const wireSearchPage = z.looseObject({
 })
 export type WireSearchPage = z.infer<typeof wireSearchPage>
 
-const text = z.string()
-const nullableText = z.string().nullish()
+/**
+ * Fields of answers that may be missing. A malformed one reads as null, so that its item survives;
+ * feeds read the raw item.
+ */
+export const lenient = {
+  text: z.string().nullish().catch(null),
+  texts: z.array(z.string()).nullish().catch(null),
+  number: z.number().nullish().catch(null),
+  numbers: z.array(z.number()).nullish().catch(null),
+  flag: z.boolean().nullish().catch(null),
+  id: z.union([z.string(), z.number()]).nullish().catch(null),
+  fields: z.record(z.string(), z.unknown()).nullish().catch(null),
+}
 
 export const wireTokenGrant = z.looseObject({ token: z.string().min(1) })
 
@@ -44,6 +55,6 @@ export const wireTokenTest = z.looseObject({
   api_key_id: z.number().nullish(),
   organization_id: z.number().nullish(),
   user_id: z.number().nullish(),
-  user_email: nullableText,
-  scopes: z.array(text).nullish(),
+  user_email: z.string().nullish(),
+  scopes: z.array(z.string()).nullish(),
 })

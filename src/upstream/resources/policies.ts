@@ -3,6 +3,7 @@
  * Servers since 2026-07-07 spell their path with a hyphen (docs/api-notes.md, Versions).
  */
 import { z } from 'zod'
+import { orders } from './enumerations.ts'
 import { cursor, nothing, operation, pagedOperation } from './operation.ts'
 
 const root = '/firework/v4/matching_policies'
@@ -69,7 +70,11 @@ export const policyAssignment = z.strictObject({
 const wireAssignee = z.looseObject({ identifier_id: z.number() })
 
 /** At most 25, which is the default (docs/api-notes.md, Page sizes). */
-const listQuery = z.strictObject({ size: z.int().min(1).max(25).optional(), from: cursor })
+const listQuery = z.strictObject({
+  order: z.enum(orders).optional(),
+  size: z.int().min(1).max(25).optional(),
+  from: cursor,
+})
 
 export const policyOperations = {
   create: operation({

@@ -1,37 +1,24 @@
 /** Threat-flow reports: requested, listed, and read by their id or by that of their request. */
 import { z } from 'zod'
 import { orders, reportFileFormats, reportTimeRanges, reportTypes } from './enumerations.ts'
-import { cursor, operation, pagedOperation } from './operation.ts'
+import { cursor, moment, operation, pagedOperation } from './operation.ts'
+import { lenient } from './page.ts'
 
 const root = '/firework/v4/threat_flow/reports'
 
 const text = z.string()
-const nullableText = text.nullish().catch(null)
-const nullableTexts = z.array(text).nullish().catch(null)
-const nullableNumber = z.number().nullish().catch(null)
-
-/**
- * A threat-flow report. Only the id must be readable. The fields after `format_type` come only when
- * the report is requested by its id.
- */
+/** A threat-flow report, which has more fields by its own id. Only the id must be readable. */
 export const wireReport = z.looseObject({
   id: z.int(),
-  title: nullableText,
-  subtitle: nullableText,
-  summary: nullableText,
-  content: nullableText,
-  tags: nullableTexts,
-  highlights: nullableTexts,
-  related_activity_uids: nullableTexts,
-  created_at: nullableText,
-  tenant_id: nullableNumber,
-  format_type: nullableText,
-  prompt_preset_uid: nullableText,
-  published_at: nullableText,
-  updated_at: nullableText,
-  reading_time: nullableNumber,
-  organization_id: nullableNumber,
-  intel_type: nullableText,
+  title: lenient.text,
+  subtitle: lenient.text,
+  summary: lenient.text,
+  content: lenient.text,
+  created_at: lenient.text,
+  tags: lenient.texts,
+  highlights: lenient.texts,
+  related_activity_uids: lenient.texts,
+  tenant_id: lenient.number,
 })
 export type WireReport = z.infer<typeof wireReport>
 
@@ -54,8 +41,8 @@ const reportCreation = z.strictObject({
   report_title: text.min(1),
   question: text.optional(),
   time_range_type: z.enum(reportTimeRanges).optional(),
-  time_range_from: text.optional(),
-  time_range_to: text.optional(),
+  time_range_from: moment.optional(),
+  time_range_to: moment.optional(),
   included_keywords: z.array(text.min(1)).optional(),
   excluded_keywords: z.array(text.min(1)).optional(),
 })

@@ -10,16 +10,10 @@ export const wireTenant = z.looseObject({
   id: z.int(),
   name: text,
   type: text.nullish(),
-  description: text.nullish(),
   organization_id: z.number().nullish(),
-  urn: text.nullish(),
-  number_of_employees: z.number().nullish(),
   industry: text.nullish(),
   is_disabled: z.boolean().nullish(),
-  is_archived: z.boolean().nullish(),
-  feed_id: z.number().nullish(),
   permissions: z.array(text).nullish(),
-  prevent_global_search: z.boolean().nullish(),
 })
 export type WireTenant = z.infer<typeof wireTenant>
 

@@ -363,3 +363,37 @@ policies:
     '',
   ])
 })
+
+test.each([
+  ['search_types', 'categories'],
+  ['experimental_search_types', 'emerging_categories'],
+] as const)(
+  'an asset of the service whose %s are not readable has not none: nothing is sent',
+  async (field, shown) => {
+    const text = `assets:\n  bank: { name: Example Bank, type: keyword, data: { keyword: Example Bank }, search_types: [leak] }\n`
+    const scene = await aMonitoringScene(tests, text)
+    scene.sandbox.monitoring.assets.change(78, { [field]: 'of tomorrow' as never })
+    const { code, err } = await scene.apply('--yes')
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining(
+        `asset 78 of the service: ${shown} is not readable; read it with`,
+      ),
+    })
+    expect(scene.writes()).toEqual([])
+  },
+)
+
+test('what an asset watches for is not empty', async () => {
+  const scene = await aMonitoringScene(
+    tests,
+    `assets:
+  a: { type: domain, data: { fqdn: " " }, search_types: [leak] }
+  b: { type: identity, data: { attributes: [] }, search_types: [leak] }
+`,
+  )
+  const { code, err } = await scene.plan()
+  expect(code).toBe(2)
+  expect(err).toContain('assets.a.data.fqdn: empty; write what it watches for')
+  expect(err).toContain('assets.b.data.attributes: empty')
+})

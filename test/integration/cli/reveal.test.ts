@@ -7,7 +7,6 @@ const tests = redisForTests()
 
 /** A formula, two spaces, zero width, an escape, and longer than any column. */
 const secret = `=Hush  \u200B\u001B[31m${'x'.repeat(700)}`
-const onItsLine = JSON.stringify(secret).replace('\u200B', String.raw`\u200b`)
 const uid = 'stealer_log/stealer_logs_live/4711'
 
 async function aScene(): Promise<ServiceScene> {
@@ -31,33 +30,13 @@ async function aScene(): Promise<ServiceScene> {
   return scene
 }
 
-const commands: [string, () => string[], string][] = [
-  [
-    'events search',
-    () => ['events', 'search', '--group=1042'],
-    `credentials.password: ${onItsLine}`,
-  ],
-  ['events get', () => ['events', 'get', uid], `password  ${onItsLine}`],
-  [
-    'api events.expand',
-    () => ['api', 'events.expand', '--uid', uid, '--field=credentials'],
-    `    password: ${onItsLine}`,
-  ],
-  [
-    'api events.expand of cookies',
-    () => ['api', 'events.expand', '--uid', uid, '--field=cookies'],
-    `    value: ${onItsLine}`,
-  ],
-  [
-    'credentials search',
-    () => ['credentials', 'search', '--email=anna@example.com'],
-    `    hash: ${onItsLine}`,
-  ],
-  [
-    'api credentials.feed',
-    () => ['api', 'credentials.feed', '--identifier-id=77'],
-    `    hash: ${onItsLine}`,
-  ],
+const commands: [string, () => string[]][] = [
+  ['events search', () => ['events', 'search', '--group=1042']],
+  ['events get', () => ['events', 'get', uid]],
+  ['api events.expand', () => ['api', 'events.expand', '--uid', uid, '--field=credentials']],
+  ['api events.expand of cookies', () => ['api', 'events.expand', '--uid', uid, '--field=cookies']],
+  ['credentials search', () => ['credentials', 'search', '--email=anna@example.com']],
+  ['api credentials.feed', () => ['api', 'credentials.feed', '--identifier-id=77']],
 ]
 
 function textsIn(value: unknown): unknown[] {
@@ -65,7 +44,7 @@ function textsIn(value: unknown): unknown[] {
   return Object.values(value).flatMap(textsIn)
 }
 
-describe.each(commands)('%s --reveal', (_name, argsOf, line) => {
+describe.each(commands)('%s --reveal', (_name, argsOf) => {
   test('has the secret whole in JSON, and nothing that a terminal acts upon', async () => {
     const { run } = await aScene()
     const { code, out } = await run(...argsOf(), '--reveal', '--output=json')
@@ -75,20 +54,12 @@ describe.each(commands)('%s --reveal', (_name, argsOf, line) => {
     expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 
-  test('has it whole on one line for people, every character visible', async () => {
+  test('prints JSON unless it is told otherwise, and masks without it', async () => {
     const { run } = await aScene()
     const { out } = await run(...argsOf(), '--reveal')
-    expect(out.split('\n').some((one) => one.endsWith(line))).toBe(true)
-    expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect(out).toBe((await run(...argsOf(), '--reveal', '--output=json')).out)
     expect((await run(...argsOf())).out).not.toContain('xxxx')
   })
-})
-
-test('events get --reveal still cuts what is no secret', async () => {
-  const { run } = await aScene()
-  expect((await run('events', 'get', uid, '--reveal')).out).toMatch(
-    /^title +y+ \(… \d+ more characters\)$/m,
-  )
 })
 
 test('credentials search --reveal as CSV is a list for forced resets: exact, or said to be changed', async () => {

@@ -6,15 +6,6 @@ import { redisForTests } from '../../support/ledger.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
 const tests = redisForTests()
-const secret = 'whsec_cmVoZWFyc2FsLW9ubHktbm90LWEtc2VjcmV0'
-
-test('the sandbox takes a webhook secret that stays over its restarts', async () => {
-  const ports = ['--port', '0', '--smtp-port', '0']
-  const { child, says, ended } = startTocsin('sandbox', ...ports, '--webhook-secret', secret)
-  await says(secret)
-  child.kill('SIGTERM')
-  expect(await ended).toMatchObject({ code: 0, err: '' })
-})
 
 test('--write-config writes a configuration, with a Redis of its own, and prints none', async () => {
   const file = join(aFile('folder', ''), '../sandbox.yaml')

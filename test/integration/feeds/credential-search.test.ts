@@ -13,17 +13,10 @@ const feed = aCredentialSearch({ startMs: 4 * dayMs, rescan: { everyMs: 1, backM
 
 let rig: FeedRig
 
-/** A key that may not use the search without a quota. */
-const organizations = [
-  {
-    id: 7,
-    keys: [{ key: 'fw_sandbox', tenants: [42], permissions: ['firework.global_search'] as const }],
-  },
-]
-
-async function begin(given: SandboxOptions = {}): Promise<FeedRig> {
-  const sandbox = { organizations, ...given }
+/** The key may not use the search without a quota. */
+async function begin(sandbox: SandboxOptions = {}): Promise<FeedRig> {
   rig = await startFeedRig({ tests, sandbox })
+  rig.sandbox.faults.add({ on: '/astp/*', effect: 'status', status: 403 })
   return rig
 }
 
@@ -177,7 +170,6 @@ test('where the reserve is reached nothing is asked, and after a day one search 
 
 describe('where the account has the search without a quota', () => {
   const quota = { prefix: 'X-Any-', searches: 3 }
-  const everything = [{ id: 7, keys: [{ key: 'fw_sandbox', tenants: [42] }] }]
   const careful = { ...feed, quotaReserve: 2 }
   const astpPath = '/astp/v2/credentials/_search'
 
@@ -186,7 +178,8 @@ describe('where the account has the search without a quota', () => {
   }
 
   test('it costs nothing, and is used although the reserve is reached', async () => {
-    await begin({ organizations: everything, searchQuota: quota })
+    await begin({ searchQuota: quota })
+    rig.sandbox.faults.clear()
     await rig.setQuota({ remaining: 2, atMs: Date.now() })
     add(150)
     await rig.toEnd(careful)
@@ -208,7 +201,8 @@ describe('where the account has the search without a quota', () => {
   })
 
   test('an answer that makes no sense counts as a refusal for a day', async () => {
-    await begin({ organizations: everything })
+    await begin()
+    rig.sandbox.faults.clear()
     rig.sandbox.faults.add({ on: '/astp/*', effect: 'wrong-shape' })
     add(5)
     await rig.toEnd(feed)
@@ -219,7 +213,8 @@ describe('where the account has the search without a quota', () => {
 
   test('a refusal is remembered for a day, and holds no credential back', async () => {
     const others = await tests.redis.keys('*capability*')
-    await begin({ organizations: everything })
+    await begin()
+    rig.sandbox.faults.clear()
     rig.sandbox.faults.add({ on: '/astp/*', effect: 'status', status: 403, times: 1 })
     add(5)
     await rig.toEnd(feed)
@@ -239,7 +234,8 @@ describe('where the account has the search without a quota', () => {
   })
 
   test('a cursor of one search never goes to the other: a window begins again where the permission is lost', async () => {
-    await begin({ organizations: everything })
+    await begin()
+    rig.sandbox.faults.clear()
     add(250)
     const lost = { on: '/astp/*', effect: 'status', status: 403 } as const
     rig.sandbox.faults.add({ ...lost, withCursor: true, times: 1 })

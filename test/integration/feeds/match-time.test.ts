@@ -67,7 +67,8 @@ test.each([
 test('what matches late is told, however old it is, and once: old matches of a new identifier too', async () => {
   await begin('honoured')
   const arrivedAtMs = Date.now() - 120_000 // windows end a minute before now
-  const old = rig.sandbox.addEvents(12, { createdAtMs: Date.now() - 400 * dayMs, arrivedAtMs })
+  const matched = { arrivedAtMs, matchedAtMs: arrivedAtMs }
+  const old = rig.sandbox.addEvents(12, { createdAtMs: Date.now() - 400 * dayMs, ...matched })
   await rig.turn(feed, 'rescan')
   const last = rig.sandbox.addEvent({ createdAtMs: Date.now() - 3 * hourMs, arrivedAtMs })
   await rig.turn(feed, 'rescan')

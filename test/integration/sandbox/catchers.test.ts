@@ -110,8 +110,8 @@ describe('PagerDuty', () => {
   test('what PagerDuty would refuse is refused with its errors, and not kept', async () => {
     for (const [change, error] of [
       [{ routing_key: 'z'.repeat(32) }, 'Invalid routing key'],
-      [{ dedup_key: 'x'.repeat(256) }, "'dedup_key' is longer than 255 characters"],
-      [{ payload: { ...event.payload, severity: 'high' } }, "'payload.severity' is none of"],
+      [{ dedup_key: 'x'.repeat(256) }, "'dedup_key': "],
+      [{ payload: { ...event.payload, severity: 'high' } }, "'payload.severity': "],
     ] as const) {
       const { status, text } = await send(change)
       expect(status).toBe(400)

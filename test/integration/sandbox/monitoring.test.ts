@@ -1,6 +1,5 @@
-/** Assets, policies and alerts: what rows cannot say, and which events they let through. */
+/** Assets and policies: what rows cannot say. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 import { openMonitoring, policiesPath, type MonitoringClient } from './monitoring-client.ts'
 
 let own: MonitoringClient
@@ -11,15 +10,17 @@ afterEach(() => own.close())
 
 const assets = '/firework/v2/assets/'
 const keywords = { keywords: ['noise'] }
-
-/** A paste with just this content, wherever it matches. */
-function paste(content: string): SandboxEvent {
-  return own.sandbox.addEvent({ type: 'paste', data: { content }, highlights: {} })
-}
-
-const idsOf = (event: SandboxEvent): number[] => event.identifiers.map(({ id }) => id)
+const disabled = { is_disabled: true }
 
 describe('an asset', () => {
+  test('is what new events of its group are about, until it is disabled', async () => {
+    const { id } = await own.createAsset({ assets_group_id: 1043, name: 'acme.test' })
+    for (const other of [91, 92]) await own.call('POST', `${assets}${other}/toggle`, disabled)
+    const event = own.sandbox.addEvent({ groupIds: [1043] })
+    expect(event.identifiers).toEqual([{ id, name: 'acme.test' }])
+    expect(await own.shownIn(1043)).toEqual([event.uid])
+  })
+
   test('has the fields of its type, is kept as it was written, and reset where nothing is', async () => {
     const { id } = await own.createAsset({ risks: [5], experimental_search_types: ['x'] })
     const replaced = { name: 'A', type: 'ip', search_types: ['leak'], data: { ip: '198.51.100.7' } }
@@ -37,17 +38,6 @@ describe('an asset', () => {
     const made = await own.createAsset({ type: 'identity', data })
     expect(made.data).toEqual({ uuid: expect.any(String) })
     expect((await own.call('PUT', assets + made.id, made)).status).toBe(200)
-    expect(idsOf(paste('from a@acme.test'))).toContain(made.id)
-  })
-})
-
-describe('an event that is told nowhere to go', () => {
-  test('shows for its subject and for whatever else it mentions, in each of their groups', async () => {
-    const { id } = await own.createAsset({ assets_group_id: 1043 })
-    const event = paste('acme.test is down')
-    expect(event.groupIds).toEqual([1042, 1043])
-    expect(idsOf(event)[1]).toBe(id)
-    expect(await own.shownIn(1043)).toEqual([event.uid])
   })
 })
 

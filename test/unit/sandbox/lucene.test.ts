@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { toDocument } from '../../../src/sandbox/api/document.ts'
-import { LuceneError, parseLucene } from '../../../src/sandbox/api/lucene.ts'
+import { parseLucene, toDocument } from '../../../src/sandbox/api/query.ts'
+import { Refusal } from '../../../src/sandbox/api/routes.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
 
 const group = { id: 1, name: 'one', tenantId: 1, identifiers: [{ id: 5, name: 'example.com' }] }
@@ -45,6 +45,6 @@ test.each([
 test.each(['', ' ', '(a', 'a)', '()', 'a AND', 'AND a', 'a OR OR b', '"a', 'NOT', '('.repeat(200)])(
   '%j is refused',
   (query) => {
-    expect(() => parseLucene(query)).toThrow(LuceneError)
+    expect(() => parseLucene(query)).toThrow(Refusal)
   },
 )

@@ -19,7 +19,6 @@ import {
   industries,
   legacyEventActions,
   legacySortKeys,
-  legacyTypeGroups,
   legacyTypes,
   orders,
   policyTypes,
@@ -240,11 +239,5 @@ describe('the lists', () => {
   test('differ for a replaced asset by ad and ads alone', () => {
     const allowed = new Set<string>(replaceSearchTypes)
     expect(createSearchTypes.filter((word) => !allowed.has(word))).toEqual(['ad', 'ads'])
-  })
-
-  test('of legacy groups hold legacy types, and no group itself', () => {
-    const members = Object.values(legacyTypeGroups).flat()
-    expect(legacyTypes).toEqual(expect.arrayContaining(members))
-    expect(members.filter((word) => word in legacyTypeGroups)).toEqual([])
   })
 })

@@ -19,9 +19,9 @@ test('a position is read as it was written, and means nothing to a shell or a te
         const word = formatPosition(position, tag)
         expect(parsePosition(word, tag)).toEqual({
           ...position,
-          cursor: cursor?.toWellFormed() ?? null,
+          cursor,
         })
-        expect(word).toMatch(/^[\w.~!()*%-]+$/)
+        expect(word).toMatch(/^[\w-]+$/)
       },
     ),
   )
@@ -29,15 +29,10 @@ test('a position is read as it was written, and means nothing to a shell or a te
 
 test.each([
   ['of another scan', formatPosition(first, '9876543210'), 'belongs to another request; repeat'],
-  ['that is cut', formatPosition({ ...first, cursor: 'é' }, tag).slice(0, -1), 'copy it again'],
+  ['that is cut', formatPosition({ ...first, cursor: 'é' }, tag).slice(0, -2), 'copy it again'],
   ['that is none', 'WzE3OTU%3D', 'copy it again'],
-  [
-    'in larger pages than are asked for',
-    formatPosition(first, tag),
-    '--from belongs to a search in pages of 10; leave --size out, or begin again without --from',
-  ],
 ])('a position %s is refused', (_what, word, told) => {
-  expect(() => parsePosition(word, tag, 5)).toThrow(told)
+  expect(() => parsePosition(word, tag)).toThrow(told)
 })
 
 describe('the tag', () => {

@@ -1,17 +1,14 @@
 /**
- * Threat-flow reports: requested, listed and read over HTTP. A few requests exist from the start
- * under fixed ids, since the API description does not say how one is created.
+ * Threat-flow reports: requested, listed and read over HTTP. A few requests exist from the start under
+ * fixed ids.
  */
 import { randomUUID } from 'node:crypto'
-import { z } from 'zod'
-import { reportFileFormats } from '../../upstream/resources/enumerations.ts'
 import { reportOperations } from '../../upstream/resources/reports.ts'
-import { inOrder, type Pages, toWirePage } from '../api/pages.ts'
-import { type Caller, on, Refusal, requireOwn, type Route, widened } from '../api/routes.ts'
 import type { SandboxEvent } from '../history/history.ts'
 import type { SandboxSettings } from '../options.ts'
 import { formatOffsetTime } from '../times.ts'
-import { makeReportFile, reportFileTypes } from './files.ts'
+import { inOrder, type Pages, toWirePage } from './pages.ts'
+import { type Caller, on, Refusal, requireOwn, type Route } from './routes.ts'
 
 /** Requests of the first group's tenant: one completed, one processing at first, one failed. */
 export const knownReportRequests = {
@@ -20,7 +17,7 @@ export const knownReportRequests = {
   error: '7e5f1c70-0000-4000-8000-000000000003',
 } as const
 
-/** A request for a report: `processing` until `readyAtMs`, then what `outcome` says. */
+/** A request for a report: `processing` until `readyAtMs`, then the report, or `error`. */
 interface ReportRequest {
   id: string
   reportId: number
@@ -28,15 +25,13 @@ interface ReportRequest {
   title: string
   question: string | null
   readyAtMs: number
-  outcome: 'completed' | 'error'
+  fails: boolean
 }
-
-type GivenRequest = Partial<Omit<ReportRequest, 'reportId'>>
 
 export interface Reports {
   all: () => readonly ReportRequest[]
   /** Adds a request. Default tenant: the first group's. Default time: ready after `reportMs`. */
-  addReportRequest: (given?: GivenRequest) => ReportRequest
+  addReportRequest: (given?: Partial<Omit<ReportRequest, 'reportId'>>) => ReportRequest
   /** The report as soon as it is ready, about what had arrived by then. */
   read: (request: ReportRequest) => Report | 'processing' | 'error'
 }
@@ -49,14 +44,14 @@ export function createReports(
 ): Reports {
   const requests: ReportRequest[] = []
 
-  function addReportRequest(given: GivenRequest = {}): ReportRequest {
-    const request: ReportRequest = {
+  const addReportRequest: Reports['addReportRequest'] = (given = {}) => {
+    const request = {
       id: randomUUID(),
       tenantId: groups[0]?.tenantId ?? 0,
       title: 'What was said about us',
       question: null,
       readyAtMs: now() + reportMs,
-      outcome: given.title?.includes('[error]') ? 'error' : 'completed',
+      fails: false,
       ...given,
       reportId: firstReportId + requests.length,
     }
@@ -67,27 +62,24 @@ export function createReports(
   const { completed, processing, error } = knownReportRequests
   addReportRequest({ id: completed, readyAtMs: now() })
   addReportRequest({ id: processing })
-  addReportRequest({ id: error, readyAtMs: now(), outcome: 'error' })
+  addReportRequest({ id: error, readyAtMs: now(), fails: true })
   return {
     all: () => requests,
     addReportRequest,
     read(request) {
       if (now() < request.readyAtMs) return 'processing'
-      if (request.outcome === 'error') return 'error'
+      if (request.fails) return 'error'
       const own = groups.filter(({ tenantId }) => tenantId === request.tenantId)
-      const ids = new Set(own.map(({ id }) => id))
       const about = events().filter(
         (event) =>
           !('raw' in event) &&
           event.arrivedAtMs <= request.readyAtMs &&
-          event.groupIds.some((id) => ids.has(id)),
+          own.some(({ id }) => event.groupIds.includes(id)),
       )
       return writeReport(request, about)
     },
   }
 }
-
-const anyFormat = { query: { format: z.enum(reportFileFormats).default('docx') } }
 
 export function reportRoutes(reports: Reports, pages: Pages): Route[] {
   const requireReport = (id: number | string, caller: Caller): Report => {
@@ -105,7 +97,7 @@ export function reportRoutes(reports: Reports, pages: Pages): Route[] {
       const found = reports.all().find((one) => one.id === id)
       const report = reports.read(requireOwn(found, 'report', caller))
       if (typeof report === 'string') return { status: report, report: null }
-      return { status: 'completed', report: report.brief }
+      return { status: 'completed', report }
     }),
     on(
       reportOperations.list,
@@ -114,39 +106,45 @@ export function reportRoutes(reports: Reports, pages: Pages): Route[] {
         const ready = own.map(reports.read).filter((report) => typeof report === 'object')
         const entries = inOrder(types?.includes('custom') === false ? [] : ready)
         const scan = ['reports', size, order, types]
-        return toWirePage(pages.read({ scan, entries, order, size, from }), (one) =>
-          toWhole(one, caller),
+        return toWirePage(
+          pages.read({ scan, entries, order, size, from }),
+          ({ createdAtMs: _at, uid: _uid, ...report }) => toWhole(report as Report, caller),
         )
       },
     ),
     on(reportOperations.get, ({ report_id: id }, caller) => ({
       report: toWhole(requireReport(id, caller), caller),
     })),
-    on(widened(reportOperations.download, anyFormat), ({ report_id: id, format }, caller) => {
-      const { brief } = requireReport(id, caller)
-      void caller.reply.type(reportFileTypes[format])
-      return makeReportFile([brief.title, brief.summary, ...brief.content.split('\n')], format)
+    on(reportOperations.download, ({ report_id: id, format }, caller) => {
+      const { content } = requireReport(id, caller)
+      void caller.reply.type(files[format].type)
+      return Buffer.from(files[format].signature + content)
     }),
   ]
 }
 
-interface Report {
-  /** As the request for it shows it; by its id it has more. */
-  brief: {
-    title: string
-    summary: string
-    content: string
-    created_at: string
-    [field: string]: unknown
-  }
+/** A file is the text of its report behind the signature of its format, which is all that is read. */
+const files = {
+  docx: {
+    type: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+    signature: 'PK\u0003\u0004',
+  },
+  pdf: { type: 'application/pdf', signature: '%PDF-1.4\n' },
 }
 
-function toWhole({ brief }: Report, { grant }: Caller): unknown {
+/** As the request for it shows it; by its id it has more. */
+interface Report {
+  content: string
+  created_at: string
+  [field: string]: unknown
+}
+
+function toWhole(report: Report, { grant }: Caller): unknown {
   return {
-    ...brief,
+    ...report,
     prompt_preset_uid: null,
-    published_at: brief.created_at,
-    updated_at: brief.created_at,
+    published_at: report.created_at,
+    updated_at: report.created_at,
     reading_time: 1,
     organization_id: grant?.organizationId,
     intel_type: 'custom_intel',
@@ -162,28 +160,26 @@ function writeReport(request: ReportRequest, events: readonly SandboxEvent[]): R
   const newest = events.toSorted((a, b) => b.createdAtMs - a.createdAtMs).slice(0, maxEvents)
   const lines = newest.map(formatEvent)
   const asked = question === null ? '' : `The question was: ${question}\n\n`
-  const summary = `${asked}${events.length === 0 ? 'Nothing was' : `${events.length} events were`} seen.`
+  const summary = `${asked}${events.length} events were seen.`
   const list = newest.map(({ uid }, index) => `- ${lines[index]} (\`${uid}\`)`).join('\n')
   return {
-    brief: {
-      id: request.reportId,
-      title,
-      subtitle: events.length === 0 ? null : `${events.length} events`,
-      summary,
-      content: [`# ${title}`, '## Summary', summary, '## Events', list].join('\n\n'),
-      tags: [...new Set(newest.map(({ type }) => type))].slice(0, 3),
-      highlights: lines.slice(0, maxHighlights),
-      related_activity_uids: newest.map(({ uid }) => uid),
-      created_at: formatOffsetTime(request.readyAtMs),
-      tenant_id: request.tenantId,
-      format_type: 'simple_summary',
-    },
+    id: request.reportId,
+    title,
+    subtitle: `${events.length} events`,
+    summary,
+    content: [`# ${title}`, '## Summary', summary, '## Events', list].join('\n\n'),
+    tags: [...new Set(newest.map(({ type }) => type))].slice(0, 3),
+    highlights: lines.slice(0, maxHighlights),
+    related_activity_uids: newest.map(({ uid }) => uid),
+    created_at: formatOffsetTime(request.readyAtMs),
+    tenant_id: request.tenantId,
+    format_type: 'simple_summary',
   }
 }
 
 function formatEvent({ severity, type, identifiers, highlights }: SandboxEvent): string {
   const [words = ''] = Object.values(highlights).flat()
   const excerpt = words.replaceAll(/<\/?mark>/g, '').replaceAll(/\s+/g, ' ')
-  const about = identifiers.map(({ name }) => name).join(', ') || 'nothing watched'
+  const about = identifiers.map(({ name }) => name).join(', ')
   return `${severity}: ${type} about ${about}${excerpt && `: ${excerpt.slice(0, 120)}`}`
 }
