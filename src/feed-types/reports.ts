@@ -4,7 +4,7 @@
  * scan.
  */
 import { blankEvent, type ThreatEvent } from '../event.ts'
-import { cut, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
+import { cut, withhold, withholdIn, withholdTag } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
@@ -35,7 +35,7 @@ export const reportsFeed: FeedType<ReportsFeed> = {
   body: (_feed, _span, size) => ({ size }),
   fetch: fetchReports,
   parse: (raw, feed) => ({ ok: true, event: parseReport(raw as ReportOutcome, feed.severity) }),
-  maskMalformed: maskSecrets,
+  maskMalformed: (raw) => withholdIn(raw),
   unordered: {
     note: noteProgress,
     endsWhenKnown: () => false,
@@ -204,7 +204,7 @@ export function parseReport(
     kind: 'report',
     source: 'threat_flow',
     severity,
-    tags: tags.map((tag) => maskAndCut(tag, limits.tag, maskTag)),
+    tags: tags.map((tag) => cut(withholdTag(cut(tag, 4 * limits.tag)), limits.tag)),
     highlights: nonEmptyFields({ ...texts, request: [requestId] }),
     ...reader.unread(),
   }
@@ -212,7 +212,7 @@ export function parseReport(
 
 function readTexts(report: JsonObject, reader: FieldReader): Record<string, string[]> {
   const text = (field: UnreadField, most: number): string[] =>
-    texts(field, 1).map((one) => maskAndCut(one, most))
+    texts(field, 1).map((one) => readText(one, most))
   const texts = (field: UnreadField, most: number): string[] =>
     reader.texts(field, report[field], most).filter((one) => one !== '')
   const summary = text('summary', limits.text)
@@ -221,7 +221,7 @@ function readTexts(report: JsonObject, reader: FieldReader): Record<string, stri
     subtitle: text('subtitle', limits.title),
     summary,
     highlights: texts('highlights', limits.highlights).map((one) =>
-      maskAndCut(one, limits.highlight),
+      readText(one, limits.highlight),
     ),
     related_activity_uids: texts('related_activity_uids', limits.related).map((uid) =>
       cut(uid, limits.uid),
@@ -238,7 +238,7 @@ function nonEmptyFields(fields: Record<string, string[]>): Record<string, string
   return Object.fromEntries(Object.entries(fields).filter(([, values]) => values.length > 0))
 }
 
-/** Cuts before masking too, so that a long text does not block the process. */
-function maskAndCut(text: string, most: number, mask: (text: string) => string = maskText): string {
-  return cut(mask(cut(text, 4 * most)), most)
+/** Cuts before judging too, so that a long text does not block the process. */
+function readText(text: string, most: number): string {
+  return cut(withhold(cut(text, 4 * most)), most)
 }

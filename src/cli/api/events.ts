@@ -2,7 +2,7 @@
 
 import { Command } from 'commander'
 import { parseItem } from '../../feed-types/events.ts'
-import { maskDetail } from '../../masking/masking.ts'
+import { withholdIn } from '../../masking/masking.ts'
 import { typeLabel } from '../../messages/message.ts'
 import { sanitizeLine, refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
@@ -16,7 +16,6 @@ import { CommandError, sanitize, type Terminal, formatUtcTime } from '../termina
 import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from './api-command.ts'
 import { eventsSearchCommand, eventTitle } from './events-search.ts'
 import { addRevealOption, fieldLines, type RevealOption, severityStyle } from './listing.ts'
-import { maskAllSecrets } from './masks.ts'
 
 export function eventsCommand(context: Context): Command {
   return new Command('events')
@@ -52,15 +51,15 @@ async function getEvent(context: Context, uid: string, options: EventsGetOptions
   )
   if (answer.kind === 'none') throw missingEventError(uid, answer.why)
   const { event } = answer
-  const data = options.reveal ? answer.data : maskDetail(answer.data, uid)
-  const metadata = { ...(options.reveal ? event.metadata : maskAllSecrets(event.metadata)), uid }
+  const data = options.reveal ? answer.data : withholdIn(answer.data, uid)
+  const metadata = { ...(options.reveal ? event.metadata : withholdIn(event.metadata)), uid }
   const shown = { ...event, metadata, data }
   print(context, options, {
     json: shown,
     lines: () =>
       eventCard(context.terminal, {
         ...shown,
-        maskedData: maskDetail(answer.data, uid),
+        maskedData: withholdIn(answer.data, uid),
         serviceLink,
       }),
   })
