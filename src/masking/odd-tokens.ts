@@ -35,7 +35,8 @@ const ordinaryThings: readonly RegExp[] = [
   /(?<![\p{L}\p{N}])(?:hwid|[\w-]{1,30}_id|guid|build|1Z)["']?\s?[:=]?\s?[\w-]{6,64}/giu,
   // addresses of machines
   /(?<![\p{L}\p{N}:])(?:[\da-f]{1,4}:{1,2}){3,7}[\da-f]{1,4}(?![\p{L}\p{N}:])/giu,
-  // handles and hashtags
+  // mentions, handles and hashtags
+  /<[!@#][\w^|-]{1,40}>/gu,
   /(?<![^\s(])(?:@|#|[ur]\/)[\p{L}_][\p{L}\p{N}_]{1,40}(?![\p{L}\p{N}!$%^&*])/gu,
   // wallets
   /(?<![\p{L}\p{N}])(?:bc1[a-z0-9]{25,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|0x[\da-f]{40}|T[1-9A-HJ-NP-Za-km-z]{33})(?![\p{L}\p{N}])/giu,
@@ -68,6 +69,8 @@ const ordinaryWords: readonly RegExp[] = [
   /^(?:\p{L}+[-_/ ]?)?v?\d+(?:[._]\d+)+[\p{L}\d.+_-]{0,12}$/u,
   // APT29, RTX4090, KB5034441, T1059.001, i7-9700
   /^(?:\p{Lu}{1,6}|\p{L}{1,2})-?\d{1,8}(?:[.-]\d{1,5})*\p{L}{0,2}$/u,
+  // UTC+01
+  /^(?:UTC|GMT)[+-]\d{1,2}$/u,
   // ssh2, web01, 2pm
   /^\p{Ll}{3,4}\d{1,2}$/u,
   // CVE-2024-3400, AES-256-GCM, Storm-0558, well-known
@@ -100,6 +103,7 @@ function hasSign(word: string): boolean {
 function isChosen(word: string): boolean {
   if (/^\p{L}{4,}[._]?(?:19|20)\d\d$|^\p{L}{3,}(?:[._]\p{L}{3,}){0,4}[._]\d{2,4}$/u.test(word))
     return true
+  if (/\d\.\d/u.test(word)) return false
   const isMixed = /\p{Lu}/u.test(word) && /\p{Ll}/u.test(word) && /\p{L}\d|\.\p{L}+\.\d/u.test(word)
   return isMixed && /[._]/u.test(word)
 }

@@ -135,6 +135,6 @@ const nonSecretKeys = wordSet(
 
 /** A field whose name ends in one of these, or is one, holds a login, an id or a digest. */
 const idWords = wordSet(
-  'id ids uid uids uuid guid hwid digest checksum sha1 sha256 sha512 md5 commit fingerprint serial revision etag',
+  'id ids uid uids uuid guid hwid digest checksum sha1 sha256 sha512 md5 commit fingerprint serial revision etag ja3 mmh3',
   'username user login email emails account identityname actor nickname',
 )

@@ -35,6 +35,8 @@ test.each([
   'wallet bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq',
   'primary_key: 12',
   'User SID: S-1-5-21-3623811015-3361044348',
+  '<script>alert(1)</script> <!channel> <@U012AB3CD> <!subteam^S1> <https://evil.example|click>',
+  'SSH-2.0-OpenSSH_8.9p1 Ubuntu-3ubuntu0.6',
   'getElementById, GitHub and LummaC2 on Windows11',
 ])('no sign is found in %j', (text) => {
   expect(withholds(text)).toBeNull()
@@ -46,6 +48,9 @@ test.each([
   ['mark tags', '<mark>pass</mark>word: hun<mark>ter</mark>22'],
   ['tags of HTML', '<td>Password</td><td>hunter</td>'],
   ['a tag called so', '<password>hunter</password>'],
+  ['a word of a format', 'password: user'],
+  ['a dash', 'password: -hunter'],
+  ['what looks like a call', 'password: Summer(2024)'],
   ['the mask itself', `password: ${withheldText} hunter22`],
 ])('a sign is found behind %s', (_what, text) => {
   expect(withholds(text)).not.toBeNull()
