@@ -100,27 +100,15 @@ export function maskKnown(secrets: readonly string[]): (text: string) => string 
   }
 }
 
-const markTag = /^<\/?mark(?:\s[^<>]*)?>$/iu
-const maxTagLength = 210
+const mark = /<\/?mark(?:\s[^<>]{0,200})?>/giu
+const maxNested = 4
 
-/**
- * Removes the mark tags that the API puts around matched terms: they would split secrets. Also tags
- * within tags.
- */
+/** Removes the mark tags that the API puts around matched terms, also those within tags. */
 export function withoutMarks(text: string): string {
-  if (!/<\/?m/iu.test(text)) return text
-  const pieces: string[] = []
-  const opens: number[] = []
-  for (const piece of text.split(/(?<=>)|(?=<)/u)) {
-    if (piece.startsWith('<')) opens.push(pieces.length)
-    pieces.push(piece)
-    if (!piece.endsWith('>')) continue
-    const open = opens.pop()
-    const isNear = open !== undefined && pieces.length - open <= maxTagLength
-    const tag = isNear ? pieces.slice(open).join('') : ''
-    if (open !== undefined && tag.length <= maxTagLength && markTag.test(tag)) pieces.length = open
-  }
-  return pieces.join('')
+  let left = text
+  for (let level = 0; level < maxNested && left.search(mark) !== -1; level += 1)
+    left = left.replaceAll(mark, '')
+  return left
 }
 
 /** What is kept of a value: levels, code units per text, and code units of all keys and values. */
