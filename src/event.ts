@@ -1,4 +1,4 @@
-/** An event of any feed: upstream formats are normalized and secrets are masked. */
+/** An event of any feed: upstream formats are normalized, secrets masked, texts that may hold one withheld. */
 export interface ThreatEvent {
   uid: string
   kind: 'event' | 'credential'
@@ -21,7 +21,7 @@ export interface ThreatEvent {
   notes: string | null
   /** The id is 0 if it could not be read. */
   identifiers: { id: number; name: string }[]
-  /** Field name to matched extracts, mark tags removed, secrets masked. Untrusted text. */
+  /** Field name to matched extracts, mark tags removed, secrets masked or withheld. Untrusted text. */
   highlights: Record<string, string[]>
   /** Upstream names of fields that could not be read, or only in part. */
   unread?: string[]
@@ -48,7 +48,7 @@ export function blankEvent(type: string): ThreatEvent {
   }
 }
 
-/** The full event, if a feed asks for it: `data` by type, masked. Untrusted text. */
+/** The full event, if a feed asks for it: `data` by type, masked or withheld. Untrusted text. */
 export type EventDetail = Record<string, unknown>
 
 /** Upstream severities, lowest first (docs/api-notes.md, Severities); unknown words are kept. */

@@ -8,7 +8,7 @@ import type { EventDetail } from '../event.ts'
 import { type Clock, type Timings, waitAtMost, withTimeout } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createWorkerPause } from '../lib/loop.ts'
-import { maskDetail } from '../masking/masking.ts'
+import { withholdIn } from '../masking/masking.ts'
 import { titleOf } from '../messages/message.ts'
 import { jobOptions, queueSettings, type Redis, workerSettings } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
@@ -159,7 +159,7 @@ function parseRecordId(ref: string): string {
 const permanentReasons: ReadonlySet<UpstreamReason> = new Set(['rejected', 'invalid', 'contract'])
 
 /**
- * Fetches the full event and masks its secrets. Returns 'unavailable' if upstream has none for this
+ * Fetches the full event and withholds what may hold a secret. Returns 'unavailable' if upstream has none for this
  * type, or none arrives before `signal` aborts; the search item is enough for a message.
  */
 export async function fetchDetail(
@@ -171,7 +171,7 @@ export async function fetchDetail(
   while (!signal.aborted) {
     try {
       const answer = await client.getEvent({ uid, slot, signal })
-      return answer.kind === 'detail' ? maskDetail(answer.data, uid) : 'unavailable'
+      return answer.kind === 'detail' ? withholdIn(answer.data, uid) : 'unavailable'
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error
       if (permanentReasons.has(error.reason)) return 'unavailable'

@@ -8,7 +8,7 @@
  */
 import { blankEvent, type ThreatEvent } from '../event.ts'
 import { fullMask } from '../masking/mask-secret.ts'
-import { cut, maskHighlights, maskKnown } from '../masking/masking.ts'
+import { cut, maskKnown, withholdIn } from '../masking/masking.ts'
 import {
   credentialOperations,
   wireCookie,
@@ -128,7 +128,7 @@ function buildHighlights(
   const present = Object.entries(texts).flatMap(([name, text]): [string, string[]][] =>
     text === null || text.trim() === '' ? [] : [[name, [cut(mask(text), limits.text)]]],
   )
-  return maskHighlights(Object.fromEntries(present), true)
+  return withholdIn(Object.fromEntries(present))
 }
 
 const knownKeys = Object.keys(wireCookie.shape)

@@ -8,7 +8,7 @@
  * what they miss.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
-import { cut, maskHighlights, maskIdentity, maskKnown, maskText } from '../masking/masking.ts'
+import { cut, maskIdentity, maskKnown, withhold, withholdIn } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
 import {
   credentialOperations,
@@ -271,9 +271,7 @@ function numberOrKind(value: unknown): unknown {
 
 function nameOrKind(value: unknown, mask: (text: string) => string): unknown {
   if (typeof value === 'number') return value
-  return typeof value === 'string'
-    ? cut(maskText(mask(value), true), longestText)
-    : describeKind(value)
+  return typeof value === 'string' ? cut(withhold(mask(value)), longestText) : describeKind(value)
 }
 
 export function timeOrKind(value: unknown): unknown {
@@ -449,9 +447,9 @@ function buildHighlights(
       values.flatMap((text) => maskAndCut(text, fieldMask(name, mask))),
     ])
     .filter(([, values]) => values.length > 0)
-  const masked = maskHighlights(Object.fromEntries(read), true)
+  const shown = withholdIn(Object.fromEntries(read))
   return Object.fromEntries(
-    Object.entries(masked).map(([name, values]) => [
+    Object.entries(shown).map(([name, values]) => [
       name,
       // mark tags within mark tags may have split the secret until now
       values.map((text) => cut(fieldMask(name, mask)(text), limits.text)),
@@ -459,7 +457,7 @@ function buildHighlights(
   )
 }
 
-/** Returns how the known secret is masked in the field `name`, in addition to `maskHighlights`. */
+/** Returns how the known secret is masked in the field `name`, in addition to `withholdIn`. */
 function fieldMask(name: string, mask: (text: string) => string): (text: string) => string {
   if (name === 'password') return (text) => text // masked as a whole, by its name
   if (name === 'identity_name') return (text) => maskIdentity(mask(text))

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { noSeverity, ownUidPrefixes, type ThreatEvent } from '../event.ts'
-import { cut, isDump, maskHighlights, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
+import { cut, withhold, withholdIn, withholdTag } from '../masking/masking.ts'
 import {
   eventOperations,
   type GlobalSearchBody,
@@ -75,7 +75,7 @@ export const eventsFeed: FeedType<WatchedEvents> = {
     }
   },
   parse: (raw) => parseItem(raw),
-  maskMalformed: maskSecrets,
+  maskMalformed: (raw) => withholdIn(raw),
 }
 
 function toNeed(where: string, what: string): Need {
@@ -114,7 +114,7 @@ export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
     return client.call(eventOperations.searchGlobal, body, { slot, tier: feed.tier, signal })
   },
   parse: (raw) => parseItem(raw),
-  maskMalformed: maskSecrets,
+  maskMalformed: (raw) => withholdIn(raw),
 }
 
 /** Limits of a stored event: code units, or counts. */
@@ -131,8 +131,8 @@ const limits = {
   highlightField: 200,
   extracts: 5,
   extract: 500,
-  /** How much of an extract is read, so that the masks see whole words. */
-  extractRead: 4000,
+  /** How much of an extract is judged: a sign may stand behind what is shown. */
+  extractRead: 1800,
 } as const
 
 export type ParsedItem =
@@ -165,7 +165,7 @@ interface ParseOptions {
  * Parses one item of a search page. Never throws. Only the uid is required: every other field has a
  * fallback, and the event names the fields that could not be read. Bounded: at most 20 highlight
  * fields of 5 extracts of 500 characters, 100 tags, 100 identifiers, notes of 1,000 characters; cut
- * text ends in "…". Secrets are masked, mark tags removed. Refuses items whose uid would be
+ * text ends in "…". Texts that may hold a secret are withheld, mark tags removed. Refuses items whose uid would be
  * ambiguous as a key (too long, control characters, half surrogate pairs) or would pass for
  * Tocsin's own.
  */
@@ -201,7 +201,7 @@ function locateFields(item: JsonObject, reader: FieldReader): ItemFields {
 
 function toEvent(uid: string, fields: ItemFields, reader: FieldReader): ThreatEvent {
   const [index = '', source = ''] = uid.split('/')
-  const type = maskWord(reader.text('type', fields.type)?.trim() || index, limits.type)
+  const type = readWord(reader.text('type', fields.type)?.trim() || index, limits.type)
   const event: ThreatEvent = {
     uid,
     kind: 'event',
@@ -213,26 +213,22 @@ function toEvent(uid: string, fields: ItemFields, reader: FieldReader): ThreatEv
     ignoredAtMs: reader.time('ignored_at', fields.ignoredAt),
     remediatedAtMs: reader.time('remediated_at', fields.remediatedAt),
     url: readUrl(fields.url, reader),
-    tags: reader.texts('tags', fields.tags, limits.tags).map(maskTagWord),
+    tags: reader.texts('tags', fields.tags, limits.tags).map((tag) => readWord(tag, limits.tag)),
     notes: readEventNotes(fields.notes, reader),
     identifiers: readIdentifiers(fields.identifiers, reader),
-    highlights: readHighlights(fields.highlights, { uid, about: `${type} ${source}` }, reader),
+    highlights: readHighlights(fields.highlights, uid, reader),
   }
   return { ...event, ...reader.unread() }
 }
 
-function maskTagWord(tag: string): string {
-  return maskWord(tag, limits.tag)
-}
-
-/** Masks text that should be a word but may be anything. */
-function maskWord(text: string, most: number): string {
-  return cut(maskTag(cut(text, limits.extractRead)), most)
+/** Reads text that should be a word but may be anything. */
+function readWord(text: string, most: number): string {
+  return cut(withholdTag(cut(text, limits.extractRead)), most)
 }
 
 function readEventNotes(value: unknown, reader: FieldReader): string | null {
   const notes = reader.texts('notes', value, limits.extracts).join('\n')
-  return notes === '' ? null : cut(maskText(cut(notes, limits.extractRead)), limits.notes)
+  return notes === '' ? null : cut(withhold(cut(notes, limits.extractRead)), limits.notes)
 }
 
 /**
@@ -248,8 +244,8 @@ function readSeverities(
   const stated = [reader.severity(isSplit ? tenant['original'] : null), reader.severity(own)]
   const original = stated.find(({ word }) => word !== null)?.word ?? null
   const word = override.isReadable ? (override.word ?? original) : null
-  const severity = word === null ? noSeverity : maskWord(word, limits.severity)
-  const shown = original && maskWord(original, limits.severity)
+  const severity = word === null ? noSeverity : readWord(word, limits.severity)
+  const shown = original && readWord(original, limits.severity)
   return { severity, originalSeverity: shown === severity ? null : shown }
 }
 
@@ -265,7 +261,7 @@ function readIdentifiers(value: unknown, reader: FieldReader): ThreatEvent['iden
     if (id === null || name === '') reader.note('identifiers')
     return name === ''
       ? []
-      : [{ id: id ?? 0, name: cut(maskText(cut(name, limits.extractRead)), limits.identifierName) }]
+      : [{ id: id ?? 0, name: cut(withhold(cut(name, limits.extractRead)), limits.identifierName) }]
   })
 }
 
@@ -274,10 +270,9 @@ function readIdentifierId(value: unknown): number | null {
   return typeof id === 'number' && Number.isSafeInteger(id) ? id : null
 }
 
-/** `about` holds type and source. */
 function readHighlights(
   value: unknown,
-  { uid, about }: { uid: string; about: string },
+  uid: string,
   reader: FieldReader,
 ): Record<string, string[]> {
   const isBare = typeof value === 'string' || Array.isArray(value)
@@ -291,9 +286,9 @@ function readHighlights(
         .map((extract) => cut(extract, limits.extractRead)),
     ])
     .filter(([, extracts]) => extracts.length > 0)
-  const masked = maskHighlights(Object.fromEntries(limited), isDump(about), uid)
+  const shown = withholdIn(Object.fromEntries(limited), uid)
   return Object.fromEntries(
-    Object.entries(masked).map(([field, extracts]) => [
+    Object.entries(shown).map(([field, extracts]) => [
       field,
       extracts.map((extract) => cut(extract, limits.extract)),
     ]),

@@ -7,7 +7,7 @@ import {
 } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import { canonicalJson } from '../feed-types/field-reader.ts'
-import { maskSecrets } from '../masking/masking.ts'
+import { withholdIn } from '../masking/masking.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'
 import { UpstreamError } from '../upstream/error.ts'
@@ -298,7 +298,7 @@ function toPageRescan(place: RescanPlace, scan: Scan): PageRescan {
 
 /** A skipped page is accounted for as one unreadable item. */
 function toMalformed({ request, problem }: SkippedPage): MalformedItem {
-  return { uid: null, problem, raw: canonicalJson(maskSecrets(request)) }
+  return { uid: null, problem, raw: canonicalJson(withholdIn(request)) }
 }
 
 function withNotes(

@@ -1,101 +1,82 @@
 /**
- * Masks secrets: in text by their shape, label or neighbours, in structured values also by the name
- * of their field. All that is stored, sent or printed passes through here. Masking is idempotent.
+ * Withholds what may hold a secret. A text is shown whole or withheld whole; in structured values a
+ * secret is also known by the name of its field, and masked. All that is stored, sent or printed passes
+ * through here. Withholding is idempotent.
  */
-import type { EventDetail } from '../event.ts'
-import { isLabelWord, isWindowsSid, labelledSpans, looksSecret } from './labelled-secrets.ts'
-import { isPlaceholder } from './placeholders.ts'
-import { loginSpans } from './login-secrets.ts'
 import { fullMask, maskSecret } from './mask-secret.ts'
-import { recordSpans } from './record-secrets.ts'
-import { type Treatment, findTreatment } from './secret-names.ts'
-import { findMatches, shapeSpans, type Span } from './secret-shapes.ts'
+import { type Treatment, findTreatment, secretKind } from './secret-names.ts'
+import { type Sign, signs } from './signs.ts'
 
-/**
- * Masks secrets in free text, all but their first and last character; hosts, logins and addresses
- * stay. With `isDump` (a combolist, a stealer log), or if two or more lines look like one, plain
- * `user:secret` lines are masked, too. Mark tags are removed, since they would split a secret.
- */
-export function maskText(text: string, isDump = false): string {
-  return untilStable(removeInvisible(text), (part) => spansIn(part, isDump))
+/** Stands for a text that may hold a secret. */
+export const withheldText = '[withheld: may hold a secret]'
+
+/** Masks, and times, whose colons signs would take for those of a pair. */
+const harmless =
+  /\S?••••\S?|(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?/gu
+
+/** The first sign by which the text may hold a secret; null: it has none. */
+export function withholds(text: string): Sign | null {
+  const judged = removeInvisible(withoutMarks(text)).replaceAll(withheldText, ' ')
+  const spelled = markupAsText(judged).replaceAll(harmless, ' ')
+  return signs.find(({ test }) => test(spelled)) ?? null
 }
 
-function spansIn(text: string, dump: boolean): Span[] {
-  return [
-    ...shapeSpans(text),
-    ...labelledSpans(text),
-    ...spokenSpans(text),
-    ...loginSpans(text, dump),
-    ...recordSpans(text),
-  ]
+/** The text without mark tags, or, if it may hold a secret, which addresses matched and `withheldText`. */
+export function withhold(text: string): string {
+  const shown = withoutMarks(text)
+  if (withholds(shown) === null) return shown
+  return [...matchedTerms(text), withheldText].join(' ')
 }
 
-/** As `maskText`, for a tag: `token:github` is a usual tag and stays. */
-export function maskTag(text: string): string {
-  return untilStable(removeInvisible(text), (part) => [
-    ...shapeSpans(part),
-    ...labelledSpans(part, true),
-    ...loginSpans(part),
-  ])
+/** As `withhold`, for a tag: `token:github` is a usual tag, and no secret is called `github`. */
+export function withholdTag(tag: string): string {
+  const [, value] = /^[\p{L}_-]{1,40}:([^\s:]+)$/u.exec(withoutMarks(tag)) ?? []
+  return value !== undefined && withholds(value) === null ? withoutMarks(tag) : withhold(tag)
 }
 
 const identityPair =
   /^((?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]+[\s:|;,]+[^\s:|;,]+|[^\s:|;,]*)[\s:|;,]+)(?!\/\/)(.+)$/isu
 
 /**
- * As `maskText`, for a field that should hold only a login, but holds `login:secret` where a dump
- * was parsed badly: everything behind the login and its delimiter (one of `: | ; ,`, tab or space)
- * is masked as one secret. An address with a scheme may come before the login.
+ * For a field that should hold only a login, but holds `login:secret` where a dump was parsed badly: the
+ * login stays, because it says whose account it is, and what stands behind it is masked.
  */
 export function maskIdentity(text: string): string {
-  return untilStable(removeInvisible(text).trim(), (part) => {
-    const before = identityPair.exec(part)?.[1]?.length
-    return [
-      ...(before === undefined ? [] : [{ from: before, to: part.length }]),
-      ...spansIn(part, true),
-    ]
+  const identity = withoutMarks(text).trim()
+  if (identity.includes(withheldText)) return withheldText
+  const [, login, secret] = identityPair.exec(identity) ?? []
+  if (login === undefined || secret === undefined)
+    return idForm.test(identity) ? identity : withhold(identity)
+  return `${login}${maskSecret(secret)}`
+}
+
+/** One spelling of each character, and none that is not seen: `pass\u00ADword`. */
+function removeInvisible(text: string): string {
+  return text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '')
+}
+
+const tag = /<(\/?)([a-z][\w:.-]{0,60})((?:\s[^<>]{0,200})?)>/giu
+const tagOfTables =
+  /^(?:[abiu]|em|strong|t[dhr]|p|div|span|br|code|pre|key|string|add|li|h\d|font|d[td]|label|input)$/iu
+
+/** `<password>x</password>` reads as `password= x`, tags of HTML as the line of a table. */
+function markupAsText(text: string): string {
+  return text.replaceAll(tag, (whole, close: string, name: string, attributes: string) => {
+    if (secretKind(name) !== null) return close === '' ? `${name}= ` : ' | '
+    return tagOfTables.test(name) ? ` | ${attributes} ` : whole
   })
 }
 
-/** Removes mark tags and invisible characters within words (`pass\u00ADword`). */
-function removeInvisible(text: string): string {
-  return withoutMarks(text).replaceAll(
-    /(?<=[\p{L}\p{N}])[\u00AD\u200B\u2060\uFEFF]+(?=[\p{L}\p{N}])/gu,
-    '',
-  )
-}
+const term = /(?<![\p{L}\p{N}])<mark(?:\s[^<>]{0,200})?>([^<>]{1,200})<\/mark>(?![\p{L}\p{N}])/giu
+/** A host, a network or an e-mail address; a word may be part of a secret. */
+const address = /^(?:[\p{L}\p{N}._+-]+@)?(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+(?:\/\d+)?$/u
+const maxTerms = 3
 
-/** A mask may uncover another structure, so text is masked until it is stable. */
-const maxRounds = 6
-
-function untilStable(text: string, find: (text: string) => Span[]): string {
-  let current = text
-  for (let round = 0; round < maxRounds; round += 1) {
-    const masked = maskSpans(current, find(current))
-    if (masked === current) break
-    current = masked
-  }
-  return current
-}
-
-/** Masks each span; overlapping ones are masked as one. */
-function maskSpans(text: string, spans: readonly Span[]): string {
-  const merged: Span[] = []
-  for (const span of spans.toSorted((a, b) => a.from - b.from)) {
-    const last = merged.at(-1)
-    if (last === undefined || span.from >= last.to) merged.push({ ...span })
-    else {
-      last.to = Math.max(last.to, span.to)
-      last.hidden = last.hidden === true || span.hidden === true
-    }
-  }
-  let at = 0
-  const parts: string[] = []
-  for (const { from, to, hidden } of merged) {
-    parts.push(text.slice(at, from), hidden ? fullMask : maskSecret(text.slice(from, to)))
-    at = to
-  }
-  return parts.join('') + text.slice(at)
+/** Addresses that the service marks: they are the customer's own, and no secret. */
+function matchedTerms(text: string): string[] {
+  const terms = Array.from(text.matchAll(term), ([, inner = '']) => inner.trim())
+  const shown = terms.filter((one) => address.test(one) && withholds(one) === null)
+  return [...new Set(shown)].slice(0, maxTerms)
 }
 
 /** Shorter secrets occur in unrelated words. */
@@ -103,8 +84,7 @@ const minKnownLength = 4
 
 /**
  * Returns a function that masks these secrets wherever a text contains them literally, untrimmed or
- * trimmed, after removing mark tags from both. Secrets of fewer than 4 characters are left to the
- * other masks.
+ * trimmed; mark tags that split one are removed. Secrets of fewer than 4 characters are left alone.
  */
 export function maskKnown(secrets: readonly string[]): (text: string) => string {
   const forms = secrets
@@ -113,128 +93,78 @@ export function maskKnown(secrets: readonly string[]): (text: string) => string 
     .filter((secret) => secret.length >= minKnownLength)
     .toSorted((a, b) => b.length - a.length)
   const distinct = [...new Set(forms)]
-  return (text) =>
-    distinct.reduce(
-      (left, secret) => left.replaceAll(secret, () => maskSecret(secret)),
-      withoutMarks(text),
-    )
-}
-
-const markTag = /^<\/?mark(?:\s[^<>]*)?>$/iu
-const maxTagLength = 210
-
-/**
- * Removes the mark tags that the API puts around matched terms: they would split secrets. Also tags
- * within tags.
- */
-export function withoutMarks(text: string): string {
-  if (!/<\/?m/iu.test(text)) return text
-  const pieces: string[] = []
-  const opens: number[] = []
-  for (const piece of text.split(/(?<=>)|(?=<)/u)) {
-    if (piece.startsWith('<')) opens.push(pieces.length)
-    pieces.push(piece)
-    if (!piece.endsWith('>')) continue
-    const open = opens.pop()
-    const isNear = open !== undefined && pieces.length - open <= maxTagLength
-    const tag = isNear ? pieces.slice(open).join('') : ''
-    if (open !== undefined && tag.length <= maxTagLength && markTag.test(tag)) pieces.length = open
+  return (text) => {
+    const plain = withoutMarks(text)
+    if (!distinct.some((secret) => plain.includes(secret))) return text
+    return distinct.reduce((left, one) => left.replaceAll(one, () => maskSecret(one)), plain)
   }
-  return pieces.join('')
 }
+
+const mark = /<\/?mark(?:\s[^<>]{0,200})?>/giu
+const maxNested = 4
+
+/** Removes the mark tags that the API puts around matched terms, also those within tags. */
+export function withoutMarks(text: string): string {
+  let left = text
+  for (let level = 0; level < maxNested && left.search(mark) !== -1; level += 1)
+    left = left.replaceAll(mark, '')
+  return left
+}
+
+/** What is kept of a value: levels, code units per text, and code units of all keys and values. */
+const limits = { depth: 64, text: 20_000, all: 200_000 } as const
 
 /**
- * What is kept of a full event: levels, code units per text, and code units of all keys and values.
+ * Returns a copy of a value in which texts that may hold a secret are withheld, and secrets masked that
+ * a field's name tells: of an event's data, its highlights, or whatever the API sent. `uid`: of the
+ * event; it says whether the event is a cookie, whose own fields are called little more than `value`.
+ * What exceeds the limits is replaced by "…" or left out.
  */
-const detailLimits = { depth: 64, text: 20_000, all: 200_000 } as const
-
-/**
- * Masks every extract by its field's name and its text. `dump`: as `isDump` of `maskText`. `uid`:
- * of the event; it says whether the event is a cookie, whose own fields are called little more than
- * `value`.
- */
-export function maskHighlights(
-  highlights: Readonly<Record<string, readonly string[]>>,
-  dump = false,
-  uid = '',
-): Record<string, string[]> {
-  return Object.fromEntries(
-    Object.entries(highlights).map(([field, extracts]) => {
-      const treatment = findTreatment(field, eventTreatment(uid))
-      return [maskKey(field), extracts.map((extract) => maskLeaf(extract, treatment, dump))]
-    }),
-  )
-}
-
-/**
- * Returns a copy of the `data` of the event `uid` with secrets masked. What exceeds the limits is
- * replaced by "…" or left out.
- */
-export function maskDetail(data: Readonly<Record<string, unknown>>, uid = ''): EventDetail {
-  const [index = '', source = ''] = uid.split('/')
-  const dump = isDump(`${index} ${source}`)
-  return maskObject(data, { ...rootPlace(), treatment: eventTreatment(uid), dump })
-}
-
-/**
- * Whether type or source name a combolist or stealer log, where a bare `user:secret` is a login.
- */
-export function isDump(about: string): boolean {
-  return /stealer|credential|combo|(?<!ransom)leak/iu.test(about)
-}
-
-/** The first part of a uid is the event's kind. */
-function eventTreatment(uid: string): Treatment {
-  return /^cookies?\//iu.test(uid) ? 'cookie' : 'shown'
-}
-
-/** As `maskDetail`, for any value that the API sent. */
-export function maskSecrets(value: unknown): unknown {
-  return maskValue(value, rootPlace())
-}
-
-function rootPlace(): Place {
-  return { treatment: 'shown', dump: false, depth: 0, budget: { left: detailLimits.all } }
+export function withholdIn<Value>(value: Value, uid = ''): Value {
+  const treatment = /^cookies?\//iu.test(uid) ? 'cookie' : 'shown'
+  const place: Place = { treatment, depth: 0, budget: { left: limits.all } }
+  return withholdValue(value, place) as Value
 }
 
 interface Place {
   treatment: Treatment
-  dump: boolean
   depth: number
   budget: { left: number }
 }
 
-function maskValue(value: unknown, place: Place): unknown {
-  if (typeof value === 'string') return maskString(value, place)
+function withholdValue(value: unknown, place: Place): unknown {
+  if (typeof value === 'string') return withholdString(value, place)
   if (typeof value === 'number') return maskNumber(value, place)
   if (typeof value !== 'object' || value === null) return value
-  if (place.depth >= detailLimits.depth) return '…'
+  if (place.depth >= limits.depth) return '…'
   const below = { ...place, depth: place.depth + 1 }
-  return Array.isArray(value) ? maskArray(value, below) : maskObject(value, below)
+  return Array.isArray(value) ? withholdArray(value, below) : withholdObject(value, below)
 }
 
-function maskString(text: string, { treatment, dump, budget }: Place): string {
-  const room = Math.min(detailLimits.text, budget.left)
+function withholdString(text: string, { treatment, budget }: Place): string {
+  const room = Math.min(limits.text, budget.left)
   budget.left -= Math.min(text.length, room)
-  return maskLeaf(cut(text, room), treatment, dump)
+  return withholdLeaf(cut(text, room), treatment)
 }
 
 function maskNumber(value: number, { treatment, budget }: Place): number | string {
   budget.left -= 8
-  return treatment === 'shown' || treatment === 'of cookie' ? value : fullMask
+  return treatment === 'masked' || treatment === 'hidden' || treatment === 'cookie'
+    ? fullMask
+    : value
 }
 
-function maskArray(values: readonly unknown[], place: Place): unknown[] {
+function withholdArray(values: readonly unknown[], place: Place): unknown[] {
   const kept: unknown[] = []
   for (const value of values) {
     place.budget.left -= 1
     if (place.budget.left <= 0) break
-    kept.push(maskValue(value, place))
+    kept.push(withholdValue(value, place))
   }
   return kept
 }
 
-function maskObject(object: object, place: Place): Record<string, unknown> {
+function withholdObject(object: object, place: Place): Record<string, unknown> {
   const isNamedSecret = hasSecretName(object)
   const kept: [string, unknown][] = []
   for (const [key, value] of Object.entries(object)) {
@@ -242,10 +172,8 @@ function maskObject(object: object, place: Place): Record<string, unknown> {
     if (place.budget.left <= 0) break
     const treatment = findTreatment(key, place.treatment)
     const isSecretValue = isNamedSecret && treatment === 'shown' && valueKey.test(key)
-    kept.push([
-      maskKey(key),
-      maskValue(value, { ...place, treatment: isSecretValue ? 'masked' : treatment }),
-    ])
+    const below: Place = { ...place, treatment: isSecretValue ? 'masked' : treatment }
+    kept.push([withholdKey(key), withholdValue(value, below)])
   }
   return Object.fromEntries(kept)
 }
@@ -257,20 +185,26 @@ const valueKey = /^(?:value|val|content|text|data|answer)$/iu
 function hasSecretName(object: object): boolean {
   return Object.entries(object).some(
     ([key, value]) =>
-      namingKey.test(key) && typeof value === 'string' && findTreatment(value) !== 'shown',
+      namingKey.test(key) &&
+      typeof value === 'string' &&
+      ['masked', 'cookie'].includes(findTreatment(value)),
   )
 }
 
 /** A key is `mail:secret` where a list was made a map. Short plain names are not checked. */
-function maskKey(key: string): string {
-  return /[\s:=@|;,<]|.{24}/su.test(key) ? maskText(key) : key
+function withholdKey(key: string): string {
+  return /[\s:=@|;,<]|.{24}/su.test(key) ? withhold(key) : key
 }
 
-function maskLeaf(marked: string, treatment: Treatment, dump: boolean): string {
+const idForm = /^(?:(?:sha\d+|md5):)?[\w./+=@\\-]{1,200}$/u
+/** A Windows SID names an account; it is no session id. */
+const windowsSid = /^S-1-\d+-[\d-]+$/u
+
+function withholdLeaf(marked: string, treatment: Treatment): string {
   if (treatment === 'hidden' || treatment === 'cookie') return fullMask
   const text = withoutMarks(marked)
-  if (treatment === 'masked') return isWindowsSid(text) ? text : maskSecret(text)
-  return maskText(text, dump)
+  if (treatment === 'masked') return windowsSid.test(text) ? text : maskSecret(text)
+  return treatment === 'id' && idForm.test(text) ? text : withhold(marked)
 }
 
 /** Returns well-formed text of at most `max` code units, with an ellipsis if it was longer. */
@@ -278,65 +212,4 @@ export function cut(text: string, max: number): string {
   const wellFormed = text.toWellFormed()
   if (wellFormed.length <= max) return wellFormed
   return `${wellFormed.slice(0, Math.max(max, 0)).replace(/[\uD800-\uDBFF]$/u, '')}…`
-}
-
-const spokenLabel =
-  /(?<![\p{L}\p{N}_/.])(?:-{1,2})?((?:[\w-]{1,30}[-_])?(?:password|passwd|passphrase|pass|pwd|passwort|kennwort|contraseña|senha|пароль|wachtwoord|密码|密碼|口令|パスワード|비밀번호|secret|token|api-?key|requirepass|masterauth)) (?:[0-9] )?(?=(\S+))/giu
-/** A last group is unbounded, so that no rest of a long secret stays visible. */
-const commandPatterns = [
-  /\b(?:creds?|credentials|login|logins|account|access)(?: is)?[: ]{1,3}[\w.@\\-]{1,60}[:|]([^\s:|/]\S{2,})/giu,
-  /\bhtpasswd\b[^\n]{0,100}?\s-\w{0,4}b\w{0,4}\s\S{1,100}\s\S{1,60}\s(\S+)/gu,
-  /\becho\s["']?([^\s"'|]{3,1000})["']?\s*\|\s*sudo\s/gu,
-  /\bauth\s?=\s?\(\s?["'][^"'\n]{0,100}["'],\s?["']((?:[^"\\\n]|\\.){1,1000}?)["']\)/giu,
-  /\b(?:identified (?:with \S+ )?(?:by|as)|password|using) (?:password )?'((?:[^'\n]|''|\\'){1,1000})'/giu,
-  /\bmysql\w*\b[^\n]{0,200}?\s-p([^\s'"-][^\s'"]{2,})/gu,
-  /\b(?:sshpass|docker login|mysql\w*|mongo\w*|plink|pscp|psexec\S*|kinit|htpasswd|unrar|unzip|7z)\b[^\n]{0,200}?\s-(?:p|P|w)\s?(?:'([^'\n]{1,1000})'|"([^"\n]{1,1000})"|([^\s'"-]\S{2,}))/gu,
-  /\bcurl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?(?:["'][^\s:"']{1,100}:(?:([^"'\n]{1,1000})(?=["'])|([^\s"']+))|[^\s:"']{1,100}:([^\s"']+))/gu,
-  /\b(?:smbclient|rpcclient|smbmap|net rpc)\b[^\n]{0,200}?-U\s?["']?[^\s%"']{1,100}%([^\s"']+)/gu,
-  /\bredis-cli\b[^\n]{0,200}?\s-a\s(\S+)/gu,
-  /\bldap\w+\b[^\n]{0,300}?\s-w\s(\S+)/gu,
-  /\bnet use\b[^\n]{0,200}?\/u(?:ser)?:\S{1,100}\s([^\s/]\S+)/giu,
-  /\/u:\S{1,100}\s+\/p:(\S+)/giu,
-  /\b(?:sqlplus\s|jdbc:oracle:\w{1,10}:)[^\s/]{1,60}\/([^\s@/]{1,1000})@/giu,
-  /[?&](?:sig|signature|x-(?:amz|goog)-signature)=([^&\s"'<>]{16,})/giu,
-  /"auth\\{0,3}"\s?:\s?\\{0,3}"([A-Za-z0-9+/]{11,4000}[A-Za-z0-9+/=]=?)\\{0,3}"/gu,
-  /\bUnseal Key \d{1,2}: (\S{20,})/gu,
-  /\b(?:getConnection|mysqli?_connect|new mysqli|new PDO)\s?\(\s?["'][^"'\n]{0,200}["'],\s?["'][^"'\n]{0,100}["'],\s?["']((?:[^"'\\\n]|\\.){1,1000})["']/gu,
-  /\b(?:NetworkCredential|UsernamePasswordCredentials|PasswordAuthentication|HTTPBasicAuth|login)\s?\(\s?["'][^"'\n]{1,100}["'],\s?["']((?:[^"'\\\n]|\\.){1,1000})["']/gu,
-  /\bConvertTo-SecureString\s(?:-String\s)?["']?([^\s"'$-][^\s"']{2,})/giu,
-  /\bsnmp-server community (\S+)/giu,
-  /(?<![\p{L}\p{N}_/.-])(?:admin|administrator|administrador|root|sa|postgres|oracle)\s?[:/]\s?(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[!@#$*^])([\p{L}\p{N}][^\s/]{4,60})(?=[\s,;)]|$)/giu,
-  /^[ \t]*(?:password|passwort|kennwort|contraseña|senha|mot de passe|пароль|wachtwoord)[ \t]*\r?\n[ \t]*(?=\S{0,60}\d|\S{0,60}[!#$%^&*])(\p{L}\S{4,60})[ \t]*$/gimu,
-  /\blogin\s\S{1,100}\s+password\s(\S+)/giu,
-  /\bAUTH (?:PLAIN|LOGIN|\w+)? ?([A-Za-z0-9+/]{16,4000}={0,2})(?![\w/])/gu,
-  /\b(?:Bearer|Basic|Token) ([A-Za-z0-9._~+/=-]{16,})/gu,
-  /(?:^|\s)(?:[Uu]|[Ll]|[Uu]ser|[Ll]ogin)\s?[:=]\s?\S{1,100}\s{1,4}[Pp]\s?[:=]\s?([^\s]+)/gu,
-]
-
-/**
- * Secrets behind a label and a mere space, in commands, headers and prose: the next word, if it
- * looks like a secret; and secrets in the arguments of known commands and calls.
- */
-export function spokenSpans(text: string): Span[] {
-  const spans = findMatches(text, spokenLabel).flatMap(
-    ({ index, 0: label, 2: word = '' }): Span[] => {
-      const from = index + label.length
-      const isOption = label.startsWith('-')
-      const [bare = ''] = /^[^\s"'`,;)\]}]+/u.exec(word.replace(/^["'`]/u, '')) ?? []
-      const quote = /^["'`]/u.test(word) ? 1 : 0
-      if (bare === '' || /^(?:[-:=]|[\w-]+=|\w*char\()/iu.test(bare)) return []
-      if (!looksSecret(bare) && !(isOption && bare.length >= 4)) return []
-      if (isPlaceholder(bare)) return []
-      return [{ from: from + quote, to: from + quote + bare.length }]
-    },
-  )
-  const commands = commandPatterns.flatMap((pattern) =>
-    findMatches(text, pattern).flatMap((match): Span[] => {
-      const secret = match.slice(1).find((group) => group !== undefined)
-      if (secret === undefined || isPlaceholder(secret) || isLabelWord(secret)) return []
-      const from = match.index + match[0].lastIndexOf(secret)
-      return [{ from, to: from + secret.length }]
-    }),
-  )
-  return [...spans, ...commands]
 }

@@ -5,12 +5,13 @@
 import { isMainThread, parentPort } from 'node:worker_threads'
 import { canonicalJson } from '../../src/feed-types/field-reader.ts'
 import {
-  maskDetail,
   maskIdentity,
-  maskTag,
-  maskText,
+  withhold,
+  withholdIn,
+  withholdTag,
   withoutMarks,
 } from '../../src/masking/masking.ts'
+import { signs } from '../../src/masking/signs.ts'
 import { findTreatment } from '../../src/masking/secret-names.ts'
 import { csvLine } from '../../src/messages/csv.ts'
 import { cleanBlock, cleanLine, defang, refang } from '../../src/messages/sanitize.ts'
@@ -86,6 +87,17 @@ const pieces = [
   'admin/a1',
   'pin=',
   '?pin=a',
+  'login a ',
+  'mysql ',
+  'abandon ',
+  'is ',
+  '%4',
+  '/a',
+  'a!1',
+  'A1b',
+  '[a',
+  'key ',
+  '密码',
   ...Array.from(')}]…!'),
 ]
 
@@ -97,12 +109,12 @@ export const frames = [
 ] as const
 
 export const readers: Record<string, (text: string) => unknown> = {
-  'masks of text': (text) => maskText(text),
-  'masks of a dump': (text) => maskText(text, true),
-  'masks of logins': maskTag,
+  ...Object.fromEntries(signs.map(({ name, test }) => [`the sign "${name}"`, test])),
+  'what a text may hold': withhold,
+  'what a tag may hold': withholdTag,
   'masks of an identity': maskIdentity,
   'mark tags': withoutMarks,
-  'masks of a detail': (text) => maskDetail({ [text]: text }),
+  'masks of a detail': (text) => withholdIn({ [text]: text }),
   'names of secret fields': (text) => findTreatment(text),
   'one line': (text) => cleanLine(text, 300),
   'a block': (text) => cleanBlock(text, 600),

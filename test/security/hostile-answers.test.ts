@@ -10,7 +10,7 @@ import { canonicalJson } from '../../src/feed-types/field-reader.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
-import { maskDetail } from '../../src/masking/masking.ts'
+import { withholdIn } from '../../src/masking/masking.ts'
 import { createSlackSink } from '../../src/sinks/slack/slack-sink.ts'
 import { UpstreamError } from '../../src/upstream/error.ts'
 import { wireFullEvent } from '../../src/upstream/resources/events.ts'
@@ -107,7 +107,7 @@ describe('an answer of the service', () => {
     expect(JSON.stringify(page)).toContain('…')
     expect(canonicalJson(page.items[1])).toContain('…')
     const full = readAnswer(answerOf(`{"data":{"deep":${deep}}}`), wireFullEvent)
-    for (const walked of [mapTexts(full, (text) => text), maskDetail(full.data ?? {})]) {
+    for (const walked of [mapTexts(full, (text) => text), withholdIn(full.data ?? {})]) {
       expect(JSON.stringify(walked)).toContain('…')
     }
     expect(({} as Record<string, unknown>)['a']).toBeUndefined()
@@ -122,7 +122,7 @@ describe('an answer of the service', () => {
     )
     expect(page.items.map((item) => parseItem(item).ok)).toEqual([true, true])
     const full = readAnswer(answerOf('{"data":{"size":-1e999}}'), wireFullEvent)
-    expect(JSON.stringify(maskDetail(full.data ?? {}))).toBe('{"size":null}')
+    expect(JSON.stringify(withholdIn(full.data ?? {}))).toBe('{"size":null}')
   })
 
   test('that is no UTF-8 is read with what is wrong replaced', async () => {

@@ -3,7 +3,7 @@ import { ownFeed } from '../../src/event.ts'
 import { parseCookie } from '../../src/feed-types/cookies.ts'
 import { parseCredentialItem } from '../../src/feed-types/credentials.ts'
 import { parseItem } from '../../src/feed-types/events.ts'
-import { maskDetail } from '../../src/masking/masking.ts'
+import { withholdIn } from '../../src/masking/masking.ts'
 import { createGuidanceFinder, type Guidance } from '../../src/messages/guidance.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { buildBeginAlert, ownEvent } from '../../src/self-alerts/self-alerts.ts'
@@ -52,7 +52,7 @@ export const typeScenes = eventTypeSamples.flatMap((sample): Scene[] => {
   const name = typeOf(sample)
   const bare: Scene = [name, delivery([member])]
   if (!sample.full) return [bare]
-  const detail = maskDetail(sample.full.data, sample.uid)
+  const detail = withholdIn(sample.full.data, sample.uid)
   return [bare, [`${name}, with the full event`, delivery([{ ...member, detail }])]]
 })
 
@@ -101,7 +101,7 @@ export interface TypeMembers {
 function sampleMembers(sample: EventTypeSample): TypeMembers {
   const item = memberOf(sample)
   const { data = dataOf(sample), where } = sample.full ?? {}
-  const full = { ...item, detail: maskDetail(data, sample.uid) }
+  const full = { ...item, detail: withholdIn(data, sample.uid) }
   return {
     type: typeOf(sample),
     sees: sample.sees,

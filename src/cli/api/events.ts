@@ -2,7 +2,7 @@
 
 import { Command } from 'commander'
 import { parseItem } from '../../feed-types/events.ts'
-import { maskDetail } from '../../masking/masking.ts'
+import { withholdIn } from '../../masking/masking.ts'
 import { typeLabel } from '../../messages/message.ts'
 import { sanitizeLine, refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
@@ -16,7 +16,6 @@ import { CommandError, sanitize, type Terminal, formatUtcTime } from '../termina
 import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from './api-command.ts'
 import { eventsSearchCommand, eventTitle } from './events-search.ts'
 import { addRevealOption, fieldLines, type RevealOption, severityStyle } from './listing.ts'
-import { maskAllSecrets } from './masks.ts'
 
 export function eventsCommand(context: Context): Command {
   return new Command('events')
@@ -54,8 +53,8 @@ async function getEvent(context: Context, uid: string, options: EventsGetOptions
   const { event } = answer
   const masked = {
     ...event,
-    metadata: { ...maskAllSecrets(event.metadata), uid },
-    data: maskDetail(answer.data, uid),
+    metadata: { ...withholdIn(event.metadata), uid },
+    data: withholdIn(answer.data, uid),
   }
   print(context, options, {
     json: options.reveal ? event : masked,

@@ -1,14 +1,12 @@
-/** Masks the secrets in answers of the API, unless a command is told to reveal them. */
+/** Masks the secrets in answers of the API and withholds texts that may hold one, unless revealed. */
 import type { z } from 'zod'
 import { fullMask } from '../../masking/mask-secret.ts'
 import {
-  maskDetail,
-  maskHighlights,
   maskIdentity,
   maskKnown,
-  maskSecrets,
-  maskTag,
-  maskText,
+  withheldText,
+  withholdIn,
+  withholdTag,
 } from '../../masking/masking.ts'
 import { type WireAlert, wireAlert } from '../../upstream/resources/assets.ts'
 import {
@@ -62,7 +60,7 @@ export function maskAnswer({ name, item }: Operation, answer: unknown, asked: As
 
 /** Masks the secret that was searched for wherever it occurs, and every other secret. */
 export function maskAllSecrets<Value>(value: Value, secrets: readonly string[] = []): Value {
-  return maskSecrets(mapTexts(value, maskKnown(secrets))) as Value
+  return withholdIn(mapTexts(value, maskKnown(secrets))) as Value
 }
 
 /** Changes every text in a value except keys. */
@@ -106,11 +104,11 @@ function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchI
     ...(tenant !== undefined && {
       tenant_metadata: tenant && {
         ...maskAllSecrets(tenant, secrets),
-        ...(tenant.tags && { tags: tenant.tags.map((tag) => maskTag(known(tag))) }),
+        ...(tenant.tags && { tags: tenant.tags.map((tag) => withholdTag(known(tag))) }),
       },
     }),
     ...(highlights !== undefined && {
-      highlights: highlights && maskHighlights(extracts, true, metadata.uid),
+      highlights: highlights && withholdIn(extracts, metadata.uid),
     }),
   }
 }
@@ -140,22 +138,19 @@ interface FullEvent {
 function maskFullEvent(event: FullEvent | null, { request }: Asked): unknown {
   const { data, ...rest } = event ?? {}
   const uid = String(request['uid'])
-  return { ...maskAllSecrets(rest), ...(data && { data: maskDetail(data, uid) }) }
+  return { ...withholdIn(rest), ...(data && { data: withholdIn(data, uid) }) }
 }
 
-/** Masks the secrets that a report quotes, such as stolen logins. */
+/** A report may quote secrets, such as stolen logins. */
 function maskReport(report: WireReport): WireReport {
-  const masked = mapTexts(report, (text) =>
-    parseTimestamp(text) === null ? maskText(text) : text,
-  ) as WireReport
   const { related_activity_uids } = report
-  return { ...masked, ...(related_activity_uids && { related_activity_uids }) }
+  return { ...withholdIn(report), ...(related_activity_uids && { related_activity_uids }) }
 }
 
 function maskReportRequest(request: { report?: unknown }): unknown {
   const { report } = request
   const read = wireReport.safeParse(report)
-  return { ...request, report: read.success ? maskReport(read.data) : maskAllSecrets(report) }
+  return { ...request, report: read.success ? maskReport(read.data) : withholdIn(report) }
 }
 
 /** Channels are configured by secrets; only the names of what configures them are shown. */
@@ -166,5 +161,6 @@ function maskAlert(alert: WireAlert): WireAlert {
 
 /** Whether a value holds a mask, which must never be written back in place of the secret. */
 export function holdsMask(value: unknown): boolean {
-  return JSON.stringify(value).includes(fullMask)
+  const text = JSON.stringify(value)
+  return text.includes(fullMask) || text.includes(withheldText)
 }

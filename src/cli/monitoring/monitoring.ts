@@ -1,6 +1,6 @@
 /** `monitoring plan` and `monitoring apply`: bring assets and policies to what a file says. */
 import { Command } from 'commander'
-import { maskText } from '../../masking/masking.ts'
+import { withhold } from '../../masking/masking.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { addServiceOptions, type ApiContext, withClient } from '../api/api-command.ts'
 import {
@@ -186,7 +186,7 @@ function formatDetail(step: Step): string {
 
 /** An asset that watches for a secret may be called like it. */
 function shownName({ type, name }: { type: string; name: string }): string {
-  return type === 'secret' ? 'secret' : sanitize(maskText(name), 80)
+  return type === 'secret' ? 'secret' : sanitize(withhold(name), 80)
 }
 
 /** undefined: the steps only add. */

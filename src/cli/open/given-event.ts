@@ -5,7 +5,7 @@ import type { FeedConfig } from '../../feed-types/config.ts'
 import { parseItem } from '../../feed-types/events.ts'
 import { findFeedType } from '../../feed-types/feed-types.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { maskDetail } from '../../masking/masking.ts'
+import { withholdIn } from '../../masking/masking.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { RoutableEvent } from '../../routing/router.ts'
 import { type LedgerRecord, type Payload, readPayload, readRecord } from '../../store/records.ts'
@@ -78,7 +78,7 @@ function parseFile(
   const { event } = parsed
   return {
     event,
-    ...(isObject(data) && { detail: maskDetail(data, event.uid) }),
+    ...(isObject(data) && { detail: withholdIn(data, event.uid) }),
   }
 }
 

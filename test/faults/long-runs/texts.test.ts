@@ -1,7 +1,7 @@
 /** All cases of what `npm test` tries a few of: texts and configurations that others wrote. */
 import '../../security/explosive-text.test.ts'
 import '../../unit/config/mutations.test.ts'
-import '../../unit/masking/mask-text.test.ts'
+import '../../unit/masking/signs.test.ts'
 import '../../unit/sinks/email/summary-mail.test.ts'
 import '../../unit/feeds/reading.test.ts'
 import '../../unit/sinks/slack/slack-summary.test.ts'

@@ -1,0 +1,54 @@
+/** How many texts with a secret are withheld, and how many ordinary ones are shown. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { withholds } from '../../src/masking/masking.ts'
+
+interface Sample {
+  lang: string
+  kind: 'secret' | 'ordinary'
+  family: string
+  text: string
+}
+
+function readCorpus(name: string): Sample[] {
+  const file = new URL(`../fixtures/masking/${name}-corpus.jsonl`, import.meta.url)
+  const lines = readFileSync(file, 'utf8').trim().split('\n')
+  return lines.map((line) => JSON.parse(line) as Sample)
+}
+
+const isWithheld = ({ text }: Sample): boolean => withholds(text) !== null
+
+function percent(part: number, all: number): number {
+  return Math.round((1_000 * part) / all) / 10
+}
+
+/**
+ * The signs were tuned to the first corpus. Somebody who had not seen them wrote the second: at first
+ * sight 89.4 % of its secrets were withheld and 74.8 % of its ordinary texts shown.
+ */
+describe.each(['own', 'blind'])('in the %s corpus', (name) => {
+  const corpus = readCorpus(name)
+  const secrets = corpus.filter(({ kind }) => kind === 'secret')
+  const ordinary = corpus.filter(({ kind }) => kind === 'ordinary')
+
+  test('at least 99 % of the texts with a secret are withheld', () => {
+    const withheld = secrets.filter(isWithheld)
+    const share = percent(withheld.length, secrets.length)
+    process.stdout.write(`${name}: ${share} % of ${secrets.length} secrets withheld\n`)
+    expect(share).toBeGreaterThanOrEqual(99)
+  })
+
+  test('at least 85 % of the ordinary texts are shown', () => {
+    const shown = ordinary.filter((one) => !isWithheld(one))
+    const share = percent(shown.length, ordinary.length)
+    process.stdout.write(`${name}: ${share} % of ${ordinary.length} ordinary texts shown\n`)
+    expect(share).toBeGreaterThanOrEqual(85)
+  })
+
+  test('there are many texts of both kinds, in ten languages and more', () => {
+    expect(secrets.length).toBeGreaterThanOrEqual(300)
+    expect(ordinary.length).toBeGreaterThanOrEqual(200)
+    expect(new Set(corpus.map(({ lang }) => lang)).size).toBeGreaterThan(10)
+    expect(new Set(corpus.map(({ text }) => text)).size).toBe(corpus.length)
+  })
+})
