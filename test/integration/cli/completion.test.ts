@@ -34,7 +34,7 @@ test.each<[line: string, expected: string[]]>([
   ['feeds re', ['resume', 'rewind']],
   ['help feeds li', ['list']],
   ['check --li', ['--live']],
-  ['init --slack', ['--slack-url-file']],
+  ['init --sink sl', ['slack']],
   ['completion ', ['bash', 'fish', 'words', 'zsh']],
   ['render some/uid --config FILE --sink s', ['siem', 'soc']],
   ['credentials search --wi', ['--wide']],
