@@ -97,11 +97,9 @@ const reportsFeedConfig = section(
 
 export type {
   CookiesFeedConfig,
-  CredentialQuery,
   CredentialSearchFeedConfig,
   CredentialsFeedConfig,
   EventSearchFeedConfig,
-  EventSearchQuery,
   EventsFeedConfig,
   FeedCommon,
   FeedConfig,

@@ -15,8 +15,8 @@ import {
   print,
 } from '../context.ts'
 import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
-import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
-import { listFeeds, type ListOptions } from './feeds-list.ts'
+import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
+import { listFeeds } from './feeds-list.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
 import {
@@ -29,10 +29,8 @@ import {
 } from '../terminal.ts'
 
 export function feedsCommand(context: Context): Command {
-  const list = addAccountOption(addNarrowingOptions(addCommonOptions(new Command('list')), 'feed'))
-    .description(
-      'list feeds with what is wrong with each, the worst first; all of one, or with --wide',
-    )
+  const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'feed'))
+    .description('list feeds with lag and problems, the worst first')
     .action((name: string | undefined, options: ListOptions) => listFeeds(context, name, options))
   const rewind = addCommonOptions(new Command('rewind'))
     .description('read a feed again from a time on; what was delivered is not sent again')

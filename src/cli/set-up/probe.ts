@@ -3,8 +3,7 @@ import { withTimeout } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { formatDuration, Interruption, sanitize, type Style, type Terminal } from '../terminal.ts'
 
-/** `note`: nothing is wrong, and somebody may want to know. */
-type Status = 'ok' | 'note' | 'warning' | 'problem'
+type Status = 'ok' | 'warning' | 'problem'
 
 export interface Finding {
   check: string
@@ -112,7 +111,6 @@ export function splitRemedy(message: string, otherwise: string): [string, string
 
 const styles: Record<Status, Style> = {
   ok: 'green',
-  note: 'dim',
   warning: 'yellow',
   problem: 'red',
 }

@@ -10,7 +10,6 @@ import {
   reachProbe,
   type ReachNeeds,
   serviceProbe,
-  toldTwiceProbe,
 } from './account-probes.ts'
 import { filterProbe } from './filter-probe.ts'
 import { configurationProbe, diskProbe, type HostNeeds, memoryProbe } from './host-probes.ts'
@@ -38,7 +37,7 @@ export const probes = {
   reach: list<ReachNeeds>(reachProbe),
   service: list(serviceProbe),
   key: list<AccountNeeds>(keyProbe),
-  account: list<AccountNeeds>(rateProbe, quotaProbe, filterProbe, toldTwiceProbe),
+  account: list<AccountNeeds>(rateProbe, quotaProbe, filterProbe),
   filters: list<AccountNeeds>(filterProbe),
   sinkReach: list<SinkNeeds>(sinkReachProbe),
   sinkSend: list<SinkNeeds>(sinkReachProbe, sinkSendProbe),

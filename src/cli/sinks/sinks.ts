@@ -10,14 +10,14 @@ import {
   print,
 } from '../context.ts'
 import { destinationsBySink, withStore } from '../open/open-store.ts'
-import { listSinks, type ListOptions } from './sinks-list.ts'
-import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
+import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
+import { listSinks } from './sinks-list.ts'
 import { findingLine, isProblem, runProbes } from '../set-up/probe.ts'
 import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from '../terminal.ts'
 
 export function sinksCommand(context: Context): Command {
-  const list = addAccountOption(addNarrowingOptions(addCommonOptions(new Command('list')), 'sink'))
-    .description('list sinks with circuit, pending items, failures and digest, the worst first')
+  const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'sink'))
+    .description('list sinks with circuit, pending items, digest and problems, the worst first')
     .action((name: string | undefined, options: ListOptions) => listSinks(context, name, options))
   const test = addCommonOptions(new Command('test'))
     .description('send one message marked TEST to each destination of a sink; needs no Redis')

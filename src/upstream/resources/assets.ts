@@ -90,7 +90,7 @@ const wireAlertsAnswer = z.looseObject({
 })
 
 /** An alert of the tenant; how its channel is configured is not shown. */
-export const wireTenantAlert = z.looseObject({
+const wireTenantAlert = z.looseObject({
   id: z.int(),
   type: nullableText.catch(null),
   name: nullableText.catch(null),
@@ -105,8 +105,6 @@ export const wireTenantAlert = z.looseObject({
   frequency: z.number().nullish().catch(null),
   alert_channel_id: z.number().nullish().catch(null),
 })
-
-export type WireTenantAlert = z.infer<typeof wireTenantAlert>
 
 const root = '/firework/v2/assets/'
 const oneAsset = wireAssetAnswer.transform(({ asset }) => asset)

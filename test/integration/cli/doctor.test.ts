@@ -61,7 +61,7 @@ async function doctor(config: string, ...more: string[]): Promise<Seen> {
 
 function bad(findings: readonly Finding[]): string[] {
   return findings.flatMap(({ check, subject, status }) =>
-    status === 'ok' || status === 'note' ? [] : [`${status} ${check} ${subject}`],
+    status === 'ok' ? [] : [`${status} ${check} ${subject}`],
   )
 }
 
@@ -88,7 +88,6 @@ test('where all is well every check says so, and nobody gets a message', async (
     'rate',
     'quota',
     'filters',
-    'told twice',
     'sink',
   ])
   const sinks = findings.filter(({ check }) => check === 'sink')
@@ -234,26 +233,6 @@ test.each([
   const { findings } = await doctor(text.replace(sandbox.apiKeys[0]!, 'fw_no_such_key'))
   expect(judged(findings, 'service')).toEqual([expect.stringMatching(said)])
   expect(findings.find(({ check }) => check === 'service')?.subject).toBe(new URL(sandbox.url).host)
-})
-
-test('an alert of the service on what a feed reads is a note, and only where the key may see it', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox, tests.server.url)
-  const notes = judged((await doctor(text)).findings, 'told twice')
-  expect(notes).toHaveLength(2)
-  expect(notes[0]).toMatch(
-    /^note: the service tells what feed brand tells: \w+ alert "Brand \(\w+\)"$/,
-  )
-  const other = text.replace('identifier_group: 1042', 'identifier_group: 5')
-  expect(judged((await doctor(other)).findings, 'told twice')).toEqual([])
-  const on = '/firework/v4/alerts/'
-  const end = sandbox.faults.add({ on, effect: 'status', status: 403 })
-  expect(judged((await doctor(text)).findings, 'told twice')).toEqual([])
-  end()
-  sandbox.faults.add({ on, effect: 'status', status: 500 })
-  expect(judged((await doctor(text)).findings, 'told twice')).toEqual([
-    expect.stringMatching(/^warning: whether the service tells the same could not be found out/),
-  ])
 })
 
 /** How the service answers: how long ago, for which tenant, with which status, or not at all. */
