@@ -4,8 +4,7 @@ import type { Config } from '../config/config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
-import { CommandError } from './terminal.ts'
-import { refuseEmpty } from './usage.ts'
+import { CommandError, refuseEmpty } from './terminal.ts'
 
 export interface WideOption {
   wide?: true
@@ -56,8 +55,7 @@ export function wordsOption(
 export function parseWord<Word extends string>(known: readonly Word[], word: string): Word {
   const found = known.find((one) => one === word)
   if (found !== undefined) return found
-  const remedy = suggestion(word, known, 'known')
-  throw new InvalidArgumentError(`no "${word.slice(0, 40)}"; ${remedy}`)
+  throw new InvalidArgumentError(`No such word; ${suggestion(word, known, 'known')}`)
 }
 
 /** Checks a past time or an age and returns it unchanged. Throws InvalidArgumentError. */
