@@ -193,7 +193,7 @@ function asked(scene: SecretScene): string[][] {
     ['audit', '--feed', 'main'],
     ...['feeds', 'sinks', 'items', 'silences'].map((noun) => [noun, 'list']),
     ['routes', 'show'],
-    ['routes', 'explain', '--uid', 'stealer_log/planted/1'],
+    ['routes', 'explain', 'stealer_log/planted/1'],
     ['events', 'get', 'stealer_log/planted/1', '--account', 'main'],
     ['events', 'search', '--group', '1042', '--account', 'main'],
     ['events', 'search', '--group', '1', '--account', 'tok422'],

@@ -141,7 +141,7 @@ describe('of what the ledger keeps', () => {
         ['items', 'show', event.uid],
         ['items', 'show', letter],
         ['items', 'show', entry],
-        ['routes', 'explain', '--uid', event.uid],
+        ['routes', 'explain', event.uid],
       ]) {
         expect(faultsOf(await run(...args, `--output=${form}`))).toEqual([])
       }

@@ -3,8 +3,7 @@
 import { Command } from 'commander'
 import { type Config, ConfigError, formatMistake } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import { findOutlooks, keptInterval, type LaneOutlook } from '../../config/warnings.ts'
-import { createRouter, listNodes, type RouteNode } from '../../routing/router.ts'
+import { createRouter, listNodes } from '../../routing/router.ts'
 import { type Finding, findingLine, isProblem, runProbes } from '../set-up/probe.ts'
 import { nodeLines } from './tree-text.ts'
 import {
@@ -14,9 +13,7 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { type FeedReport, withBounds } from '../../daemon/for-commands/feed-report.ts'
-import { formatBounds, describeFeed } from '../feeds/feed-text.ts'
-import { pluralize, formatDuration } from '../terminal.ts'
+import { pluralize } from '../terminal.ts'
 
 interface CheckOptions extends CommonOptions {
   live?: true
@@ -84,58 +81,18 @@ async function askServices({ stop }: Context, config: Config): Promise<Finding[]
 
 function summaryLines({ config, warnings }: LoadedConfig, { terminal }: Context): string[] {
   const { root } = createRouter(config.route)
-  const heading = (text: string): string => terminal.paint('bold', text)
-  return [
-    ...warnings.map(
-      (warning) => `${terminal.paint('yellow', 'warning')} ${formatMistake(warning)}`,
-    ),
-    `${terminal.paint('green', 'good')}: ${formatCounts(config, root)}`,
-    heading('feeds'),
-    ...boundedFeeds(config).flatMap(feedLines),
-    heading('routes'),
-    ...nodeLines(root).map((line) => `  ${line}`),
-  ]
-}
-
-type BoundedFeed = Pick<FeedReport, 'feed' | 'bounds'> & { lane: LaneOutlook | undefined }
-
-/**
- * Computes the feeds' bounds without Redis: assumes typical traffic and no API that filters by
- * match time.
- */
-function boundedFeeds(config: Config): BoundedFeed[] {
-  const outlooks = findOutlooks(config)
-  const lanes = new Map(outlooks.flatMap((lane) => lane.feeds.map((feed) => [feed, lane] as const)))
-  return withBounds(
-    config.feeds.map((feed) => ({ feed, state: undefined, lane: lanes.get(feed) })),
-    config,
-  )
-}
-
-/** How often a feed is polled: as configured, or as the rate limit allows. */
-function formatPolling({ feed: { everyMs, longestMs }, lane }: BoundedFeed): string {
-  if (everyMs !== undefined || !lane) return `every ${formatDuration(everyMs ?? 0)}`
-  const statedMs = keptInterval(lane, longestMs) ?? Infinity
-  const [usual, longest] = [lane.intervalMs, lane.longestMs].map((ms) => Math.min(ms, statedMs))
-  return `read about every ${formatDuration(usual ?? 0)}, after ${formatDuration(longest ?? 0)} at the latest`
-}
-
-function feedLines(bounded: BoundedFeed): string[] {
-  const { feed, bounds } = bounded
-  const { name, account, detail } = feed
-  const requests = 'one or two requests of the basic tier each'
-  return [
-    `  ${name}: ${describeFeed(feed)}, account ${account}, ${formatPolling(bounded)}`,
-    ...(bounds ? [`    ${formatBounds(feed, bounds)}`] : []),
-    ...(detail.length > 0 ? [`    full events of ${detail.join(', ')}: ${requests}`] : []),
-  ]
-}
-
-function formatCounts({ accounts, feeds, sinks }: Config, root: RouteNode): string {
-  return [
+  const { accounts, feeds, sinks } = config
+  const counts = [
     pluralize(accounts.length, 'account'),
     pluralize(feeds.length, 'feed'),
     pluralize(sinks.length, 'sink'),
     pluralize(listNodes(root).length, 'route'),
-  ].join(', ')
+  ]
+  return [
+    ...warnings.map(
+      (warning) => `${terminal.paint('yellow', 'warning')} ${formatMistake(warning)}`,
+    ),
+    `${terminal.paint('green', 'good')}: ${counts.join(', ')}`,
+    ...nodeLines(root).map((line) => `  ${line}`),
+  ]
 }

@@ -1,12 +1,10 @@
 /** The `render` command: what a sink would send for one event, without sending it. */
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { buildMemberOptions } from '../../delivery/member-options.ts'
 import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { isCanary, severityRank } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { refang } from '../../messages/sanitize.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
 import { slackText } from '../../sandbox/drawing/slack.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
@@ -24,8 +22,8 @@ import {
 import {
   type GivenEvent,
   type GivenEvents,
-  readEventFile,
-  readStoredEvents,
+  givenEventSays,
+  readGivenEvents,
 } from '../open/given-event.ts'
 import { CommandError, findNamed, jsonText } from '../terminal.ts'
 
@@ -37,10 +35,7 @@ interface RenderOptions extends CommonOptions {
 
 export function renderCommand(context: Context): Command {
   return addCommonOptions(new Command('render'))
-    .argument(
-      '<event>',
-      'uid of an event that was taken in; or a file with one as the search gives it, or in full, in JSON; - for standard input',
-    )
+    .argument('<event>', givenEventSays)
     .requiredOption('--sink <name>', 'the sink whose message it is')
     .option('--account <name>', 'only what this account knows, or a feed of it')
     .option('--feed <name>', 'as if this feed had brought it')
@@ -57,16 +52,7 @@ interface Rendered {
 async function render(context: Context, given: string, options: RenderOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const sinkConfig = findNamed(config.sinks, options.sink, 'sink')
-  if (options.feed !== undefined) findNamed(config.feeds, options.feed, 'feed')
-  if (options.account !== undefined && isFile(given)) {
-    findNamed(config.accounts, options.account, 'account')
-  }
-  const event = chooseEvent(
-    isFile(given)
-      ? await readEventFile(context, config, { file: given, ...options })
-      : await readStoredEvents(config, refang(given.trim()), options),
-    options.sink,
-  )
+  const event = chooseEvent(await readGivenEvents(context, config, given, options), options.sink)
   const failures: string[] = []
   const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
     logger: silentLogger,
@@ -86,11 +72,6 @@ async function render(context: Context, given: string, options: RenderOptions): 
   } finally {
     await sink.close()
   }
-}
-
-/** A uid has slashes as a path has; what there is on disk, or ends as a file does, is a file. */
-function isFile(given: string): boolean {
-  return given === '-' || given.endsWith('.json') || existsSync(given)
 }
 
 /** The sighting that made the item for this sink, else the last one. Throws CommandError. */

@@ -205,7 +205,7 @@ const item = JSON.stringify({
 
 test('routes explain knows of silences made by command', async () => {
   const scene = await aSocScene(tests)
-  const event = ['--event', aFile('event.json', item)]
+  const event = [aFile('event.json', item)]
   const before = await tocsin('routes', 'explain', ...event, ...scene.config)
   expect(before.out).toContain('  by no silence and no inhibit rule\n')
   const id = await add(scene, 'type="paste"', '--for=2h', ...why)
