@@ -5,9 +5,10 @@
 import type { Command } from 'commander'
 import type { Problem } from '../daemon/for-commands/problems.ts'
 import { fieldLines } from './api/listing.ts'
+import { type Column, tableLines, toJson } from './columns.ts'
 import { type CommonOptions, type Context, print } from './context.ts'
 import { addWideOption, type WideOption } from './options.ts'
-import { findNamed, formatTable, pluralize, sanitize, type Style } from './terminal.ts'
+import { findNamed, pluralize, sanitize, type Style } from './terminal.ts'
 
 export interface ListOptions extends CommonOptions, WideOption {
   account?: string
@@ -22,15 +23,6 @@ export function addListOptions(command: Command, thing: string): Command {
 
 export function addAccountOption(command: Command): Command {
   return command.option('--account <name>', 'of this account')
-}
-
-/** A field of JSON, and the column of the table where it has a title. */
-export interface Column<Row> {
-  key: string
-  json: (row: Row) => unknown
-  title?: string
-  /** What people read; else the value of the JSON. */
-  text?: (row: Row) => string
 }
 
 interface Listed<Row> {
@@ -59,17 +51,17 @@ export function printList<Row>(
   const chosen = named.filter((one) =>
     name === undefined ? !options.problems || one.badness > 0 : one.name === name,
   )
-  const toJson = ({ row, problems: own }: (typeof named)[number]): Record<string, unknown> => ({
-    ...Object.fromEntries(columns.map(({ key, json }) => [key, json(row)])),
+  const whole = ({ row, problems: own }: (typeof named)[number]): Record<string, unknown> => ({
+    ...toJson(columns, row),
     problems: own.map(({ check: _check, subject: _subject, ...one }) => one),
   })
-  print(context, options, { json: chosen.map(toJson), lines })
+  print(context, options, { json: chosen.map(whole), lines })
 
   function lines(): string[] {
     if (options.problems && chosen.length === 0) return [`no ${thing} has a problem`]
     if (name !== undefined) {
       return chosen.flatMap((one) => {
-        const { problems: _problems, ...fields } = toJson(one)
+        const fields = toJson(columns, one.row)
         return [...fieldLines(fields, fields), ...problemLines(context, one.problems)]
       })
     }
@@ -77,18 +69,15 @@ export function printList<Row>(
     const shown = chosen
       .filter(({ badness }) => isAll || badness > 0)
       .toSorted((one, other) => other.badness - one.badness)
-    const titled = columns.filter(({ title }) => title !== undefined)
-    const table = formatTable(
-      [
-        titled.map(({ title = '' }) => title),
-        ...shown.map(({ row }) => titled.map((column) => cellOf(column, row))),
-      ],
-      options.wide ? undefined : context.terminal.columns,
+    const [head = '', ...body] = tableLines(
+      context,
+      columns,
+      shown.map(({ row }) => row),
+      options,
     )
-    const [head = '', ...body] = table
     const left = chosen.length - shown.length
     return [
-      context.terminal.paint('bold', head),
+      head,
       ...body.flatMap((line, at) => [line, ...problemLines(context, shown[at]?.problems ?? [])]),
       ...(left === 0 ? [] : [`${pluralize(left, thing)} without a problem: --wide lists them`]),
     ]
@@ -108,11 +97,6 @@ function isOf(thing: keyof typeof checks, { check }: Problem): boolean {
 function badnessOf({ status, stops }: Problem): number {
   if (status === 'warning') return 1
   return stops ? 3 : 2
-}
-
-function cellOf<Row>({ json, text }: Column<Row>, row: Row): string {
-  const value = text ? text(row) : json(row)
-  return sanitize(typeof value === 'string' || typeof value === 'number' ? `${value}` : '-', 200)
 }
 
 const styles: Record<Problem['status'], Style> = { problem: 'red', warning: 'yellow' }

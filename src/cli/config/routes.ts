@@ -26,7 +26,7 @@ import {
 } from '../context.ts'
 import { givenEventSays, readGivenEvents } from '../open/given-event.ts'
 import { destinationsBySink, withRedis } from '../open/open-store.ts'
-import { silenceJson, silenceLine } from '../sinks/silences.ts'
+import { silenceJson } from '../sinks/silences.ts'
 import { sanitize, formatIsoTime, formatDuration, formatUtcTime } from '../terminal.ts'
 import { formatGrouping } from './tree-text.ts'
 
@@ -155,7 +155,7 @@ function traceJson(trace: Trace): Record<string, unknown> {
       on_mute: mutedUntilMs === undefined ? null : node.onMute,
     })),
     destinations: trace.destinations,
-    silence: silence ? silenceJson(silence) : null,
+    silence: silence ? silenceJson(silence, nowMs) : null,
     inhibits: trace.inhibits.map(({ name }) => name),
     may_be_inhibited_by: trace.inhibitedBy.map(({ name }) => name),
   }
@@ -216,9 +216,9 @@ function destinationLine({ sink, destination, routes, is_shadow: isShadow }: Des
   return `  ${sanitize(place)}, by ${routes.join(', ')}${isShadow ? ': recorded, never sent' : ''}`
 }
 
-function suppressionLines({ nowMs, silence, inhibits, inhibitedBy }: Trace): string[] {
+function suppressionLines({ silence, inhibits, inhibitedBy }: Trace): string[] {
   const lines = [
-    ...(silence ? ['  by a silence:', `  ${silenceLine(silence, nowMs)}`] : []),
+    ...(silence ? [`  by the silence ${silence.id} until ${formatUtcTime(silence.endsAtMs)}`] : []),
     ...inhibitedBy.map(
       ({ name, windowMs }) =>
         `  by ${name}, where its source came within ${formatDuration(windowMs)} before`,

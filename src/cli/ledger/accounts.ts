@@ -22,6 +22,7 @@ import {
   removeLedger,
 } from '../../store/accounts.ts'
 import { countByState } from '../../store/item-states.ts'
+import type { Column } from '../columns.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -37,7 +38,7 @@ import {
   operatorName,
   withStore,
 } from '../open/open-store.ts'
-import { addListOptions, type Column, type ListOptions, printList } from '../list.ts'
+import { addListOptions, type ListOptions, printList } from '../list.ts'
 import { formatPending } from '../sinks/sinks-list.ts'
 import { CommandError, pluralize, findNamed, formatIsoTime, troubleJson } from '../terminal.ts'
 

@@ -2,8 +2,9 @@
 import { readLedgerState } from '../../daemon/for-commands/problems.ts'
 import type { SinkReport } from '../../daemon/for-commands/sink-report.ts'
 import { countByState } from '../../store/item-states.ts'
+import type { Column } from '../columns.ts'
 import { type Context, loadConfigFile } from '../context.ts'
-import { type Column, type ListOptions, printList } from '../list.ts'
+import { type ListOptions, printList } from '../list.ts'
 import { ledgersFor, withStore } from '../open/open-store.ts'
 import { formatIsoTime, formatUtcTime, standstillJson, troubleJson } from '../terminal.ts'
 
