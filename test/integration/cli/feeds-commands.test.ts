@@ -153,7 +153,7 @@ test('a paused feed says so with the reason, until it is resumed', async () => {
   )
   expect(code).toBe(0)
   expect(out).toMatch(/^brand is paused since \d{4}-\S+ \S+ UTC: a noisy source$/m)
-  expect(out).toContain('"tocsin feeds resume brand"')
+  expect(out).toContain('tocsin feeds resume brand')
   expect((await peekFeed(ledger, 'brand', 0))?.paused).toMatchObject({ reason: 'a noisy source' })
   const list = await tocsin('feeds', 'list', ...config)
   expect(list.out).toMatch(
