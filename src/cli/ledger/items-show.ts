@@ -22,6 +22,7 @@ import {
   readRecord,
 } from '../../store/records.ts'
 import { type KnownWrite, readWrites } from '../../store/service-writes.ts'
+import { fieldLines } from '../api/listing.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import {
   destinationLabels,
@@ -68,7 +69,7 @@ export async function showItem(
     json: known.map((one) => knownJson(one, labels)),
     lines: () =>
       known.length === 0
-        ? unknownLines(uid, options)
+        ? [unknownLine(uid, options)]
         : known.flatMap((one) => knownLines(one, labels)),
   })
   if (known.length === 0) context.exitCode = 1
@@ -148,7 +149,7 @@ function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
   return [
     ...(record ? [head, ...(message ? messageLines(message) : [payloadGoneText]), ...history] : []),
     ...(quarantined ? entryLines(bare, quarantined) : []),
-    ...(shownBy.length > 0 ? droppedLines(bare, shownBy) : []),
+    ...(shownBy.length > 0 ? [droppedLine(bare, shownBy)] : []),
     ...(isBare ? [bare] : []),
     ...writes.map(formatWrite),
   ]
@@ -157,29 +158,21 @@ function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
 const payloadGoneText =
   '  its content is no longer kept (retention.payload): it cannot be sent again'
 
-function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
-  const outcomes = {
-    asked: 'its outcome is not known',
-    done: 'done',
-    refused: 'refused by the service',
-    unclear: 'it may have been done, in whole or in part',
-    'not done': 'not done, the service could not take it',
-  }
-  return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${outcomes[outcome]}`
+/** Words for an outcome that nobody knows. */
+const unknownOutcomes: Readonly<Record<string, string>> = {
+  asked: 'its outcome is not known',
+  unclear: 'it may have been done, in whole or in part',
 }
 
-/** Of the text form; JSON is not cut. */
-const maxShownLength = 4_000
+function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
+  return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${unknownOutcomes[outcome] ?? outcome}`
+}
 
-function entryLines(head: string, { entry, endsMs }: KnownEntry): string[] {
-  const { id, feed, atMs, uid, problem, raw } = entry
-  const parsed = uid === null ? '' : 'when its uid comes in an item that reads, '
+function entryLines(head: string, known: KnownEntry): string[] {
+  const fields = entryJson(known)
   return [
-    `${head}: quarantined as ${id}, nothing was sent`,
-    `  set aside ${formatUtcTime(atMs)} by the feed ${feed} because it does not read as an event: ${sanitize(problem)}`,
-    `  what is kept, secrets masked: ${sanitize(raw, maxShownLength)}`,
-    `  it closes by itself ${parsed}when a thousand newer ones have come, or after ${formatUtcTime(endsMs)} (retention.history)`,
-    `  to have it read as if it were new: tocsin items resend ${shortId(entry)}`,
+    `${head}: quarantined, nothing was sent; to read it as new: tocsin items resend ${shortId(known.entry)}`,
+    ...fieldLines(fields, fields).map((line) => `  ${line}`),
   ]
 }
 
@@ -188,23 +181,13 @@ export function shortId({ id }: Pick<QuarantineEntry, 'id'>): string {
   return id.slice(0, 12)
 }
 
-function droppedLines(head: string, feeds: string[]): string[] {
-  return [
-    `${head}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its history is no longer kept`,
-    '  it had been settled for longer than retention.history, or it made room (retention.max_bytes); otherwise somebody removed it',
-  ]
+function droppedLine(head: string, feeds: string[]): string {
+  return `${head}: taken in by ${feeds.join(', ')}; its history is no longer kept (retention.history, retention.max_bytes)`
 }
 
-function unknownLines(uid: string, { account }: ShowOptions): string[] {
+function unknownLine(uid: string, { account }: ShowOptions): string {
   const whom = account === undefined ? 'any account' : `the account ${account}`
-  return [
-    `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history).`,
-    ...(uid.includes('/')
-      ? []
-      : [
-          "A uid has the form type/source/id; a delivery's id is e and 32, or b and 40 digits of 0-9 and a-f.",
-        ]),
-  ]
+  return `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history).`
 }
 
 /** One event of a delivery. */

@@ -122,23 +122,6 @@ function clockFinding(client: UpstreamClient): Finding {
   return subject.good(`within ${Math.max(1, seconds)} s of the service's`)
 }
 
-/** A slot of the rate limit that comes later than this says that others use it up. */
-const longWaitSeconds = 5
-
-export const rateProbe: Probe<AccountNeeds> = {
-  name: 'rate',
-  timeoutMs: accountTimeoutMs,
-  subject: accountName,
-  async find({ client }, subject) {
-    const { search, basic } = client.account.limits
-    const { waitedSeconds } = client.budget('basic')
-    const detail = `search ${search}/s, basic ${basic}/s; waited ${waitedSeconds.toFixed(1)} s for a turn`
-    const remedy = 'something else uses up the limit: lower limits.share, or wait'
-    const isLate = waitedSeconds > longWaitSeconds
-    return [isLate ? subject.bad('warning', detail, remedy) : subject.good(detail)]
-  },
-}
-
 export const quotaProbe: Probe<AccountNeeds> = {
   name: 'quota',
   timeoutMs: accountTimeoutMs,

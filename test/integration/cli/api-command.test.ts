@@ -249,7 +249,7 @@ describe('what changes something', () => {
 
   test.each([
     ['done', undefined, 'done'],
-    ['refused', { effect: 'status', status: 404 }, 'refused by the service'],
+    ['refused', { effect: 'status', status: 404 }, 'refused'],
     ['lost', { effect: 'lose-answer' }, 'it may have been done'],
     ['not taken', { effect: 'status', status: 429 }, 'not done'],
   ] as const)('is recorded with who did it where it is %s', async (_how, fault, told) => {

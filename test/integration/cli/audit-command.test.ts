@@ -190,6 +190,6 @@ test('items show says of what made room what is still known of it', async () => 
   await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
   const known = await run('items', 'show', 'a/b/1')
   expect(known.code).toBe(0)
-  expect(known.out).toContain('taken in by the feed brand; its history is no longer kept')
+  expect(known.out).toContain('taken in by brand; its history is no longer kept')
   expect((await run('items', 'show', 'a/b/2')).code).toBe(1)
 })

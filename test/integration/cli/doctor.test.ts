@@ -85,7 +85,6 @@ test('where all is well every check says so, and nobody gets a message', async (
     'service',
     'key',
     'clock',
-    'rate',
     'quota',
     'filters',
     'sink',
