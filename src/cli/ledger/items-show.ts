@@ -9,11 +9,10 @@ import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readAccounting } from '../../store/accounts.ts'
-import { findQuarantined, listQuarantined, type QuarantineEntry } from '../../store/feed-state.ts'
+import { findQuarantined, type QuarantineEntry } from '../../store/feed-state.ts'
 import { quarantineIdPattern } from '../../store/items.ts'
 import { readMessageAttempts } from '../../store/pending-items.ts'
 import {
-  deliveryIdPattern,
   findDeliveryItems,
   type Item,
   type LedgerRecord,
@@ -32,7 +31,8 @@ import {
   type OpenStore,
   withStore,
 } from '../open/open-store.ts'
-import { CommandError, formatIsoTime, formatUtcTime, pluralize, sanitize } from '../terminal.ts'
+import { formatIsoTime, formatUtcTime, pluralize, sanitize } from '../terminal.ts'
+import { findGiven, parseDeliveryId } from './item-selection.ts'
 import {
   formatAttempt,
   formatState,
@@ -58,10 +58,14 @@ export async function showItem(
   const known = await withStore(config, async (store) => {
     const ledgers = ledgersFor(store, options)
     if (quarantineIdPattern.test(uid)) {
-      const entry = await requireEntry(ledgers, uid)
-      return [await readEntry({ config, store, ledger: ledgerFor(store, entry.account) }, entry)]
+      const [found] = await findGiven(ledgers, uid)
+      const { entry, ledger } = found ?? {}
+      if (entry && entry.uid === null) {
+        return [{ account: entry.account, uid: null, quarantined: entry }]
+      }
+      if (entry?.uid && ledger) return [await readKnownEvent(config, store, ledger, entry.uid)]
     }
-    const events = ledgers.map((ledger) => readKnownEvent({ config, store, ledger }, uid))
+    const events = ledgers.map((ledger) => readKnownEvent(config, store, ledger, uid))
     return (await Promise.all(events)).filter(isKnown)
   })
   const labels = destinationLabels(config)
@@ -75,40 +79,17 @@ export async function showItem(
   if (known.length === 0) context.exitCode = 1
 }
 
-/** Accepts a bare delivery id, `delivery b…`, and a mail's Message-ID: `<b….recipient@domain>`. */
-export function parseDeliveryId(given: string): string | undefined {
-  const text = given
-    .trim()
-    .replace(/^delivery:? +/u, '')
-    .replace(/^<|>$/gu, '')
-  const id = /^([eb][0-9a-f]+)\.[0-9a-f]{16}@\S+$/u.exec(text)?.[1] ?? text
-  return deliveryIdPattern.test(id) ? id : undefined
-}
-
-/** Where an event is looked for. */
-interface Place {
-  config: Config
-  store: OpenStore
-  ledger: AccountLedger
-}
-
 interface KnownEvent {
   account: string
   uid: string | null
   record?: LedgerRecord | undefined
   /** undefined: the payload is past its retention. */
   message?: Message | undefined
-  quarantined?: KnownEntry | undefined
+  quarantined?: QuarantineEntry | undefined
   /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
   shownBy?: string[]
   /** What commands did to it at the service, and who asked for it. */
   writes?: KnownWrite[]
-}
-
-interface KnownEntry {
-  entry: QuarantineEntry
-  /** When it closes for its age, ms. */
-  endsMs: number
 }
 
 function knownJson(
@@ -129,16 +110,8 @@ function knownJson(
   }
 }
 
-function entryJson({ entry, endsMs }: KnownEntry): Record<string, unknown> {
-  const { id, feed, atMs, problem, raw } = entry
-  return {
-    id,
-    feed,
-    at: formatIsoTime(atMs),
-    problem,
-    kept: raw,
-    ends_at: formatIsoTime(endsMs),
-  }
+function entryJson({ id, feed, atMs, problem, raw }: QuarantineEntry): Record<string, unknown> {
+  return { id, feed, at: formatIsoTime(atMs), problem, kept: raw }
 }
 
 function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
@@ -168,10 +141,10 @@ function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
   return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${unknownOutcomes[outcome] ?? outcome}`
 }
 
-function entryLines(head: string, known: KnownEntry): string[] {
-  const fields = entryJson(known)
+function entryLines(head: string, entry: QuarantineEntry): string[] {
+  const fields = entryJson(entry)
   return [
-    `${head}: quarantined, nothing was sent; to read it as new: tocsin items resend ${shortId(known.entry)}`,
+    `${head}: quarantined, nothing was sent; to read it as new: tocsin items resend ${shortId(entry)}`,
     ...fieldLines(fields, fields).map((line) => `  ${line}`),
   ]
 }
@@ -232,8 +205,7 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
   const [first] = found
   if (first === undefined) {
     return [
-      `No event that the ledger still knows went under the id ${id}.`,
-      'Its history has expired (retention.history), it was sent again under another id, or the message was a test.',
+      `No event that the ledger still knows went under the id ${id}: its history has expired, or the message was a test.`,
     ]
   }
   const { sink, destination } = first.item
@@ -254,9 +226,14 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
   ]
 }
 
-async function readKnownEvent({ config, store, ledger }: Place, uid: string): Promise<KnownEvent> {
+async function readKnownEvent(
+  config: Config,
+  store: OpenStore,
+  ledger: AccountLedger,
+  uid: string,
+): Promise<KnownEvent> {
   const id = ledger.fingerprints.recordId(uid)
-  const [stored, payload, entry, writes] = await Promise.all([
+  const [stored, payload, quarantined, writes] = await Promise.all([
     readRecord(ledger, id),
     readPayload(ledger, id),
     findQuarantined(ledger, uid),
@@ -264,19 +241,8 @@ async function readKnownEvent({ config, store, ledger }: Place, uid: string): Pr
   ])
   const record = stored && (await withAttempts(store, stored))
   const message = record && payload && renderRecordMessage(config, record, payload)
-  const quarantined = entry && toKnownEntry(ledger, entry)
   const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
   return { account: ledger.account, uid, record, message, quarantined, shownBy, writes }
-}
-
-async function readEntry(place: Place, entry: QuarantineEntry): Promise<KnownEvent> {
-  if (entry.uid !== null) return readKnownEvent(place, entry.uid)
-  const quarantined = toKnownEntry(place.ledger, entry)
-  return { account: entry.account, uid: null, quarantined }
-}
-
-function toKnownEntry(ledger: AccountLedger, entry: QuarantineEntry): KnownEntry {
-  return { entry, endsMs: entry.atMs + ledger.retention.history }
 }
 
 async function withAttempts({ ledgers }: OpenStore, record: LedgerRecord): Promise<LedgerRecord> {
@@ -304,24 +270,6 @@ async function findFeedsThatShowed(
 
 function isKnown({ record, quarantined, shownBy = [], writes = [] }: KnownEvent): boolean {
   return [record, quarantined, ...shownBy, ...writes].some((one) => one !== undefined)
-}
-
-/** Finds a quarantined item by its id or a prefix of it. Throws CommandError. */
-async function requireEntry(
-  ledgers: readonly AccountLedger[],
-  given: string,
-): Promise<QuarantineEntry> {
-  const matches = await Promise.all(
-    ledgers.map((ledger) => listQuarantined(ledger, given.toLowerCase())),
-  )
-  const [found, ...others] = matches.flat()
-  if (found === undefined) {
-    const why = 'already sent again, resolved or expired'
-    throw new CommandError('refused', `there is no quarantined item ${given} (${why})`)
-  }
-  if (others.length === 0) return found
-  const ids = [found, ...others].map(({ id }) => id).join(', ')
-  throw new CommandError('mistake', `"${given}" begins more than one id; write more of it: ${ids}`)
 }
 
 /**
