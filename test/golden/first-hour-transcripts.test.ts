@@ -77,8 +77,8 @@ route: { sinks: [sco], matchers: ['severity>>high'] }
       check config/minimal.yaml --output json
       check config/tocsin.yaml
       check config/tocsin.yaml --output json
-      check ${good} --live
-      check ${good} --live --output json
+      check ${good}
+      check ${good} --output json
       check ${bad}
       check ${bad} --output json
       check missing.yaml

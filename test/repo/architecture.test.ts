@@ -30,9 +30,8 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       // the contract and the table of types: `sinks test` and `render` make one
       'sinks',
       'sinks/sink-types.ts',
-      // `run`, `demo` and `run --dry` start it; `accounts list` tells renamed ones
+      // `run` and `demo` start it
       'daemon/daemon.ts',
-      'daemon/accounts.ts',
       'daemon/for-commands',
       // what operators read and do of what is sent
       ...[

@@ -30,7 +30,7 @@ export const filterProbe: Probe<AccountNeeds> = {
         if (!(error instanceof UpstreamError)) throw error
         const status = error.status === 404 ? 'warning' : 'problem' // not every service has the lists
         const detail = `whether the service knows the words of ${kind} filters could not be found out: ${error.message}`
-        found.push(subject.bad(status, detail, 'ask again with "tocsin check --live"'))
+        found.push(subject.bad(status, detail, 'run doctor again'))
       }
     }
     if (found.length > 0 || !isAsked) return found
@@ -59,7 +59,7 @@ function judgeWords(
 ): Finding[] {
   if (known.length === 0) {
     const detail = `the service lists no word for ${kind} filters`
-    return [subject.bad('warning', detail, 'ask again with "tocsin check --live"')]
+    return [subject.bad('warning', detail, 'run doctor again')]
   }
   return wanted
     .filter(({ word }) => !known.includes(word))

@@ -1,6 +1,6 @@
 /**
- * Every probe, by what it needs and in the order of the report. `doctor` asks all, `check --live` the
- * one of the filters, and `init` those that an answer needs.
+ * Every probe, by what it needs and in the order of the report. `doctor` asks all, and `init` those that
+ * an answer needs.
  */
 import {
   type AccountNeeds,
@@ -37,7 +37,6 @@ export const probes = {
   service: list(serviceProbe),
   key: list<AccountNeeds>(keyProbe),
   account: list<AccountNeeds>(quotaProbe, filterProbe),
-  filters: list<AccountNeeds>(filterProbe),
   sinkReach: list<SinkNeeds>(sinkReachProbe),
   sinkSend: list<SinkNeeds>(sinkReachProbe, sinkSendProbe),
 }
