@@ -13,6 +13,8 @@ export interface Finding {
   detail: string
   /** What to do; null: nothing. */
   remedy: string | null
+  /** ISO 8601, where it is known. */
+  since?: string
   /** Nothing is read or sent by the subject meanwhile. */
   stops?: true
 }

@@ -35,6 +35,8 @@ export interface Problem {
   /** The cause, in words; outside text in it is not sanitized. */
   detail: string
   remedy: string
+  /** ISO 8601, where it is known. */
+  since?: string
   /** Nothing is read or sent by the subject meanwhile. */
   stops?: true
 }
@@ -89,15 +91,21 @@ type Judge = (
   status: Problem['status'],
   detail: string,
   remedy: string,
-  more?: Pick<Problem, 'stops'>,
+  more?: Pick<Problem, 'since' | 'stops'>,
 ) => Problem
 
 function about(check: Check, subject: string): Judge {
   return (status, detail, remedy, more) => ({ check, subject, status, detail, remedy, ...more })
 }
 
+function since(sinceMs: number | undefined): Pick<Problem, 'since'> {
+  return sinceMs === undefined ? {} : { since: new Date(sinceMs).toISOString() }
+}
+
 /** Nothing is read or sent meanwhile. */
-const stops = { stops: true } as const
+function stops(sinceMs: number | undefined): Pick<Problem, 'since' | 'stops'> {
+  return { ...since(sinceMs), stops: true }
+}
 
 /** A daemon gives a sign every two seconds, unless its machine is very busy. */
 const quietMs = 15_000
@@ -123,7 +131,7 @@ function judgeAccounts({ accounts, nowMs }: LedgerParts): Problem[] {
               'problem',
               `its key: ${formatTrouble(trouble, nowMs)}`,
               findRemedy('account-refused', name),
-              stops,
+              stops(trouble.sinceMs),
             ),
           ]
         : []),
@@ -186,7 +194,14 @@ function judgeRescans(
   const { nowMs, rescanTrouble, whole, rescans } = state
   const remedy = 'what comes late is not found meanwhile'
   if (rescanTrouble)
-    return [judge('warning', `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`, remedy)]
+    return [
+      judge(
+        'warning',
+        `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`,
+        remedy,
+        since(rescanTrouble.sinceMs),
+      ),
+    ]
   if (!bounds || !isReading || report.isReadWhole) return []
   const { lastCompletedMs } = whole
   const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
@@ -207,22 +222,27 @@ function judgeReading(
   if (unreadable) {
     const { unread, shown, problem } = unreadable
     const detail = `${unread} of ${shown} items of its last page cannot be read: ${problem}`
-    return [judge('problem', detail, findRemedy('feed-unreadable', name))]
+    return [
+      judge('problem', detail, findRemedy('feed-unreadable', name), since(unreadable.sinceMs)),
+    ]
   }
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}`
-    return [judge('problem', detail, `tocsin feeds resume ${name}`, stops)]
+    return [judge('problem', detail, `tocsin feeds resume ${name}`, stops(paused.sinceMs))]
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   if (refused) {
     const detail = `stopped: ${refused.reason}${why === undefined ? '' : `; ${why}`}`
-    return [judge('problem', detail, findRemedy('feed-refused', name), stops)]
+    return [judge('problem', detail, findRemedy('feed-refused', name), stops(refused.sinceMs))]
   }
   const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
   if (!isLate && why === undefined) return []
   const lag = `lag ${formatDuration(lagMs)}, objective ${formatDuration(lagObjectiveMs)}`
   const remedy = `tocsin feeds list ${name}`
-  if (why !== undefined) return [judge(isLate ? 'problem' : 'warning', `${lag}; ${why}`, remedy)]
+  if (why !== undefined) {
+    const status = isLate ? 'problem' : 'warning'
+    return [judge(status, `${lag}; ${why}`, remedy, since(trouble?.sinceMs))]
+  }
   return isBackfilling
     ? [judge('warning', `${lag}: works off a backlog`, remedy)]
     : [judge('problem', lag, remedy)]
@@ -237,7 +257,7 @@ async function judgeQuota(
   const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
   if (quota === undefined || quota.remaining > reserve) return []
   const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`
-  return [judge('problem', detail, findRemedy('quota-reserve', feed.name), stops)]
+  return [judge('problem', detail, findRemedy('quota-reserve', feed.name), stops(quota.atMs))]
 }
 
 async function judgeSinks(parts: LedgerParts): Promise<Problem[]> {
@@ -261,7 +281,8 @@ async function judgeSinks(parts: LedgerParts): Promise<Problem[]> {
         continue
       }
       const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
-      found.push(judge('problem', `${label} alone: ${why}`, remedy))
+      const sinceMs = circuit.trouble?.sinceMs
+      found.push(judge('problem', `${label} alone: ${why}`, remedy, since(sinceMs)))
     }
     if (deadLetters > 0) {
       const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
@@ -348,11 +369,11 @@ function judgeSending(
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`
-    return [judge('problem', detail, findRemedy('sink-paused', name), stops)]
+    return [judge('problem', detail, findRemedy('sink-paused', name), stops(paused.sinceMs))]
   }
   if (disabled) {
     const gone = `gone since ${formatUtcTime(disabled.sinceMs)}: ${disabled.reason}; ${stood}`
-    return [judge('problem', gone, findRemedy('sink-disabled', name), stops)]
+    return [judge('problem', gone, findRemedy('sink-disabled', name), stops(disabled.sinceMs))]
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
@@ -361,7 +382,9 @@ function judgeSending(
     return [judge('warning', `circuit half_open, ${nextTests}; ${all}`, testIt(name))]
   }
   const remedy = findRemedy('circuit-open', name)
-  if (state !== 'closed') return [judge('problem', `circuit ${state}; ${all}`, remedy, stops)]
+  if (state !== 'closed') {
+    return [judge('problem', `circuit ${state}; ${all}`, remedy, stops(circuit.openedAtMs))]
+  }
   if (isRunning) {
     const isOver = (dueMs = nowMs): boolean => nowMs - dueMs > patienceMs
     const pendingOnes = `tocsin items list --sink ${name} --state pending`
@@ -380,7 +403,7 @@ function judgeSending(
     }
   }
   if (why === undefined) return []
-  return [judge(isFailing() ? 'problem' : 'warning', all, remedy)]
+  return [judge(isFailing() ? 'problem' : 'warning', all, remedy, since(trouble?.sinceMs))]
 
   function isFailing(): boolean {
     const isTrouble = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
