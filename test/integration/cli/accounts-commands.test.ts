@@ -7,8 +7,6 @@ import {
   readAccounting,
   readAccounts,
 } from '../../../src/store/accounts.ts'
-import { runScript } from '../../../src/redis/scripts.ts'
-import { createAccountKey } from '../../../src/upstream/tokens.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
@@ -41,21 +39,6 @@ function refsOf(ledger: AccountLedger, sink: string): Promise<string[]> {
 }
 
 const keysOf = (ledger: AccountLedger): Promise<string[]> => ledger.redis.keys(`${ledger.key()}*`)
-
-test('accounts list tells why the key of an account is refused, since when and how often', async () => {
-  const { config, parsed, keys } = await aSocScene(tests, (text) => text.replace('fw_key', 'fw_1'))
-  const [main] = parsed.accounts
-  const name = keys.shared('account-pause', createAccountKey(main!)().fingerprint)
-  const args = ['auth', 30_000, 900_000, 'the key or its token is refused (401)']
-  for (let i = 0; i < 3; i += 1) await runScript(tests.redis, 'pause-account', [name], args)
-  const { out } = await tocsin('accounts', 'list', ...config)
-  expect(out).toMatch(
-    /^main +configured .*\n {2}problem {2}its key: failing since .* UTC \(\d s\), 3 times, last: auth, the key or its token is refused \(401\); next try \S+ UTC; /m,
-  )
-  expect(out).toMatch(/^second +configured +none/m)
-  const json = await tocsin('accounts', 'list', '--output=json', ...config)
-  expect(JSON.parse(json.out)).toMatchObject([{ trouble: { count: 3 } }, { trouble: null }])
-})
 
 test('discard gives up all that an account holds and removes its ledger, and no other’s', async () => {
   const scene = await aScene()

@@ -1,7 +1,7 @@
 /** `feeds list`, `pause` and `resume` over feeds of every type, in two accounts. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { noteFeedTrouble, pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
+import { pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
 import { anAccount } from '../../support/replica.ts'
@@ -66,47 +66,6 @@ function rescanPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
     scan: { fingerprint: 's', body: {}, cursor: 'c', reason: 'again', startedAtMs },
   }
 }
-
-test('feeds list tells why a feed and its rescans fail, since when, how often, and when the next try is', async () => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [])
-  const failure = { reason: 'timeout', answer: 'no answer\u001B[2J within 30 s', waitMs: 90_000 }
-  await noteFeedTrouble(ledger, 'brand', 'feed', failure)
-  await noteFeedTrouble(ledger, 'brand', 'feed', failure)
-  await noteFeedTrouble(ledger, 'brand', 'rescan', { ...failure, waitMs: undefined })
-  const { out } = await tocsin('feeds', 'list', ...config)
-  expect(out).toMatch(
-    /^ {2}warning {2}lag .*; failing since \S+ \S+ UTC \(\d s\), 2 times, last: timeout, no answer.* within 30 s; next try \S+ UTC; tocsin feeds list brand$/m,
-  )
-  expect(out).toMatch(
-    /^ {2}warning {2}its rescans: failing since .*, once, last: timeout, no answer.* within 30 s; /m,
-  )
-  expect(out).not.toContain('\u001B[2J')
-  const [brand] = await listed(config)
-  const [trouble, rescans] = [brand!['trouble'], brand!['rescan_trouble']]
-  expect(trouble).toMatchObject({ reason: 'timeout', count: 2, next_try: expect.any(String) })
-  expect(rescans).toMatchObject({ count: 1, next_try: null })
-})
-
-test('feeds list names the feed whose events are dated ahead of now, until that has passed', async () => {
-  const { ledger, config } = await aScene()
-  const nowMs = Date.now()
-  const ahead = [nowMs + 5_000, nowMs + 30 * 60_000].map((createdAtMs, at) =>
-    routed({ uid: `leak/x/${at}`, createdAtMs }),
-  )
-  await takeIn(ledger, ahead, { limitMs: nowMs + 10_000 })
-  const until = new Date(nowMs + 30 * 60_000).toISOString()
-  expect((await tocsin('feeds', 'list', ...config)).out).toContain(
-    `warning  shows events that are dated ahead of now, up to ${until.slice(0, 19).replace('T', ' ')} UTC; `,
-  )
-  const [listedFeed] = await listed(config)
-  expect(listedFeed).toMatchObject({ dated_ahead_until: until, counts: { ahead: 1 } })
-  expect(Date.parse(String(listedFeed!['newest_event']))).toBeLessThan(nowMs + 10_000)
-
-  await ledger.redis.hset(ledger.key('feed', 'brand'), 'ahead', nowMs - 1)
-  expect((await tocsin('feeds', 'list', ...config)).out).not.toContain('dated ahead')
-  expect((await listed(config))[0]).toMatchObject({ dated_ahead_until: null })
-})
 
 test('feeds list tells how the rescan is, and what came late or was raised', async () => {
   const { ledger, config } = await aScene()

@@ -19,51 +19,6 @@ async function orphan({ ledger }: SocScene, sink: string): Promise<void> {
   for (const ref of refs) await holdOrphan(ledger, ref)
 }
 
-test('sinks list tells why nothing gets through, and which fallback takes what comes', async () => {
-  const { ledger, keys, config } = await aSocScene(tests, (text) =>
-    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
-  )
-  const circuit = createCircuit(ledger.redis, keys)
-  const sent = {
-    reason: 'unauthorized',
-    answer: 'slack answered 403',
-    nextTryInMs: 60_000,
-  } as const
-  await circuit.report('soc', 'broken', sent)
-  const { out } = await tocsin('sinks', 'list', ...config)
-  expect(out).toMatch(
-    /^soc +slack +open .*\n {2}problem {2}circuit open; failing since .*, once, last: unauthorized, slack answered 403; next try \S+ UTC; .*; its fallback siem takes what waits from \S+ \S+ UTC on; /m,
-  )
-  const json = await tocsin('sinks', 'list', '--output=json', ...config)
-  expect(JSON.parse(json.out)).toMatchObject([
-    { sink: 'soc', fallback: 'siem', diverted: 0, trouble: { reason: 'unauthorized', count: 1 } },
-    { sink: 'siem', fallback: null, trouble: null },
-    {},
-    {},
-    {},
-  ])
-})
-
-test('sinks list says that the fallback gets what waits only while it does', async () => {
-  const { ledger, keys, config } = await aSocScene(tests, (text) =>
-    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
-  )
-  const circuit = createCircuit(ledger.redis, keys)
-  await circuit.report('soc', 'broken')
-  const name = keys.shared('circuit', 'soc')
-  await ledger.redis.hincrby(name, 'opened_at', -300_000)
-  const relief = async (): Promise<unknown> => {
-    const { out } = await tocsin('sinks', 'list', 'soc', '--output=json', ...config)
-    return (JSON.parse(out) as { relief: unknown }[])[0]?.relief
-  }
-  expect(await relief()).toBe('its fallback siem takes what waits')
-  await circuit.pause('siem', { reason: 'it moves', sinceMs: Date.now() })
-  expect(await relief()).toBe('its fallback siem takes nothing either')
-  await circuit.pause('siem', undefined)
-  await circuit.pause('soc', undefined)
-  expect(await relief()).toBe('nothing goes to its fallback siem while one message tries')
-})
-
 test('of several recipients the one that takes nothing is named, with its trouble', async () => {
   const { keys, ledger, config } = await aSocScene(tests)
   const circuit = createCircuit(ledger.redis, keys)
