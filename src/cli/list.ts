@@ -58,7 +58,9 @@ export function printList<Row>(
   print(context, options, { json: chosen.map(whole), lines })
 
   function lines(): string[] {
-    if (options.problems && chosen.length === 0) return [`no ${thing} has a problem`]
+    if (chosen.length === 0) {
+      return [options.problems ? `no ${thing} has a problem` : `there is no ${thing} yet`]
+    }
     if (name !== undefined) {
       return chosen.flatMap((one) => {
         const fields = toJson(columns, one.row)

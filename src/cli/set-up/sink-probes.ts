@@ -28,10 +28,10 @@ export interface SinkNeeds {
 const subjectOf = ({ sink: { name, type } }: SinkNeeds): string => `${name} (${type})`
 
 /** `failures`: of templates, while it is used: the message has the built-in look then. */
-async function useSink(
+export async function useSink<Result>(
   config: SinkConfig,
-  use: (sink: Sink, failures: string[]) => Promise<Finding[]>,
-): Promise<Finding[]> {
+  use: (sink: Sink, failures: string[]) => Promise<Result>,
+): Promise<Result> {
   const failures: string[] = []
   const sink = await sinkTypeOf(config).create(config, {
     logger: silentLogger,
