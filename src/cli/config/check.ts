@@ -31,12 +31,14 @@ function check(context: Context, file: string | undefined, options: CommonOption
       pluralize(config.sinks.length, 'sink'),
       pluralize(listNodes(root).length, 'route'),
     ]
-    const { paint } = context.terminal
+    const { terminal } = context
     print(context, options, {
       json: { ok: true, warnings },
       lines: () => [
-        ...warnings.map((warning) => `${paint('yellow', 'warning')} ${formatMistake(warning)}`),
-        `${paint('green', 'good')}: ${counts.join(', ')}`,
+        ...warnings.map(
+          (warning) => `${terminal.paint('yellow', 'warning')} ${formatMistake(warning)}`,
+        ),
+        `${terminal.paint('green', 'good')}: ${counts.join(', ')}`,
         ...nodeLines(root).map((line) => `  ${line}`),
       ],
     })

@@ -76,34 +76,37 @@ export async function readLedgerState(
     sinks: await reportSinks(store, config, ledgers),
   }
   const parts = { ...state, config, store, ledgers, isRunning: silentMs < desertedAfterMs }
-  const problems = [
-    ...judgeDaemon(silentMs),
-    ...judgeAccounts(parts),
-    ...(await judgeFeeds(parts)),
-    ...(await judgeSinks(parts)),
-    ...(await judgeAudits(parts)),
-    ...(await judgeAccounting(parts)),
-  ]
+  const problems: Problem[] = judgeDaemon(silentMs)
+  for await (const problem of judgeAll(parts)) problems.push(problem)
   return { ...state, problems }
 }
 
-type Judge = (
-  status: Problem['status'],
-  detail: string,
-  remedy: string,
-  more?: Pick<Problem, 'since' | 'stops'>,
-) => Problem
-
-function about(check: Check, subject: string): Judge {
-  return (status, detail, remedy, more) => ({ check, subject, status, detail, remedy, ...more })
+async function* judgeAll(parts: LedgerParts): AsyncGenerator<Problem> {
+  for (const account of parts.accounts) yield* judgeAccount(account, parts.nowMs)
+  yield* judgeFeeds(parts)
+  yield* judgeSinks(parts)
+  yield* judgeAudits(parts)
+  yield* judgeAccounting(parts)
 }
 
-function since(sinceMs: number | undefined): Pick<Problem, 'since'> {
+type More = Pick<Problem, 'since' | 'stops'>
+
+/** Makes the problems of one subject. */
+type Judge = Record<Problem['status'], (detail: string, remedy: string, more?: More) => Problem>
+
+function about(check: Check, subject: string): Judge {
+  const of =
+    (status: Problem['status']): Judge['problem'] =>
+    (detail, remedy, more) => ({ check, subject, status, detail, remedy, ...more })
+  return { problem: of('problem'), warning: of('warning') }
+}
+
+function since(sinceMs: number | undefined): More {
   return sinceMs === undefined ? {} : { since: new Date(sinceMs).toISOString() }
 }
 
 /** Nothing is read or sent meanwhile. */
-function stops(sinceMs: number | undefined): Pick<Problem, 'since' | 'stops'> {
+function stops(sinceMs: number | undefined): More {
   return { ...since(sinceMs), stops: true }
 }
 
@@ -113,73 +116,57 @@ const quietMs = 15_000
 export function judgeDaemon(silentMs: number): Problem[] {
   const judge = about('daemon', 'tocsin run')
   if (silentMs >= desertedAfterMs) {
-    return [judge('problem', 'none has run for a minute: nothing is polled or sent', 'start it')]
+    return [judge.problem('none has run for a minute: nothing is polled or sent', 'start it')]
   }
   if (silentMs < quietMs) return []
   const detail = `its last sign was ${formatDuration(silentMs)} ago`
-  return [judge('warning', detail, 'start it, unless it is being restarted just now')]
+  return [judge.warning(detail, 'start it, unless it is being restarted just now')]
 }
 
-function judgeAccounts({ accounts, nowMs }: LedgerParts): Problem[] {
-  return accounts.flatMap(({ name, isConfigured, holdings, discarding, trouble, renames }) => {
-    const judge = about('account', name)
-    return [
-      ...renames.map(formatRename).map(({ said, remedy }) => judge('warning', said, remedy)),
-      ...(trouble
-        ? [
-            judge(
-              'problem',
-              `its key: ${formatTrouble(trouble, nowMs)}`,
-              findRemedy('account-refused', name),
-              stops(trouble.sinceMs),
-            ),
-          ]
-        : []),
-      ...(isConfigured ? [] : judgeLeft({ name, holdings, discarding }, judge)),
-    ]
-  })
-}
-
-function judgeLeft(
-  { name, holdings, discarding }: Pick<AccountReport, 'name' | 'holdings' | 'discarding'>,
-  judge: Judge,
-): Problem[] {
+function* judgeAccount(account: AccountReport, nowMs: number): Generator<Problem> {
+  const { name, isConfigured, holdings, discarding, trouble, renames } = account
+  const judge = about('account', name)
+  for (const { said, remedy } of renames.map(formatRename)) yield judge.warning(said, remedy)
+  if (trouble) {
+    const detail = `its key: ${formatTrouble(trouble, nowMs)}`
+    yield judge.problem(detail, findRemedy('account-refused', name), stops(trouble.sinceMs))
+  }
   if (discarding) {
     const detail = `being discarded since ${formatUtcTime(discarding.atMs)} by ${discarding.by}`
-    return [judge('warning', detail, `end it: tocsin accounts discard ${name}`)]
+    yield judge.warning(detail, `end it: tocsin accounts discard ${name}`)
+    return
   }
   const { pendingTotal = 0, deadLetters = 0 } = holdings ?? {}
-  if (pendingTotal + deadLetters === 0) return []
+  if (isConfigured || pendingTotal + deadLetters === 0) return
   const left = `${pluralize(pendingTotal, 'item')} and ${pluralize(deadLetters, 'dead letter')}`
   const detail = `not configured any more, and holds ${left}`
-  return [judge('problem', detail, findRemedy('account-left', name))]
+  yield judge.problem(detail, findRemedy('account-left', name))
 }
 
-async function judgeFeeds(parts: LedgerParts): Promise<Problem[]> {
-  const found: Problem[] = []
+async function* judgeFeeds(parts: LedgerParts): AsyncGenerator<Problem> {
   const refused = new Set(parts.accounts.flatMap(({ name, trouble }) => (trouble ? [name] : [])))
   for (const report of parts.feeds) {
     const { feed, state, quarantined } = report
     if (state === undefined) continue // no daemon has had it yet
     const judge = about('feed', feed.name)
     if (!refused.has(feed.account)) {
-      const tail = [
-        ...judgeReading(report, judge, parts),
-        ...(await judgeQuota(report, judge, parts)),
-      ]
-      const isReading = tail.length === 0 && parts.isRunning
-      found.push(...tail, ...judgeRescans({ ...report, state, isReading }, judge))
+      const tail = judgeReading(report, judge, parts)
+      const quota = await judgeQuota(report, judge, parts)
+      if (tail) yield tail
+      if (quota) yield quota
+      const isReading = !tail && !quota && parts.isRunning
+      const rescans = judgeRescans({ ...report, state, isReading }, judge)
+      if (rescans) yield rescans
     }
     if (quarantined > 0) {
       const detail = `${pluralize(quarantined, 'item')} in the quarantine, which nobody was told of`
-      found.push(judge('problem', detail, findRemedy('items-quarantined', feed.name)))
+      yield judge.problem(detail, findRemedy('items-quarantined', feed.name))
     }
     const untilMs = datedAheadMs(state)
     if (untilMs === undefined) continue
     const detail = `shows events that are dated ahead of now, up to ${formatUtcTime(untilMs)}`
-    found.push(judge('warning', detail, 'tell the service that a date is wrong'))
+    yield judge.warning(detail, 'tell the service that a date is wrong')
   }
-  return found
 }
 
 /** So long may the first rescan of all take, ms; as long as the alert waits. */
@@ -189,27 +176,24 @@ const firstRescanMs = 48 * 3_600_000
 function judgeRescans(
   report: FeedReport & { state: FeedState; isReading: boolean },
   judge: Judge,
-): Problem[] {
+): Problem | undefined {
   const { state, bounds, isReading } = report
   const { nowMs, rescanTrouble, whole, rescans } = state
   const remedy = 'what comes late is not found meanwhile'
   if (rescanTrouble)
-    return [
-      judge(
-        'warning',
-        `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`,
-        remedy,
-        since(rescanTrouble.sinceMs),
-      ),
-    ]
-  if (!bounds || !isReading || report.isReadWhole) return []
+    return judge.warning(
+      `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`,
+      remedy,
+      since(rescanTrouble.sinceMs),
+    )
+  if (!bounds || !isReading || report.isReadWhole) return undefined
   const { lastCompletedMs } = whole
   const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
-  if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return []
+  if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return undefined
   const ended =
     lastCompletedMs === undefined ? 'none' : `the last one ${formatUtcTime(lastCompletedMs)}`
   const detail = `its rescans do not end: ${ended}, due every ${formatDuration(bounds.everyMs)}`
-  return [judge('warning', detail, `${remedy}: shorten rescan.back, or lengthen rescan.every`)]
+  return judge.warning(detail, `${remedy}: shorten rescan.back, or lengthen rescan.every`)
 }
 
 /** Whether its tail gets on; the worst reason alone. */
@@ -217,79 +201,82 @@ function judgeReading(
   { feed: { name }, state, lagMs = 0, lagObjectiveMs }: FeedReport,
   judge: Judge,
   { nowMs, isRunning }: LedgerParts,
-): Problem[] {
+): Problem | undefined {
   const { paused, refused, unreadable, trouble, isBackfilling } = state ?? {}
   if (unreadable) {
     const { unread, shown, problem } = unreadable
     const detail = `${unread} of ${shown} items of its last page cannot be read: ${problem}`
-    return [
-      judge('problem', detail, findRemedy('feed-unreadable', name), since(unreadable.sinceMs)),
-    ]
+    return judge.problem(detail, findRemedy('feed-unreadable', name), since(unreadable.sinceMs))
   }
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}`
-    return [judge('problem', detail, `tocsin feeds resume ${name}`, stops(paused.sinceMs))]
+    return judge.problem(detail, `tocsin feeds resume ${name}`, stops(paused.sinceMs))
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   if (refused) {
     const detail = `stopped: ${refused.reason}${why === undefined ? '' : `; ${why}`}`
-    return [judge('problem', detail, findRemedy('feed-refused', name), stops(refused.sinceMs))]
+    return judge.problem(detail, findRemedy('feed-refused', name), stops(refused.sinceMs))
   }
   const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
-  if (!isLate && why === undefined) return []
+  if (!isLate && why === undefined) return undefined
   const lag = `lag ${formatDuration(lagMs)}, objective ${formatDuration(lagObjectiveMs)}`
   const remedy = `tocsin feeds list ${name}`
   if (why !== undefined) {
     const status = isLate ? 'problem' : 'warning'
-    return [judge(status, `${lag}; ${why}`, remedy, since(trouble?.sinceMs))]
+    return judge[status](`${lag}; ${why}`, remedy, since(trouble?.sinceMs))
   }
   return isBackfilling
-    ? [judge('warning', `${lag}: works off a backlog`, remedy)]
-    : [judge('problem', lag, remedy)]
+    ? judge.warning(`${lag}: works off a backlog`, remedy)
+    : judge.problem(lag, remedy)
 }
 
 async function judgeQuota(
   { feed, state }: FeedReport,
   judge: Judge,
   { store }: LedgerParts,
-): Promise<Problem[]> {
+): Promise<Problem | undefined> {
   const reserve = reservedSearches(feed, state?.scan)
   const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
-  if (quota === undefined || quota.remaining > reserve) return []
+  if (quota === undefined || quota.remaining > reserve) return undefined
   const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`
-  return [judge('problem', detail, findRemedy('quota-reserve', feed.name), stops(quota.atMs))]
+  return judge.problem(detail, findRemedy('quota-reserve', feed.name), stops(quota.atMs))
 }
 
-async function judgeSinks(parts: LedgerParts): Promise<Problem[]> {
+async function* judgeSinks(parts: LedgerParts): AsyncGenerator<Problem> {
   const longWaits = await readLongWaits(parts)
   const canaries = await readCanary(parts.store, parts.config.canary?.sinks ?? [])
-  return parts.sinks.flatMap((report) => {
-    const { name, type, deadLetters } = report
-    const judge = about('delivery', name)
-    const waiting = sumPending(report)
-    const found: Problem[] = []
-    if (type !== undefined) {
-      found.push(...judgeSending({ ...report, ...longWaits.get(name) }, judge, parts))
-    } else if (waiting > 0) {
-      const remedy = `tocsin items move --sink ${name} --to <sink>, or tocsin items discard --sink ${name}`
-      found.push(judge('problem', `not configured any more, ${countItems(waiting)}`, remedy))
+  for (const report of parts.sinks) {
+    const found = [...judgeSink({ ...report, ...longWaits.get(report.name) }, parts)]
+    const canary = judgeCanary(report.name, canaries[report.name], parts)
+    yield* found
+    if (canary && found.length === 0) yield canary
+  }
+}
+
+function* judgeSink(report: WaitingSink, parts: LedgerParts): Generator<Problem> {
+  const { name, type, deadLetters } = report
+  const judge = about('delivery', name)
+  const waiting = sumPending(report)
+  const sending = type && judgeSending(report, judge, parts)
+  if (sending) yield sending
+  if (type === undefined && waiting > 0) {
+    const remedy = `tocsin items move --sink ${name} --to <sink>, or tocsin items discard --sink ${name}`
+    yield judge.problem(`not configured any more, ${countItems(waiting)}`, remedy)
+  }
+  for (const { label, circuit } of report.recipients) {
+    const { trouble } = circuit
+    const why = trouble ? formatTrouble(trouble, parts.nowMs) : 'takes nothing'
+    if (circuit.state === 'half_open' && waiting === 0) {
+      yield judge.warning(`${label} alone: ${nextTests}; ${why}`, testIt(name))
+      continue
     }
-    for (const { label, circuit } of report.recipients) {
-      const why = circuit.trouble ? formatTrouble(circuit.trouble, parts.nowMs) : 'takes nothing'
-      if (circuit.state === 'half_open' && waiting === 0) {
-        found.push(judge('warning', `${label} alone: ${nextTests}; ${why}`, testIt(name)))
-        continue
-      }
-      const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
-      const sinceMs = circuit.trouble?.sinceMs
-      found.push(judge('problem', `${label} alone: ${why}`, remedy, since(sinceMs)))
-    }
-    if (deadLetters > 0) {
-      const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
-      found.push(judge('problem', detail, findRemedy('dead-letters', name)))
-    }
-    return found.length > 0 ? found : judgeCanary(name, canaries[name], parts)
-  })
+    const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
+    yield judge.problem(`${label} alone: ${why}`, remedy, since(trouble?.sinceMs))
+  }
+  if (deadLetters > 0) {
+    const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
+    yield judge.problem(detail, findRemedy('dead-letters', name))
+  }
 }
 
 /** Whether test events arrive; as the alert judges. */
@@ -297,14 +284,14 @@ function judgeCanary(
   name: string,
   lastMs: number | undefined,
   { config: { canary }, nowMs, isRunning }: LedgerParts,
-): Problem[] {
-  if (!isRunning || !canary?.sinks.includes(name)) return []
-  if (lastMs !== undefined && nowMs - lastMs <= 3 * canary.everyMs) return []
+): Problem | undefined {
+  if (!isRunning || !canary?.sinks.includes(name)) return undefined
+  if (lastMs !== undefined && nowMs - lastMs <= 3 * canary.everyMs) return undefined
   const last =
     lastMs === undefined ? 'none has arrived yet' : `the last one ${formatUtcTime(lastMs)}`
   const detail = `its canary is late: ${last}, due every ${formatDuration(canary.everyMs)}`
   const status = lastMs === undefined ? 'warning' : 'problem' // it may have been configured just now
-  return [about('delivery', name)(status, detail, testIt(name))]
+  return about('delivery', name)[status](detail, testIt(name))
 }
 
 /** How late work or a digest may be before it is said, ms; as long as the alerts wait. */
@@ -326,6 +313,8 @@ interface LongWaits {
   /** Items on their way for so long. */
   tried: number
 }
+
+type WaitingSink = SinkReport & Partial<LongWaits>
 
 const triedStates: ReadonlySet<ItemState> = new Set(['batch', 'sending', 'retrying'])
 
@@ -356,10 +345,10 @@ async function readLongWaits({
 
 /** Whether it takes what waits for it; the worst reason alone. */
 function judgeSending(
-  report: SinkReport & Partial<LongWaits>,
+  report: WaitingSink,
   judge: Judge,
   { nowMs, isRunning }: LedgerParts,
-): Problem[] {
+): Problem | undefined {
   const { name, circuit, pending, diverted, relief, digest, criticals = 0, tried = 0 } = report
   const { group = 0, digest: gathered = 0, ...moving } = pending
   const waiting = sumPending({ pending: moving })
@@ -369,41 +358,41 @@ function judgeSending(
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`
-    return [judge('problem', detail, findRemedy('sink-paused', name), stops(paused.sinceMs))]
+    return judge.problem(detail, findRemedy('sink-paused', name), stops(paused.sinceMs))
   }
   if (disabled) {
     const gone = `gone since ${formatUtcTime(disabled.sinceMs)}: ${disabled.reason}; ${stood}`
-    return [judge('problem', gone, findRemedy('sink-disabled', name), stops(disabled.sinceMs))]
+    return judge.problem(gone, findRemedy('sink-disabled', name), stops(disabled.sinceMs))
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
   const all = [why, never, stood].filter((part) => part !== undefined).join('; ')
   if (state === 'half_open' && waiting === 0) {
-    return [judge('warning', `circuit half_open, ${nextTests}; ${all}`, testIt(name))]
+    return judge.warning(`circuit half_open, ${nextTests}; ${all}`, testIt(name))
   }
   const remedy = findRemedy('circuit-open', name)
   if (state !== 'closed') {
-    return [judge('problem', `circuit ${state}; ${all}`, remedy, stops(circuit.openedAtMs))]
+    return judge.problem(`circuit ${state}; ${all}`, remedy, stops(circuit.openedAtMs))
   }
   if (isRunning) {
     const isOver = (dueMs = nowMs): boolean => nowMs - dueMs > patienceMs
     const pendingOnes = `tocsin items list --sink ${name} --state pending`
-    if (isOver(report.firstDueMs)) return [judge('problem', `work is overdue; ${all}`, remedy)]
+    if (isOver(report.firstDueMs)) return judge.problem(`work is overdue; ${all}`, remedy)
     if (digest && isOver(digest.nextDueMs)) {
       const detail = `its digest has been due since ${formatUtcTime(digest.nextDueMs)}`
-      return [judge('problem', detail, findRemedy('digest-overdue', name))]
+      return judge.problem(detail, findRemedy('digest-overdue', name))
     }
     if (criticals > 0) {
       const owed = `${pluralize(criticals, 'critical event')} not told ${forLong}`
-      return [judge('problem', `${owed}; ${all}`, pendingOnes)]
+      return judge.problem(`${owed}; ${all}`, pendingOnes)
     }
     if (tried > 0 && !isFailing()) {
       const late = `${pluralize(tried, 'item')} on the way ${forLong}`
-      return [judge('warning', `${late}; ${all}`, pendingOnes)]
+      return judge.warning(`${late}; ${all}`, pendingOnes)
     }
   }
-  if (why === undefined) return []
-  return [judge(isFailing() ? 'problem' : 'warning', all, remedy, since(trouble?.sinceMs))]
+  if (why === undefined) return undefined
+  return judge[isFailing() ? 'problem' : 'warning'](all, remedy, since(trouble?.sinceMs))
 
   function isFailing(): boolean {
     const isTrouble = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
@@ -415,33 +404,33 @@ function countItems(count: number): string {
   return count === 1 ? '1 item waits' : `${count} items wait`
 }
 
-async function judgeAudits({ feeds, store }: LedgerParts): Promise<Problem[]> {
+async function* judgeAudits({ feeds, store }: LedgerParts): AsyncGenerator<Problem> {
   const notes = await readAuditNotes(store.redis, store.keys)
-  return feeds.flatMap(({ feed: { name } }) => {
-    const { missing = 0, endedAtMs = 0 } = notes[name] ?? {}
-    if (missing === 0) return []
+  for (const { feed } of feeds) {
+    const { missing = 0, endedAtMs = 0 } = notes[feed.name] ?? {}
+    if (missing === 0) continue
     const detail = `${pluralize(missing, 'event')} missing by the audit of ${formatUtcTime(endedAtMs)}`
-    return [about('audit', name)('problem', detail, `tocsin audit --feed ${name} --repair`)]
-  })
+    yield about('audit', feed.name).problem(detail, `tocsin audit --feed ${feed.name} --repair`)
+  }
 }
 
 /** What the ledger's own counters and its last check say. */
-async function judgeAccounting({ store, ledgers }: LedgerParts): Promise<Problem[]> {
-  const found: Problem[] = []
-  const add = (account: string, detail: string): void => {
-    found.push(about('accounting', account)('problem', detail, findRemedy('unaccounted', account)))
-  }
-  const read = ledgers.map(async (ledger) => ({ ledger, ...(await readAccounting(ledger)) }))
-  for (const { ledger, feeds, sinks } of await Promise.all(read)) {
+async function* judgeAccounting({ store, ledgers }: LedgerParts): AsyncGenerator<Problem> {
+  const differs = (name: string, detail: string): Problem =>
+    about('accounting', name).problem(detail, findRemedy('unaccounted', name))
+  for (const ledger of ledgers) {
+    const { feeds, sinks } = await readAccounting(ledger)
     for (const [name, { unaccounted }] of [...Object.entries(feeds), ...Object.entries(sinks)]) {
-      if (unaccounted !== 0) add(ledger.account, `${name}: ${unaccounted} unaccounted for`)
+      if (unaccounted !== 0)
+        yield differs(ledger.account, `${name}: ${unaccounted} unaccounted for`)
     }
   }
-  if (ledgers.length < store.ledgers.length) return found // the check names no account
-  const note = await readLedgerCheckNote(store.redis, store.keys)
-  for (const [sink, count] of Object.entries(note?.discrepancies ?? {})) {
-    const checked = formatUtcTime(note?.endedAtMs ?? 0)
-    if (count !== 0) add(sink || 'index', `${count} discrepancies by the check of ${checked}`)
+  if (ledgers.length < store.ledgers.length) return // the check names no account
+  const { discrepancies = {}, endedAtMs = 0 } =
+    (await readLedgerCheckNote(store.redis, store.keys)) ?? {}
+  for (const [sink, count] of Object.entries(discrepancies)) {
+    if (count === 0) continue
+    const checked = formatUtcTime(endedAtMs)
+    yield differs(sink || 'index', `${count} discrepancies by the check of ${checked}`)
   }
-  return found
 }
