@@ -1,6 +1,5 @@
 /** Parsers of option values; each rejects a bad value before anything is opened. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Config } from '../config/config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
@@ -132,18 +131,12 @@ export interface PeriodOptions {
 
 /** `what`: the event that the time refers to, e.g. `created`. */
 export function addPeriodOptions(command: Command, what: string): Command {
-  return addSinceOption(command, what).addOption(
-    new Option('--until <time>', `${what} then or before`).argParser(checkPastTime),
-  )
-}
-
-function addSinceOption(command: Command, what: string): Command {
-  return command.addOption(
-    new Option(
-      '--since <time>',
-      `${what} then or later: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z`,
-    ).argParser(checkPastTime),
-  )
+  const how = 'how long ago, such as 7d, or a time such as 2026-11-01T12:00Z'
+  const option = (flags: string, says: string): Option =>
+    new Option(flags, says).argParser(checkPastTime)
+  return command
+    .addOption(option('--since <time>', `${what} then or later: ${how}`))
+    .addOption(option('--until <time>', `${what} then or before`))
 }
 
 /** Milliseconds, both inclusive. */
@@ -172,15 +165,4 @@ export function toRangeFilter({
     ...(fromMs !== undefined && { gte: new Date(fromMs).toISOString() }),
     ...(toMs !== undefined && { lte: new Date(toMs).toISOString() }),
   }
-}
-
-/**
- * How long a webhook sink collects a batch, ms; undefined when it does not batch or is not
- * configured.
- */
-export function findBatchWaitMs(
-  { sinks }: Pick<Config, 'sinks'>,
-  name: string,
-): number | undefined {
-  return sinks.find((one) => one.name === name)?.batch?.waitMs
 }

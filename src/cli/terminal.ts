@@ -69,6 +69,14 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
   const canAsk = input.isTTY === true && errors.isTTY === true
   // There is no other stream on which to report this.
   errors.on('error', () => undefined)
+  const ask: Terminal['ask'] = async (question, usual = '') => {
+    if (!canAsk) return undefined
+    if (input.readableEnded) return usual
+    const reader = createInterface({ input, output: errors })
+    reader.once('SIGINT', () => errors.write('\n'))
+    const shown = usual === '' ? '' : `[${usual}] `
+    return (await askLine(reader, `${question} ${shown}`)).trim() || usual
+  }
   return {
     isInteractive: output.isTTY === true,
     canAsk,
@@ -89,24 +97,10 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
       hasProgressLine = text !== ''
     },
     async confirm(question) {
-      if (!canAsk) return undefined
-      if (input.readableEnded) return false
-      const reader = createInterface({ input, output: errors })
-      reader.once('SIGINT', () => errors.write('\n'))
-      const answer = await askLine(reader, `${question} [y/N] `)
-      return /^y(es)?$/i.test(answer.trim())
+      const answer = await ask(`${question} [y/N]`)
+      return answer === undefined ? undefined : /^y(es)?$/i.test(answer)
     },
-    async ask(question, usual = '') {
-      if (!canAsk) return undefined
-      if (input.readableEnded) return usual
-      const reader = createInterface({ input, output: errors })
-      reader.once('SIGINT', () => errors.write('\n'))
-      const answer = await askLine(
-        reader,
-        usual === '' ? `${question} ` : `${question} [${usual}] `,
-      )
-      return answer.trim() || usual
-    },
+    ask,
     async askSecret(question) {
       if (!input.isTTY) return undefined
       if (input.readableEnded) return ''

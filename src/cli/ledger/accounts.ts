@@ -203,15 +203,15 @@ async function requireLeft(
 
 function questionLines(account: string, holdings: Holdings | undefined): string[] {
   const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
-  const counts = [
-    pluralize(pendingTotal, 'pending item'),
-    pluralize(deadLetters, 'dead letter'),
-    pluralize(quarantined, 'quarantined item'),
-  ]
+  const all = amounts(pendingTotal, deadLetters, quarantined)
   return [
-    `${counts.slice(0, -1).join(', ')} and ${counts.at(-1)} of ${account} will be given up and never sent.`,
+    `${all} of ${account} will be given up and never sent.`,
     'Its ledger is removed: histories, cursors, and what tells that an event is known.',
   ]
+}
+
+function amounts(items: number, deadLetters: number, quarantined: number): string {
+  return `${pluralize(items, 'item')}, ${pluralize(deadLetters, 'dead letter')} and ${pluralize(quarantined, 'quarantined item')}`
 }
 
 /**
@@ -256,8 +256,10 @@ function discardLines(
   account: string,
   { items, deadLetters, quarantined, busy }: DiscardCounts,
 ): string[] {
-  const summary = `discarded ${pluralize(items, 'item')}, ${pluralize(deadLetters, 'dead letter')} and ${pluralize(quarantined, 'quarantined item')} of ${account}`
-  if (busy === 0) return [`${summary}; its ledger is removed`]
+  if (busy === 0) {
+    const all = amounts(items, deadLetters, quarantined)
+    return [`discarded ${all} of ${account}; its ledger is removed`]
+  }
   return [
     `discarded ${pluralize(items, 'item')} of ${account}; left ${pluralize(busy, 'item')} in messages on their way just now`,
     `nothing is removed yet: "tocsin accounts discard ${account}" again in a minute`,

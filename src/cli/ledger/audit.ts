@@ -37,7 +37,7 @@ import {
 } from '../context.ts'
 import { ledgerFor, type OpenStore, notifyDaemon, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
-import { durationParser, findBatchWaitMs } from '../options.ts'
+import { durationParser } from '../options.ts'
 import {
   pluralize,
   findNamed,
@@ -185,7 +185,7 @@ async function repairFeed(
     ledger: ledgerFor(store, feed.account),
     clock,
     plan,
-    batchWaitMs: (name: string) => findBatchWaitMs(config, name),
+    batchWaitMs: (name: string) => config.sinks.find((sink) => sink.name === name)?.batch?.waitMs,
     queue: (account: string) => notifyDaemon(store, [account]),
   }
   const left = await repair(options, feed, result)

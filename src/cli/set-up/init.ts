@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { type Config, formatMistake } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
-import { errorCode, quoteForShell } from '../../lib/errors.ts'
+import { errorCode, quoteForShell, suggestion } from '../../lib/errors.ts'
 import { checkPrivateFolder, createPrivateFile } from '../../lib/private-files.ts'
 import type { Redis } from '../../redis/connection.ts'
 import { StoreError } from '../../redis/health.ts'
@@ -18,7 +18,7 @@ import { calledAs, type Context } from '../context.ts'
 import { withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { wordsOption } from '../options.ts'
-import { CommandError, findNamed, pluralize, sanitize } from '../terminal.ts'
+import { CommandError, pluralize, sanitize } from '../terminal.ts'
 import {
   type Draft,
   type Gap,
@@ -245,9 +245,10 @@ async function askForKey(talk: Interview, draft: Draft): Promise<Draft> {
 
 async function askForSink(talk: Interview, draft: Draft): Promise<Draft> {
   const { terminal, env, stop } = talk.context
-  const named = sinkKinds.map((kind) => ({ ...kind, kind, name: kind.type }))
   const wanted = await terminal.ask(`Where messages go (${sinkTypes.join(', ')}):`, 'slack')
-  const { kind } = orWrong(() => findNamed(named, (wanted ?? '').toLowerCase(), 'kind of sink'))
+  const kind = sinkKinds.find(({ type }) => type === wanted?.toLowerCase())
+  if (!kind)
+    throw new WrongAnswer(`no kind of sink; ${suggestion(wanted ?? '', sinkTypes, 'known')}`)
   const values: Record<string, string> = {}
   for (const gap of kind.gaps) {
     const answer = await ask(talk, gap)
@@ -271,14 +272,6 @@ async function askForSink(talk: Interview, draft: Draft): Promise<Draft> {
 /** Standard Webhooks: 24 to 64 random bytes. */
 function makeSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
-}
-
-function orWrong<Found>(find: () => Found): Found {
-  try {
-    return find()
-  } catch (error) {
-    throw error instanceof CommandError ? new WrongAnswer(error.message) : error
-  }
 }
 
 /** Throws WrongAnswer for what the configuration would refuse. */

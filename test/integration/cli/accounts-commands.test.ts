@@ -47,7 +47,7 @@ test('discard gives up all that an account holds and removes its ledger, and no 
   await scene.show(['lake'], [{ uid: 'a/b/1' }], second)
   const asked = await tocsin('accounts', 'discard', 'umbrella', ...config)
   expect(asked.err).toContain(
-    '5 pending items, 0 dead letters and 1 quarantined item of umbrella will be given up and never sent. Its ledger is removed',
+    '5 items, 0 dead letters and 1 quarantined item of umbrella will be given up and never sent. Its ledger is removed',
   )
   expect(asked.err).toContain('say --yes')
   expect(asked.code).toBe(2)

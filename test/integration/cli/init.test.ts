@@ -135,7 +135,7 @@ test('asks, explains what does not work, and writes a configuration that does', 
   expect(err).toContain('make a new one in the profile page')
   expect(err).toContain('tenant_id: not a number')
   expect(err).toContain('Organization')
-  expect(err).toContain('no kind of sink "slak"; did you mean "slack"?')
+  expect(err).toContain('no kind of sink; did you mean "slack"?')
   expect(err).toContain('not an e-mail address')
   for (const secret of [key, 'fw_a_wrong_key', 'hush$hush', sandbox.slackUrl]) {
     expect(out + err).not.toContain(secret)
