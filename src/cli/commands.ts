@@ -5,7 +5,7 @@
  */
 import { Command, Help } from 'commander'
 import type { Context } from './context.ts'
-import { refuseEmpty } from './usage.ts'
+import { refuseEmpty } from './terminal.ts'
 
 interface CommandEntry {
   /** The command and its arguments as help shows them. */

@@ -1,7 +1,7 @@
 /** What every command is given, and the helpers that commands share. */
 import { createReadStream, existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { ConfigError, type Environment } from '../config/config.ts'
+import type { Environment } from '../config/config.ts'
 import { maxFileBytes } from '../config/file-contents.ts'
 import { loadConfig, type LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -68,32 +68,12 @@ const defaultConfigFiles = ['tocsin.yaml', 'config/tocsin.yaml'] as const
  * CommandError where there is none.
  */
 export function loadConfigFile({ env }: Context, path: string | undefined): LoadedConfig {
-  if (path !== undefined) return loadConfig({ path, env })
-  if (!defaultConfigFiles.some((place) => existsSync(place))) {
+  if (path === undefined && !defaultConfigFiles.some((place) => existsSync(place))) {
     const remedy = 'make one with "tocsin init", or name yours with --config'
     const problem = `there is no ${defaultConfigFiles.join(' or ')} here`
     throw new CommandError('mistake', `${problem}; ${remedy}`)
   }
-  try {
-    return loadConfig({ path: defaultConfigFile(), env })
-  } catch (error) {
-    throw error instanceof ConfigError ? nameOtherPlace(error) : error
-  }
-}
-
-/** Adds, where both default places have a file, that the other one may be meant. */
-function nameOtherPlace(error: ConfigError): ConfigError {
-  const [file, other] = defaultConfigFiles
-  if (!existsSync(file) || !existsSync(other)) return error
-  const doubt = {
-    file,
-    line: 0,
-    column: 0,
-    path: '',
-    problem: `read because no --config was given, though ${other} is here too`,
-    remedy: 'name the one that is meant with --config',
-  }
-  return new ConfigError([doubt, ...error.mistakes], { cause: error })
+  return loadConfig({ path: path ?? defaultConfigFile(), env })
 }
 
 export function defaultConfigFile(): string {

@@ -1,11 +1,9 @@
 /** Parsers of option values; each rejects a bad value before anything is opened. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Config } from '../config/config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
-import { CommandError } from './terminal.ts'
-import { refuseEmpty } from './usage.ts'
+import { CommandError, refuseEmpty } from './terminal.ts'
 
 export interface WideOption {
   wide?: true
@@ -56,8 +54,7 @@ export function wordsOption(
 export function parseWord<Word extends string>(known: readonly Word[], word: string): Word {
   const found = known.find((one) => one === word)
   if (found !== undefined) return found
-  const remedy = suggestion(word, known, 'known')
-  throw new InvalidArgumentError(`no "${word.slice(0, 40)}"; ${remedy}`)
+  throw new InvalidArgumentError(`No such word; ${suggestion(word, known, 'known')}`)
 }
 
 /** Checks a past time or an age and returns it unchanged. Throws InvalidArgumentError. */
@@ -134,18 +131,12 @@ export interface PeriodOptions {
 
 /** `what`: the event that the time refers to, e.g. `created`. */
 export function addPeriodOptions(command: Command, what: string): Command {
-  return addSinceOption(command, what).addOption(
-    new Option('--until <time>', `${what} then or before`).argParser(checkPastTime),
-  )
-}
-
-function addSinceOption(command: Command, what: string): Command {
-  return command.addOption(
-    new Option(
-      '--since <time>',
-      `${what} then or later: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z`,
-    ).argParser(checkPastTime),
-  )
+  const how = 'how long ago, such as 7d, or a time such as 2026-11-01T12:00Z'
+  const option = (flags: string, says: string): Option =>
+    new Option(flags, says).argParser(checkPastTime)
+  return command
+    .addOption(option('--since <time>', `${what} then or later: ${how}`))
+    .addOption(option('--until <time>', `${what} then or before`))
 }
 
 /** Milliseconds, both inclusive. */
@@ -174,15 +165,4 @@ export function toRangeFilter({
     ...(fromMs !== undefined && { gte: new Date(fromMs).toISOString() }),
     ...(toMs !== undefined && { lte: new Date(toMs).toISOString() }),
   }
-}
-
-/**
- * How long a webhook sink collects a batch, ms; undefined when it does not batch or is not
- * configured.
- */
-export function findBatchWaitMs(
-  { sinks }: Pick<Config, 'sinks'>,
-  name: string,
-): number | undefined {
-  return sinks.find((one) => one.name === name)?.batch?.waitMs
 }

@@ -14,7 +14,6 @@ import {
   type Streams,
   type Terminal,
 } from './terminal.ts'
-import { explainUsageError, showHelp } from './usage.ts'
 import { readVersion } from './version.ts'
 
 /** Commands that stop by themselves when asked to; any other is abandoned. */
@@ -50,14 +49,13 @@ export async function runProgram(
   // Other commands end soon, and one that changes something should finish.
   terminal.outputClosed.addEventListener('abort', () => isLongRunning && readerLeft.abort())
   const ended = createProgram(args, context)
-    .then((program) => {
-      showHelp(program, args)
-      return program
+    .then((program) =>
+      program
         .hook('preAction', (_program, command) => {
           isLongRunning = longRunningCommands.has(command.name())
         })
-        .parseAsync(args, { from: 'user' })
-    })
+        .parseAsync(args, { from: 'user' }),
+    )
     .then(() => context.exitCode)
     .catch((error: unknown) => reportError(error, terminal))
   const first = await Promise.race([ended, interrupted])
@@ -69,21 +67,21 @@ async function createProgram(args: readonly string[], context: Context): Promise
     .description('Polls a threat-intelligence API, accounts for every event, rings the right bell.')
     .version(readVersion())
   await addCommands(program, args, context)
-  configureOutput(program, args, context.terminal)
+  configureOutput(program, context.terminal)
   return program
 }
 
 /** Every command throws instead of ending the process, and writes through the terminal. */
-function configureOutput(command: Command, args: readonly string[], terminal: Terminal): void {
+function configureOutput(command: Command, terminal: Terminal, parents = ''): void {
+  const name = `${parents}${command.name()}`
   command
     .exitOverride()
-    .showSuggestionAfterError(false)
+    .showHelpAfterError(`see: ${name} --help`)
     .configureOutput({
-      outputError: (text, write) => write(explainUsageError(text, command, args)),
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.printError(text.trimEnd()),
     })
-  for (const inner of command.commands) configureOutput(inner, args, terminal)
+  for (const inner of command.commands) configureOutput(inner, terminal, `${name} `)
 }
 
 /** As in a shell: 128 plus the number of SIGINT. */

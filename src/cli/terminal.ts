@@ -5,7 +5,7 @@ import { styleText } from 'node:util'
 import { InvalidArgumentError } from 'commander'
 import { suggestion, TocsinError } from '../lib/errors.ts'
 import { escapeCharacters } from '../lib/logger.ts'
-import { formatTrouble, type Trouble } from '../lib/trouble.ts'
+import type { Trouble } from '../lib/trouble.ts'
 import { cutToWidth, measureWidth } from '../lib/text-width.ts'
 import { cleanLine } from '../messages/sanitize.ts'
 
@@ -67,6 +67,14 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
   const canAsk = input.isTTY === true && errors.isTTY === true
   // There is no other stream on which to report this.
   errors.on('error', () => undefined)
+  const ask: Terminal['ask'] = async (question, usual = '') => {
+    if (!canAsk) return undefined
+    if (input.readableEnded) return usual
+    const reader = createInterface({ input, output: errors })
+    reader.once('SIGINT', () => errors.write('\n'))
+    const shown = usual === '' ? '' : `[${usual}] `
+    return (await askLine(reader, `${question} ${shown}`)).trim() || usual
+  }
   return {
     isInteractive: output.isTTY === true,
     canAsk,
@@ -84,24 +92,10 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
       hasProgressLine = text !== ''
     },
     async confirm(question) {
-      if (!canAsk) return undefined
-      if (input.readableEnded) return false
-      const reader = createInterface({ input, output: errors })
-      reader.once('SIGINT', () => errors.write('\n'))
-      const answer = await askLine(reader, `${question} [y/N] `)
-      return /^y(es)?$/i.test(answer.trim())
+      const answer = await ask(`${question} [y/N]`)
+      return answer === undefined ? undefined : /^y(es)?$/i.test(answer)
     },
-    async ask(question, usual = '') {
-      if (!canAsk) return undefined
-      if (input.readableEnded) return usual
-      const reader = createInterface({ input, output: errors })
-      reader.once('SIGINT', () => errors.write('\n'))
-      const answer = await askLine(
-        reader,
-        usual === '' ? `${question} ` : `${question} [${usual}] `,
-      )
-      return answer.trim() || usual
-    },
+    ask,
     async askSecret(question) {
       if (!input.isTTY) return undefined
       if (input.readableEnded) return ''
@@ -140,12 +134,8 @@ async function askLine(reader: Interface, question: string): Promise<string> {
   }
 }
 
-export { formatDuration } from '../lib/time-zone.ts'
-
-/** `2026-11-01 12:00:05 UTC`. */
-export function formatUtcTime(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
-}
+export { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
+export { pluralize } from '../lib/errors.ts'
 
 export function formatIsoTime(atMs: number | undefined): string | null {
   return atMs === undefined ? null : new Date(atMs).toISOString()
@@ -158,18 +148,11 @@ export function troubleJson(trouble: Trouble | undefined): Record<string, unknow
   return { reason, answer, ...times, count, next_try: formatIsoTime(nextTryMs) }
 }
 
-/** What is in the way of something, in red; nothing where nothing is. */
-export function troubleLines(
-  { paint }: Pick<Terminal, 'paint'>,
-  trouble: Trouble | undefined,
-  nowMs: number,
-  what = '',
-): string[] {
-  return trouble ? [`  ${paint('red', what + sanitize(formatTrouble(trouble, nowMs), 500))}`] : []
-}
-
-export function pluralize(count: number, thing: string, several = `${thing}s`): string {
-  return `${count} ${count === 1 ? thing : several}`
+/** Why something is paused, refused or gone, and since when. */
+export function standstillJson(
+  why: { reason: string; sinceMs: number } | undefined,
+): Record<string, unknown> | null {
+  return why ? { reason: why.reason, since: formatIsoTime(why.sinceMs) } : null
 }
 
 /** Makes outside text one line that is safe to print on a terminal. */
@@ -225,6 +208,11 @@ export function jsonText(value: unknown, indent?: number): string {
   return escapeCharacters(JSON.stringify(value, null, indent), invisibleCharacters)
 }
 
+/** Throws InvalidArgumentError. */
+export function refuseEmpty(text: string): void {
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty; write a value.')
+}
+
 const maxShortText = 200
 
 /** Parses a text that an operator writes for others. Throws InvalidArgumentError. */
@@ -261,11 +249,6 @@ export function findNamed<Named extends { name: string }>(
   const found = members.find((member) => member.name === name)
   if (found !== undefined) return found
   const known = members.map((member) => member.name)
-  throw new CommandError('mistake', unknownName(thing, name, known))
-}
-
-/** How every command says that there is no such name. */
-export function unknownName(thing: string, name: string, known: readonly string[]): string {
   const remedy = known.length === 0 ? 'there is none' : suggestion(name, known, 'known')
-  return `no ${thing} "${name}"; ${remedy}`
+  throw new CommandError('mistake', `no ${thing} "${name}"; ${remedy}`)
 }

@@ -246,7 +246,7 @@ export function findOutlooks(
 }
 
 /** The interval that an operator stated, as far as it is kept; ms. */
-export function keptInterval(
+function keptInterval(
   { areStatedKept, minIntervalMs }: Pick<LaneOutlook, 'areStatedKept' | 'minIntervalMs'>,
   longestMs: number | undefined,
 ): number | undefined {

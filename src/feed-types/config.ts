@@ -16,11 +16,9 @@ import {
 
 export type {
   CookiesFeedConfig,
-  CredentialQuery,
   CredentialSearchFeedConfig,
   CredentialsFeedConfig,
   EventSearchFeedConfig,
-  EventSearchQuery,
   EventsFeedConfig,
   FeedCommon,
   FeedConfig,

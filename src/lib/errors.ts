@@ -12,6 +12,10 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+export function pluralize(count: number, thing: string, several = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : several}`
+}
+
 /** The code of a failed system call, such as ENOENT; `orElse` for whatever has none. */
 export function errorCode(error: unknown, orElse = 'unknown'): string {
   return error instanceof Error && 'code' in error ? String(error.code) : orElse

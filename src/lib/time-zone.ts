@@ -203,6 +203,11 @@ const units = [
   ['s', 1_000],
 ] as const
 
+/** `2026-11-01 12:00:05 UTC`. */
+export function formatUtcTime(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
 /** The two largest units: `2 d 3 h`, `45 s`, `0 s`. */
 export function formatDuration(ms: number): string {
   const first = units.findIndex(([, unitMs]) => ms >= unitMs)

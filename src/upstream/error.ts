@@ -90,3 +90,6 @@ export async function waitOrAbort<T>(
     signal.removeEventListener('abort', giveUp)
   }
 }
+
+/** The request found no turn in time on its connection, and nothing was written. */
+export const notBegun = new UpstreamError('timeout', 'the request did not begin in time')

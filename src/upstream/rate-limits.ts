@@ -5,10 +5,10 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import type { AccountConfig, Tier } from './config.ts'
-import { UpstreamError } from './error.ts'
+import { notBegun, UpstreamError } from './error.ts'
 import { type Answer, errorFromAnswer, readHeader, readSearchesRemaining } from './failures.ts'
 import type { Lane, Organizations } from './organizations.ts'
-import { notBegun, type Transport, type TransportRequest } from './transport.ts'
+import type { Transport, TransportRequest } from './transport.ts'
 
 /** One request that was sent, whether or not an answer came. */
 export interface RequestInfo {

@@ -9,7 +9,7 @@ import { createOutboundConnector } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/outbound-config.ts'
 import { type AnswerLimits, BoundedText, daemonLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
-import { abandonedError, UpstreamError } from './error.ts'
+import { abandonedError, UpstreamError, notBegun } from './error.ts'
 import { type Answer, errorFromFailure, looksLikeHtml } from './failures.ts'
 
 export interface TransportRequest {
@@ -30,8 +30,6 @@ export interface TransportRequest {
   /** The body of an answer below 300 is a file of at most so many bytes, not JSON. */
   maxFileBytes?: number | undefined
 }
-
-export const notBegun = new UpstreamError('timeout', 'the request did not begin in time')
 
 export interface Transport {
   /** Returns any answer. Throws UpstreamError if there is none, or if it exceeds its limits. */

@@ -119,9 +119,9 @@ test('100 critical items of an account that left are seen at once and delivered'
   )
   const [story] = await json('items', 'show', uids[0]!, ...config)
   expect(story).toMatchObject({ account: 'umbrella', items: [{ sink: 'siem' }] })
-  expect(await json('feeds', 'list', ...config)).toContainEqual(
-    expect.objectContaining({ feed: 'people', account: 'umbrella', is_configured: false }),
-  )
+  expect(await json('accounts', 'list', 'umbrella', ...config)).toMatchObject([
+    { is_configured: false, feeds: [{ feed: 'people', is_configured: false }] },
+  ])
   const counted = 'tocsin_account_items_pending{account="umbrella"} 100\n'
   await until('the metrics count it', async () => (await metricsOf(daemon)).includes(counted))
   const body = await metricsOf(daemon)

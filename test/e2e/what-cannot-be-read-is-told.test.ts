@@ -66,18 +66,16 @@ self_alerts: {sink: siem}
     expect(await series('tocsin_events_unreadable_total')).toBeGreaterThanOrEqual(5)
 
     const listed = await said('feeds', 'list')
-    expect(listed).toMatch(
-      /brand .*: unreadable since .*: 5 of 7 items of its last page, metadata\.uid/,
-    )
+    expect(listed).toMatch(/problem {2}5 of 7 items of its last page cannot be read: metadata\.uid/)
     expect(listed).toContain('5 items in the quarantine, which nobody was told of')
     const audited = await said('audit', '--feed=brand')
     expect(audited).toContain('2 in the ledger, 5 could not be read')
-    expect(audited).toContain('quarantined  5 items, not read and not sent')
+    expect(audited).toContain('quarantined  5 items: tocsin items list --feed brand')
     expect(audited).not.toContain('nothing is missing')
 
     sandbox.addEvents(9)
     await shows('tocsin_feed_unreadable', 0)
-    expect(await said('feeds', 'list')).not.toContain('unreadable')
+    expect(await said('feeds', 'list')).not.toContain('cannot be read')
     await shows('tocsin_quarantine_entries', 5)
     await expectConservation(replica.ledgers[0]!)
   } finally {

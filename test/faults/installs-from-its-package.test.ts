@@ -22,7 +22,7 @@ import { until } from '../support/until.ts'
 
 const run = promisify(execFile)
 const path = [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
-const environment = { PATH: path, HOME: process.env['HOME'] ?? '' }
+const environment: NodeJS.ProcessEnv = { PATH: path, HOME: process.env['HOME'] }
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-package-'))
 const checkout = join(folder, 'checkout')
@@ -124,12 +124,10 @@ async function startSandbox(): Promise<{ url: string; config: string }> {
 
 test('it serves the first hour: init, check, doctor, render and completion', async () => {
   const { url } = await startSandbox()
-  const given = { key: 'fw_sandbox', hook: `${url}/hooks/siem` }
-  for (const [name, text] of Object.entries(given)) {
-    writeFileSync(join(target, name), text, { mode: 0o600 })
-  }
-  const answers = `--base-url=${url} --api-key-file=key --group=1042 --redis-folder=first --webhook-url-file=hook`
-  const written = await tocsin('init', 'first.yaml', ...answers.split(' '), '--allow-private')
+  const service = { TOCSIN_BASE_URL: url, TOCSIN_API_KEY: 'fw_sandbox' }
+  const siem = { WEBHOOK_URL: `${url}/hooks/siem`, WEBHOOK_SECRET: `whsec_${'a'.repeat(43)}=` }
+  Object.assign(environment, service, siem)
+  const written = await tocsin('init', 'first.yaml', '--sink=webhook', '--allow-private')
   expect(written).toContain('first.yaml is written')
   const config = ['--config', 'first.yaml']
   expect(await tocsin('check', ...config)).toMatch(/^good: /m)

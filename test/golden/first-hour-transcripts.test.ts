@@ -1,5 +1,5 @@
 /** What the commands of the first hour print: a configuration is made, checked, tried and reloaded. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createKeys } from '../../src/redis/keys.ts'
@@ -8,7 +8,7 @@ import { startDaemon } from '../integration/cli/daemon.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 import { redisForTests } from '../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
-import { transcript, transcriptFile } from './transcript.ts'
+import { transcript, transcriptFile, transcriptFolder } from './transcript.ts'
 
 const tests = redisForTests()
 
@@ -77,8 +77,8 @@ route: { sinks: [sco], matchers: ['severity>>high'] }
       check config/minimal.yaml --output json
       check config/tocsin.yaml
       check config/tocsin.yaml --output json
-      check ${good} --live
-      check ${good} --live --output json
+      check ${good}
+      check ${good} --output json
       check ${bad}
       check ${bad} --output json
       check missing.yaml
@@ -89,31 +89,22 @@ route: { sinks: [sco], matchers: ['severity>>high'] }
 })
 
 test('init', async () => {
-  const sandbox = await aSandbox()
   const file = aFile('tocsin.yaml', '')
-  const beside = (name: string, content: string): string => {
-    const path = join(dirname(file), name)
-    writeFileSync(path, `${content}\n`, { mode: 0o600 })
-    return path
-  }
-  const [key, redis] = [beside('key', sandbox.apiKeys[0] ?? ''), beside('redis', tests.server.url)]
-  const slack = beside('slack', sandbox.slackUrl)
-  const wrong = beside('wrong', 'fw_a_wrong_key')
-  const asked = `--base-url ${sandbox.url} --redis-url-file ${redis} --slack-url-file ${slack} --allow-private`
+  const draft = join(dirname(file), 'draft.yaml')
   await expect(
-    await transcript(
-      tocsin,
-      ({ type }) =>
-        type(`
-      init ${file}
-      init ${file} ${asked} --api-key-file ${wrong} --group 1042 --force
-      init ${file} ${asked} --api-key-file ${key} --group 7 --force
-      init ${file} ${asked} --api-key-file ${key} --group 1042
-      init ${file} ${asked} --api-key-file ${key} --group 1042 --force --send
-    `),
-      { texts: addresses(sandbox) },
-    ),
+    await transcript(tocsin, async ({ type }) => {
+      await type(`
+      init ${draft}
+      init ${draft} --sink slak
+      init ${draft} --sink slack,email,teams,pagerduty,webhook
+      check ${draft}
+      init ${file} --sink slack
+    `)
+    }),
   ).toMatchFileSnapshot(transcriptFile('init'))
+  await expect(readFileSync(draft, 'utf8')).toMatchFileSnapshot(
+    join(transcriptFolder, '../init-draft.yaml'),
+  )
 })
 
 test('doctor', async () => {

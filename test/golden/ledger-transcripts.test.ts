@@ -307,13 +307,13 @@ test('routes and render', async () => {
       run,
       ({ type }) =>
         type(`
-      routes explain --uid leak/site/queued
-      routes explain --uid paste/site/shadow
-      routes explain --uid leak/site/queued --output json
-      routes explain --uid leak/site/unknown
-      routes explain --uid leak/site/queued --feed brnd
-      routes explain --event ${event} --feed brand
-      routes explain --event missing.json --feed brand
+      routes explain leak/site/queued
+      routes explain paste/site/shadow
+      routes explain leak/site/queued --output json
+      routes explain leak/site/unknown
+      routes explain leak/site/queued --feed brnd
+      routes explain ${event} --feed brand
+      routes explain missing.json --feed brand
       routes explain
     `),
       constant,

@@ -130,7 +130,7 @@ function masked(text: string, masks: Masks): string {
     .replaceAll(uuids, '<uuid>')
     .replaceAll(places, '<place>')
     .replaceAll(/\(\d+ bytes\)/g, '(<number> bytes)')
-    .replaceAll(/(?<=_progress +)\d+/g, '<number>')
+    .replaceAll(/(?<=(?:_progress|_seconds) +)[\d.]+/g, '<number>')
     .replaceAll(ids, (id, blanks) => (blanks ? '<id>'.padEnd(id.length) : '<id>'))
     .replaceAll(/\(\d[^()]* later\)/g, '(<span> later)')
     .replaceAll(/(?<=\bdue in )\d+ [^,]+/g, '<span>')

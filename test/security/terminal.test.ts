@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createCircuit } from '../../src/delivery/circuit.ts'
 import { reportError } from '../../src/cli/program.ts'
 import { createTerminal } from '../../src/cli/terminal.ts'
 import { aServiceScene, type ServiceScene } from '../integration/cli/service-scene.ts'
@@ -126,6 +127,8 @@ describe('of what the ledger keeps', () => {
     await scene.show(['soc', 'siem'], [event])
     await scene.show(['oncall', 'news'], [{ ...event, uid: 'paste/x/2', severity: 'low' }])
     await scene.attempt('soc', { outcome: 'dead', reason: 'gone', answer: words })
+    const failed = { reason: 'unauthorized', answer: words } as const
+    await createCircuit(tests.redis, scene.keys).report('soc', 'broken', failed)
     const malformed = [{ uid: event.uid, problem: words, raw: JSON.stringify({ words }) }]
     await takeIn(scene.ledger, [], { feed: 'brand', malformed })
     const run = (...args: string[]): Promise<Ended> => tocsin(...args, ...scene.config)
@@ -141,7 +144,12 @@ describe('of what the ledger keeps', () => {
         ['items', 'show', event.uid],
         ['items', 'show', letter],
         ['items', 'show', entry],
-        ['routes', 'explain', '--uid', event.uid],
+        ['routes', 'explain', event.uid],
+        ['feeds', 'list'],
+        ['feeds', 'list', 'brand'],
+        ['sinks', 'list'],
+        ['sinks', 'list', 'soc'],
+        ['status'],
       ]) {
         expect(faultsOf(await run(...args, `--output=${form}`))).toEqual([])
       }

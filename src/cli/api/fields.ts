@@ -9,7 +9,7 @@ import {
   secretTexts,
 } from '../../upstream/resources/operation.ts'
 import { parseList, parseWord } from '../options.ts'
-import { refuseEmpty } from '../usage.ts'
+import { refuseEmpty } from '../terminal.ts'
 
 /** What a JSON Schema says of a field, as far as it is read here. */
 interface Schema {

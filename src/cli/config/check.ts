@@ -1,12 +1,7 @@
-/** The `check` command: validates the configuration and summarizes what it does. */
-
+/** The `check` command: validates the configuration, and prints what it has and its tree. */
 import { Command } from 'commander'
-import { type Config, ConfigError, formatMistake } from '../../config/config.ts'
-import type { LoadedConfig } from '../../config/load.ts'
-import { findOutlooks, keptInterval, type LaneOutlook } from '../../config/warnings.ts'
-import { createRouter, listNodes, type RouteNode } from '../../routing/router.ts'
-import { type Finding, findingLine, isProblem, runProbes } from '../set-up/probe.ts'
-import { nodeLines } from './tree-text.ts'
+import { ConfigError, formatMistake } from '../../config/config.ts'
+import { createRouter, listNodes } from '../../routing/router.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -14,128 +9,42 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { type FeedReport, withBounds } from '../../daemon/for-commands/feed-report.ts'
-import { formatBounds, describeFeed } from '../feeds/feed-text.ts'
-import { pluralize, formatDuration } from '../terminal.ts'
-
-interface CheckOptions extends CommonOptions {
-  live?: true
-}
+import { pluralize } from '../terminal.ts'
+import { nodeLines } from './tree-text.ts'
 
 export function checkCommand(context: Context): Command {
   return addCommonOptions(new Command('check'))
     .argument('[file]', 'the configuration; as --config')
-    .option('--live', 'also ask each service whether it knows the words of filters')
-    .action(async (file: string | undefined, options: CheckOptions) => {
-      const loaded = load(context, file ?? options.config, options)
-      if (loaded) await check(context, loaded, options)
-    })
+    .action((file: string | undefined, options: CommonOptions) =>
+      check(context, file ?? options.config, options),
+    )
 }
 
-/** Returns undefined when its mistakes were printed as JSON. Throws ConfigError for text output. */
-function load(
-  context: Context,
-  file: string | undefined,
-  options: CheckOptions,
-): LoadedConfig | undefined {
+/** Throws ConfigError for text output. */
+function check(context: Context, file: string | undefined, options: CommonOptions): void {
   try {
-    return loadConfigFile(context, file)
+    const { config, warnings } = loadConfigFile(context, file)
+    const { root } = createRouter(config.route)
+    const counts = [
+      pluralize(config.accounts.length, 'account'),
+      pluralize(config.feeds.length, 'feed'),
+      pluralize(config.sinks.length, 'sink'),
+      pluralize(listNodes(root).length, 'route'),
+    ]
+    const { terminal } = context
+    print(context, options, {
+      json: { ok: true, warnings },
+      lines: () => [
+        ...warnings.map(
+          (warning) => `${terminal.paint('yellow', 'warning')} ${formatMistake(warning)}`,
+        ),
+        `${terminal.paint('green', 'good')}: ${counts.join(', ')}`,
+        ...nodeLines(root).map((line) => `  ${line}`),
+      ],
+    })
   } catch (error) {
     if (!(error instanceof ConfigError) || options.output === 'text') throw error
     print(context, options, { json: { ok: false, mistakes: error.mistakes }, lines: () => [] })
     context.exitCode = 2
-    return undefined
   }
-}
-
-/** Sets exit code 2 when the API would refuse a feed, or cannot be asked. */
-async function check(context: Context, loaded: LoadedConfig, options: CheckOptions): Promise<void> {
-  const { config, warnings } = loaded
-  const live = options.live ? await askServices(context, config) : undefined
-  const ok = !live?.some(isProblem)
-  print(context, options, {
-    json: { ok, warnings, ...(live && { live }) },
-    lines: () => [
-      ...summaryLines(loaded, context),
-      ...(live ?? []).map((finding) => findingLine(context.terminal, finding)),
-    ],
-  })
-  if (!ok) context.exitCode = 2
-}
-
-async function askServices({ stop }: Context, config: Config): Promise<Finding[]> {
-  const { withRedis } = await import('../open/open-store.ts')
-  const { createKeys } = await import('../../redis/keys.ts')
-  const { withUpstream } = await import('../open/open-upstream.ts')
-  const { probes } = await import('../set-up/probes.ts')
-  return withRedis(config.redis, (redis) => {
-    // opens no ledger: a check takes nothing in
-    const store = { redis, keys: createKeys(config.redis.prefix), ledgers: [] }
-    return withUpstream(config, store, async (upstream) => {
-      const found: Finding[] = []
-      for (const { name } of config.accounts) {
-        const needs = { config, store, client: upstream.client(name) }
-        found.push(...(await runProbes(probes.filters, needs, stop)))
-      }
-      return found
-    })
-  })
-}
-
-function summaryLines({ config, warnings }: LoadedConfig, { terminal }: Context): string[] {
-  const { root } = createRouter(config.route)
-  const heading = (text: string): string => terminal.paint('bold', text)
-  return [
-    ...warnings.map(
-      (warning) => `${terminal.paint('yellow', 'warning')} ${formatMistake(warning)}`,
-    ),
-    `${terminal.paint('green', 'good')}: ${formatCounts(config, root)}`,
-    heading('feeds'),
-    ...boundedFeeds(config).flatMap(feedLines),
-    heading('routes'),
-    ...nodeLines(root).map((line) => `  ${line}`),
-  ]
-}
-
-type BoundedFeed = Pick<FeedReport, 'feed' | 'bounds'> & { lane: LaneOutlook | undefined }
-
-/**
- * Computes the feeds' bounds without Redis: assumes typical traffic and no API that filters by
- * match time.
- */
-function boundedFeeds(config: Config): BoundedFeed[] {
-  const outlooks = findOutlooks(config)
-  const lanes = new Map(outlooks.flatMap((lane) => lane.feeds.map((feed) => [feed, lane] as const)))
-  return withBounds(
-    config.feeds.map((feed) => ({ feed, state: undefined, lane: lanes.get(feed) })),
-    config,
-  )
-}
-
-/** How often a feed is polled: as configured, or as the rate limit allows. */
-function formatPolling({ feed: { everyMs, longestMs }, lane }: BoundedFeed): string {
-  if (everyMs !== undefined || !lane) return `every ${formatDuration(everyMs ?? 0)}`
-  const statedMs = keptInterval(lane, longestMs) ?? Infinity
-  const [usual, longest] = [lane.intervalMs, lane.longestMs].map((ms) => Math.min(ms, statedMs))
-  return `read about every ${formatDuration(usual ?? 0)}, after ${formatDuration(longest ?? 0)} at the latest`
-}
-
-function feedLines(bounded: BoundedFeed): string[] {
-  const { feed, bounds } = bounded
-  const { name, account, detail } = feed
-  const requests = 'one or two requests of the basic tier each'
-  return [
-    `  ${name}: ${describeFeed(feed)}, account ${account}, ${formatPolling(bounded)}`,
-    ...(bounds ? [`    ${formatBounds(feed, bounds)}`] : []),
-    ...(detail.length > 0 ? [`    full events of ${detail.join(', ')}: ${requests}`] : []),
-  ]
-}
-
-function formatCounts({ accounts, feeds, sinks }: Config, root: RouteNode): string {
-  return [
-    pluralize(accounts.length, 'account'),
-    pluralize(feeds.length, 'feed'),
-    pluralize(sinks.length, 'sink'),
-    pluralize(listNodes(root).length, 'route'),
-  ].join(', ')
 }

@@ -2,7 +2,6 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { readSilences } from '../../delivery/silences.ts'
-import { refang } from '../../messages/sanitize.ts'
 import { formatSeverity } from '../../messages/summary.ts'
 import { type InhibitRule, sourceKeys, targetKeys } from '../../routing/inhibition.ts'
 import {
@@ -25,53 +24,38 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { readEventFile, readStoredEvents } from '../open/given-event.ts'
+import { givenEventSays, readGivenEvents } from '../open/given-event.ts'
 import { destinationsBySink, withRedis } from '../open/open-store.ts'
-import { silenceJson, silenceLine } from '../sinks/silences.ts'
-import {
-  CommandError,
-  findNamed,
-  sanitize,
-  formatIsoTime,
-  formatDuration,
-  formatUtcTime,
-} from '../terminal.ts'
+import { silenceJson } from '../sinks/silences.ts'
+import { sanitize, formatIsoTime, formatDuration, formatUtcTime } from '../terminal.ts'
 import { formatGrouping } from './tree-text.ts'
 
 export function routesCommand(context: Context): Command {
   const explain = addCommonOptions(new Command('explain'))
     .description('which way an event would take now, and why')
-    .option('--uid <uid>', 'of an event that was taken in; as it stands in a message will do')
-    .option('--event <file>', 'an event as the search gives it, in JSON; - for standard input')
+    .argument('<event>', givenEventSays)
     .option('--feed <name>', 'as if this feed had brought it')
-    .option('--account <name>', 'with --uid: only what this account knows')
-    .action((options: ExplainRoutesOptions) => explainRoutes(context, options))
+    .option('--account <name>', 'only what this account knows, or a feed of it')
+    .action((given: string, options: ExplainRoutesOptions) =>
+      explainRoutes(context, given, options),
+    )
   return new Command('routes').addCommand(explain)
 }
 
 interface ExplainRoutesOptions extends CommonOptions {
-  uid?: string
-  event?: string
   feed?: string
   account?: string
 }
 
-async function explainRoutes(context: Context, options: ExplainRoutesOptions): Promise<void> {
+async function explainRoutes(
+  context: Context,
+  given: string,
+  options: ExplainRoutesOptions,
+): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { feed, uid, event, account } = options
-  if (feed !== undefined) findNamed(config.feeds, feed, 'feed')
-  if ((uid === undefined) === (event === undefined)) {
-    throw new CommandError('mistake', 'name an event: either --uid <uid> or --event <file>')
-  }
-  if (event !== undefined && account !== undefined) {
-    throw new CommandError('mistake', '--account goes with --uid; an --event has its feed’s')
-  }
-  const { events, nowMs } =
-    event === undefined
-      ? await readStoredEvents(config, refang(uid?.trim() ?? ''), options)
-      : await readEventFile(context, config, { file: event, feed })
+  const { events, nowMs } = await readGivenEvents(context, config, given, options)
   const silences = await readSilencesOf(context, config)
-  const traces = events.map((one) => traceRoute(config, { event: one, nowMs, silences }))
+  const traces = events.map((event) => traceRoute(config, { event, nowMs, silences }))
   print(context, options, {
     json: traces.map(traceJson),
     lines: () => traces.flatMap(traceLines),
@@ -171,7 +155,7 @@ function traceJson(trace: Trace): Record<string, unknown> {
       on_mute: mutedUntilMs === undefined ? null : node.onMute,
     })),
     destinations: trace.destinations,
-    silence: silence ? silenceJson(silence) : null,
+    silence: silence ? silenceJson(silence, nowMs) : null,
     inhibits: trace.inhibits.map(({ name }) => name),
     may_be_inhibited_by: trace.inhibitedBy.map(({ name }) => name),
   }
@@ -182,10 +166,7 @@ function traceLines(trace: Trace): string[] {
   const what = `${sanitize(event.type, 60)}, ${formatSeverity(event.severity)}`
   return [
     `${sanitize(event.uid, 600)} (${what}), by the feed ${feed} of ${account}, as of ${formatUtcTime(trace.nowMs)}`,
-    'asked, in order',
-    ...trace.visits.map(visitLine),
-    'decided',
-    ...trace.decisions.flatMap((decision) => decisionLines(trace.event, decision)),
+    ...trace.visits.flatMap((visit) => visitLines(trace, visit)),
     'goes to',
     ...trace.destinations.map(destinationLine),
     'suppressed',
@@ -193,22 +174,28 @@ function traceLines(trace: Trace): string[] {
   ]
 }
 
-function visitLine({ route, path, failed, taken, stopsSiblings }: RouteVisit): string {
-  return `${'  '.repeat(path.length)}${route}: ${answer()}`
-
-  function answer(): string {
-    if (failed) {
-      const has = failed.actual.map((value) => JSON.stringify(sanitize(value, 80))).join(', ')
-      return `no, not ${failed.matcher}: it has ${has === '' ? 'nothing' : has}`
-    }
-    const effect = taken ? 'takes it' : 'matches, and a route below takes it'
-    return stopsSiblings && path.length > 1 ? `${effect}; those behind are not asked` : effect
+/** A route that was asked, and below it what it decided. */
+function visitLines(
+  { event, decisions }: Trace,
+  { route, path, failed, taken, stopsSiblings }: RouteVisit,
+): string[] {
+  const indent = '  '.repeat(path.length)
+  if (failed) {
+    const has = failed.actual.map((value) => JSON.stringify(sanitize(value, 80))).join(', ')
+    return [`${indent}${route}: no, not ${failed.matcher}: it has ${has === '' ? 'nothing' : has}`]
   }
+  const decision = decisions.find((one) => one.route === route)
+  const effect = taken || decision ? 'takes it' : 'matches, and a route below takes it'
+  const last = stopsSiblings && path.length > 1 ? '; those behind are not asked' : ''
+  return [
+    `${indent}${route}: ${effect}${last}`,
+    ...(decision ? decisionLines(event, decision).map((line) => `${indent}    ${line}`) : []),
+  ]
 }
 
 function decisionLines(
   event: RoutableEvent,
-  { path, mode, why, sinks, node, mutedUntilMs }: Trace['decisions'][number],
+  { mode, why, sinks, node, mutedUntilMs }: Trace['decisions'][number],
 ): string[] {
   const shared = Object.entries(groupLabels(node.groupBy, event)).map(
     ([name, value]) => `${name}=${JSON.stringify(sanitize(value, 120))}`,
@@ -216,13 +203,11 @@ function decisionLines(
   const isAlone = node.groupWaitMs === 0 || shared.length === 0
   const because = why.length === 0 ? 'the rest' : why.join(' and ')
   const shadow = mode === 'shadow' ? ' (shadow)' : ''
-  const dropped = node.onMute === 'drop' ? 'dropped' : 'held'
+  const muted = `muted until ${formatUtcTime(mutedUntilMs ?? 0)}: ${node.onMute === 'drop' ? 'dropped' : 'held'}`
   return [
-    `  ${path.join(' > ')}${shadow}: ${because} → ${sinks.join(', ')}`,
-    `    ${formatGrouping(node)}${isAlone ? '' : `; its group: ${shared.join(' ')}`}`,
-    ...(mutedUntilMs === undefined
-      ? []
-      : [`    muted until ${formatUtcTime(mutedUntilMs)}: ${dropped}`]),
+    `${because} → ${sinks.join(', ')}${shadow}`,
+    `${formatGrouping(node)}${isAlone ? '' : `; its group: ${shared.join(' ')}`}`,
+    ...(mutedUntilMs === undefined ? [] : [muted]),
   ]
 }
 
@@ -231,9 +216,9 @@ function destinationLine({ sink, destination, routes, is_shadow: isShadow }: Des
   return `  ${sanitize(place)}, by ${routes.join(', ')}${isShadow ? ': recorded, never sent' : ''}`
 }
 
-function suppressionLines({ nowMs, silence, inhibits, inhibitedBy }: Trace): string[] {
+function suppressionLines({ silence, inhibits, inhibitedBy }: Trace): string[] {
   const lines = [
-    ...(silence ? ['  by a silence:', `  ${silenceLine(silence, nowMs)}`] : []),
+    ...(silence ? [`  by the silence ${silence.id} until ${formatUtcTime(silence.endsAtMs)}`] : []),
     ...inhibitedBy.map(
       ({ name, windowMs }) =>
         `  by ${name}, where its source came within ${formatDuration(windowMs)} before`,

@@ -15,24 +15,16 @@ import {
   print,
 } from '../context.ts'
 import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
-import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
-import { listFeeds, type ListOptions } from './feeds-list.ts'
+import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
+import { pauseCommands } from '../pause.ts'
+import { listFeeds } from './feeds-list.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
-import {
-  findNamed,
-  sanitize,
-  formatIsoTime,
-  parseShortText,
-  formatDuration,
-  formatUtcTime,
-} from '../terminal.ts'
+import { findNamed, formatIsoTime, formatDuration, formatUtcTime } from '../terminal.ts'
 
 export function feedsCommand(context: Context): Command {
-  const list = addAccountOption(addNarrowingOptions(addCommonOptions(new Command('list')), 'feed'))
-    .description(
-      'list feeds with what is wrong with each, the worst first; all of one, or with --wide',
-    )
+  const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'feed'))
+    .description('list feeds with lag and problems, the worst first')
     .action((name: string | undefined, options: ListOptions) => listFeeds(context, name, options))
   const rewind = addCommonOptions(new Command('rewind'))
     .description('read a feed again from a time on; what was delivered is not sent again')
@@ -40,24 +32,15 @@ export function feedsCommand(context: Context): Command {
     .requiredOption('--to <time>', 'how long ago, such as 7d, or a time such as 2026-11-01T12:00Z')
     .option('--yes', 'do not ask')
     .action((name: string, options: RewindOptions) => rewindByName(context, name, options))
-  const pause = addCommonOptions(new Command('pause'))
-    .description('ask nothing of a feed until it is resumed; what comes meanwhile is read then')
-    .argument('<feed>', 'name of the feed')
-    .requiredOption(
-      '--reason <text>',
-      'why; everybody who looks at the feed reads it',
-      parseShortText,
-    )
-    .action((name: string, options: PauseOptions) => pauseByName(context, name, options))
-  const resume = addCommonOptions(new Command('resume'))
-    .description('read a paused feed again, from where it stopped')
-    .argument('<feed>', 'name of the feed')
-    .action((name: string, options: CommonOptions) => resumeByName(context, name, options))
-  return new Command('feeds')
-    .addCommand(list)
-    .addCommand(rewind)
-    .addCommand(pause)
-    .addCommand(resume)
+  const feeds = new Command('feeds').addCommand(list).addCommand(rewind)
+  for (const command of pauseCommands(context, {
+    thing: 'feed',
+    pause: pauseByName,
+    resume: resumeByName,
+  })) {
+    feeds.addCommand(command)
+  }
+  return feeds
 }
 
 interface RewindOptions extends CommonOptions {
@@ -111,59 +94,36 @@ function rewindWarnings({ state, toMs, nowMs, config }: Rewind): string[] {
   ]
 }
 
-export interface PauseOptions extends CommonOptions {
-  reason: string
-}
-
-/** A feed that is already paused keeps its time and gets the new reason. */
-export async function pauseByName(
-  context: Context,
-  name: string,
-  options: PauseOptions,
-): Promise<void> {
-  const { reason } = options
-  const sinceMs = await withFeed(context, { name, options }, async (ledger, feed) => {
+async function pauseByName(config: Config, name: string, reason: string): Promise<number> {
+  return withFeed(config, name, async (ledger, { startMs }) => {
     // Works before the first poll too: it fixes the feed's start bound, as a daemon would.
-    const { paused, nowMs } = await openFeed(ledger, name, feed.startMs)
-    const since = paused?.sinceMs ?? nowMs
-    await pauseFeed(ledger, name, { reason, sinceMs: since })
-    return since
-  })
-  print(context, options, {
-    json: { feed: name, paused: { reason, since: formatIsoTime(sinceMs) } },
-    lines: () => [
-      `${name} is paused since ${formatUtcTime(sinceMs)}: ${sanitize(reason)}`,
-      `  A page that is being fetched just now is still taken in; then nothing is asked until "tocsin feeds resume ${name}".`,
-    ],
+    const { paused, nowMs } = await openFeed(ledger, name, startMs)
+    const sinceMs = paused?.sinceMs ?? nowMs
+    await pauseFeed(ledger, name, { reason, sinceMs })
+    return sinceMs
   })
 }
 
-export async function resumeByName(
-  context: Context,
+async function resumeByName(
+  config: Config,
   name: string,
-  options: CommonOptions,
-): Promise<void> {
-  const wasPaused = await withFeed(context, { name, options }, async (ledger) => {
+): Promise<{ was: Record<string, boolean>; said: string }> {
+  const wasPaused = await withFeed(config, name, async (ledger) => {
     const state = await peekFeed(ledger, name, 0)
     await pauseFeed(ledger, name, undefined)
     return state?.paused !== undefined
   })
-  print(context, options, {
-    json: { feed: name, was_paused: wasPaused },
-    lines: () => [
-      wasPaused
-        ? `${name} is resumed; a running daemon goes on within seconds where it stopped`
-        : `${name} was not paused`,
-    ],
-  })
+  const said = wasPaused
+    ? `${name} is resumed; a running daemon goes on within seconds where it stopped`
+    : `${name} was not paused`
+  return { was: { was_paused: wasPaused }, said }
 }
 
 async function withFeed<Result>(
-  context: Context,
-  { name, options }: { name: string; options: CommonOptions },
+  config: Config,
+  name: string,
   use: (ledger: AccountLedger, feed: FeedConfig) => Promise<Result>,
 ): Promise<Result> {
-  const { config } = loadConfigFile(context, options.config)
   const feed = findNamed(config.feeds, name, 'feed')
   return withStore(config, (store) => use(ledgerFor(store, feed.account), feed))
 }

@@ -4,11 +4,13 @@
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
+import type { AccountReport } from '../../daemon/for-commands/account-report.ts'
 import {
   type AccountDiscard,
   type DiscardCounts,
   settleAccount,
 } from '../../daemon/for-commands/discard-account.ts'
+import { readLedgerState } from '../../daemon/for-commands/problems.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import { claimLead, hasReplicas, openExistingLedger } from '../../store/account-ledger.ts'
 import {
@@ -20,8 +22,7 @@ import {
   removeLedger,
 } from '../../store/accounts.ts'
 import { countByState } from '../../store/item-states.ts'
-import { readAccountTrouble } from '../../upstream/tokens.ts'
-import type { Trouble } from '../../lib/trouble.ts'
+import type { Column } from '../columns.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -37,21 +38,12 @@ import {
   operatorName,
   withStore,
 } from '../open/open-store.ts'
-import { addNarrowingOptions, chooseListed, type NarrowingOptions } from '../narrowing.ts'
+import { addListOptions, type ListOptions, printList } from '../list.ts'
 import { formatPending } from '../sinks/sinks-list.ts'
-import {
-  CommandError,
-  pluralize,
-  findNamed,
-  sanitize,
-  formatIsoTime,
-  formatUtcTime,
-  troubleJson,
-  troubleLines,
-} from '../terminal.ts'
+import { CommandError, pluralize, findNamed, formatIsoTime, troubleJson } from '../terminal.ts'
 
 export function accountsCommand(context: Context): Command {
-  const list = addNarrowingOptions(addCommonOptions(new Command('list')), 'account')
+  const list = addListOptions(addCommonOptions(new Command('list')), 'account')
     .description('list accounts of configuration and ledger with what waits, the worst first')
     .action((name: string | undefined, options: ListOptions) =>
       listAccounts(context, name, options),
@@ -64,126 +56,65 @@ export function accountsCommand(context: Context): Command {
   return new Command('accounts').addCommand(list).addCommand(discard)
 }
 
-export interface AccountReport {
-  entry: AccountEntry
-  isConfigured: boolean
-  /** undefined: nothing is left in its ledger. */
-  holdings: Holdings | undefined
-  /** Why its key is refused upstream. */
-  trouble: Trouble | undefined
-}
-
-type ListOptions = CommonOptions & NarrowingOptions
-
 async function listAccounts(
   context: Context,
   name: string | undefined,
   options: ListOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { reports, nowMs } = await withStore(config, async (store) => ({
-    reports: await reportAccounts(store, config),
-    nowMs: await redisNow(store),
-  }))
-  const named = reports.map((report) => ({ name: report.entry.name, report }))
-  const { shown, left } = chooseListed(named, options, {
-    badness: ({ report }) => badness(report),
+  const { accounts, problems } = await withStore(config, (store) => readLedgerState(store, config))
+  printList(context, options, name, {
     thing: 'account',
-    name,
-  })
-  print(context, options, {
-    json: shown.map(({ report }) => accountJson(report, config)),
-    lines: () => [...shown.flatMap(({ report }) => accountLines(context, report, nowMs)), ...left],
+    rows: accounts,
+    nameOf: (account) => account.name,
+    columns: accountColumns(config),
+    problems,
   })
 }
 
-/** 2: nothing is polled; 1: something waits for somebody. */
-function badness({ isConfigured, holdings, trouble }: AccountReport): number {
-  const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
-  if (trouble) return 2
-  return deadLetters + quarantined > 0 || (!isConfigured && pendingTotal > 0) ? 1 : 0
-}
-
-export async function reportAccounts(store: OpenStore, config: Config): Promise<AccountReport[]> {
-  const { redis, keys } = store
-  const entries = await readAccounts(store)
-  const reports = entries.map(async (entry): Promise<AccountReport> => {
-    const { name: account } = entry
-    const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
-    const configured = config.accounts.find(({ name }) => name === account)
-    return {
-      entry,
-      isConfigured: configured !== undefined,
-      holdings: ledger && (await readHoldings(ledger)),
-      trouble: configured && (await readAccountTrouble(store, configured)),
-    }
-  })
-  return (await Promise.all(reports)).toSorted(
-    (a, b) => Number(b.isConfigured) - Number(a.isConfigured),
-  )
-}
-
-function accountJson(
-  { entry, isConfigured, holdings, trouble }: AccountReport,
-  config: Config,
-): Record<string, unknown> {
-  const { name, sinceMs, configuredMs, discarding } = entry
-  return {
-    account: name,
-    is_configured: isConfigured,
-    since: formatIsoTime(sinceMs),
-    last_configured: formatIsoTime(configuredMs),
-    trouble: troubleJson(trouble),
-    discarding: discarding ? { since: formatIsoTime(discarding.atMs), by: discarding.by } : null,
-    pending: countByState(holdings?.pending ?? {}),
-    dead_letters: holdings?.deadLetters ?? 0,
-    quarantined: holdings?.quarantined ?? 0,
-    feeds: listAccountFeeds(name, holdings, config),
+function accountColumns({ feeds }: Config): readonly Column<AccountReport>[] {
+  const listFeeds = ({ name, holdings }: AccountReport): object[] => {
+    const own = feeds.filter((feed) => feed.account === name).map((feed) => feed.name)
+    const all = new Set([...own, ...(holdings?.feeds ?? [])])
+    return [...all].map((feed) => ({ feed, is_configured: own.includes(feed) }))
   }
-}
-
-function listAccountFeeds(
-  account: string,
-  holdings: Holdings | undefined,
-  { feeds }: Config,
-): { feed: string; is_configured: boolean }[] {
-  const own = feeds.filter((feed) => feed.account === account).map(({ name }) => name)
-  const all = new Set([...own, ...(holdings?.feeds ?? [])])
-  return [...all].map((feed) => ({ feed, is_configured: own.includes(feed) }))
-}
-
-function accountLines({ terminal }: Context, report: AccountReport, nowMs: number): string[] {
-  const { entry, isConfigured, holdings, trouble } = report
-  const name = terminal.paint('bold', entry.name)
-  const state = isConfigured
-    ? terminal.paint('green', 'configured')
-    : terminal.paint('yellow', formatLeft(entry))
-  const { pending = {}, deadLetters = 0, quarantined = 0, feeds = [] } = holdings ?? {}
-  const counts = `${pluralize(deadLetters, 'dead letter')}, ${quarantined} quarantined`
   return [
-    `${name}: ${state}`,
-    ...troubleLines(terminal, trouble, nowMs),
-    `  ${formatPending(pending)}; ${counts}`,
-    `  feeds that it read: ${feeds.map((feed) => sanitize(feed, 60)).join(', ') || 'none yet'}`,
-    ...(isConfigured ? [] : remedyLines(entry, report)),
-  ]
-}
-
-function formatLeft({ configuredMs, discarding }: AccountEntry): string {
-  if (discarding) {
-    return `being discarded since ${formatUtcTime(discarding.atMs)} by ${sanitize(discarding.by, 100)}`
-  }
-  const last = configuredMs === undefined ? '' : `, last seen so ${formatUtcTime(configuredMs)}`
-  return `not configured${last}`
-}
-
-function remedyLines({ name, discarding }: AccountEntry, { holdings }: AccountReport): string[] {
-  const command = `"tocsin accounts discard ${name}"`
-  if (discarding) return [`  ${command} again ends it`]
-  const isWaiting = (holdings?.pendingTotal ?? 0) > 0
-  return [
-    ...(isWaiting ? ['  a running daemon still delivers what it took in'] : []),
-    `  ${command} gives up what is left and removes its ledger`,
+    { key: 'account', title: 'ACCOUNT', json: ({ name }) => name },
+    {
+      key: 'is_configured',
+      title: 'STATE',
+      json: ({ isConfigured }) => isConfigured,
+      text: ({ isConfigured, discarding }) => {
+        if (isConfigured) return 'configured'
+        return discarding ? 'being discarded' : 'not configured'
+      },
+    },
+    { key: 'since', json: ({ sinceMs }) => formatIsoTime(sinceMs) },
+    { key: 'last_configured', json: ({ configuredMs }) => formatIsoTime(configuredMs) },
+    { key: 'trouble', json: ({ trouble }) => troubleJson(trouble) },
+    {
+      key: 'discarding',
+      json: ({ discarding }) =>
+        discarding ? { since: formatIsoTime(discarding.atMs), by: discarding.by } : null,
+    },
+    {
+      key: 'pending',
+      title: 'PENDING',
+      json: ({ holdings }) => countByState(holdings?.pending ?? {}),
+      text: ({ holdings }) => formatPending(holdings?.pending ?? {}),
+    },
+    { key: 'dead_letters', title: 'DEAD', json: ({ holdings }) => holdings?.deadLetters ?? 0 },
+    {
+      key: 'quarantined',
+      title: 'QUARANTINED',
+      json: ({ holdings }) => holdings?.quarantined ?? 0,
+    },
+    {
+      key: 'feeds',
+      title: 'FEEDS READ',
+      json: listFeeds,
+      text: ({ holdings }) => holdings?.feeds.join(', ') || 'none yet',
+    },
   ]
 }
 
@@ -268,15 +199,15 @@ async function requireLeft(
 
 function questionLines(account: string, holdings: Holdings | undefined): string[] {
   const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
-  const counts = [
-    pluralize(pendingTotal, 'pending item'),
-    pluralize(deadLetters, 'dead letter'),
-    pluralize(quarantined, 'quarantined item'),
-  ]
+  const all = amounts(pendingTotal, deadLetters, quarantined)
   return [
-    `${counts.slice(0, -1).join(', ')} and ${counts.at(-1)} of ${account} will be given up and never sent.`,
+    `${all} of ${account} will be given up and never sent.`,
     'Its ledger is removed: histories, cursors, and what tells that an event is known.',
   ]
+}
+
+function amounts(items: number, deadLetters: number, quarantined: number): string {
+  return `${pluralize(items, 'item')}, ${pluralize(deadLetters, 'dead letter')} and ${pluralize(quarantined, 'quarantined item')}`
 }
 
 /**
@@ -321,8 +252,10 @@ function discardLines(
   account: string,
   { items, deadLetters, quarantined, busy }: DiscardCounts,
 ): string[] {
-  const summary = `discarded ${pluralize(items, 'item')}, ${pluralize(deadLetters, 'dead letter')} and ${pluralize(quarantined, 'quarantined item')} of ${account}`
-  if (busy === 0) return [`${summary}; its ledger is removed`]
+  if (busy === 0) {
+    const all = amounts(items, deadLetters, quarantined)
+    return [`discarded ${all} of ${account}; its ledger is removed`]
+  }
   return [
     `discarded ${pluralize(items, 'item')} of ${account}; left ${pluralize(busy, 'item')} in messages on their way just now`,
     `nothing is removed yet: "tocsin accounts discard ${account}" again in a minute`,

@@ -7,14 +7,7 @@ import { Command, Option } from 'commander'
 import { auditFeed } from '../../audit/audit-feed.ts'
 import { recordAudit } from '../../audit/audit-schedule.ts'
 import { writeLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
-import {
-  type LedgerCheck,
-  type DanglingRef,
-  isConsistent,
-  type MissingPlace,
-  checkLedgers,
-  type StrandedItem,
-} from '../../audit/ledger-check.ts'
+import { type LedgerCheck, isConsistent, checkLedgers } from '../../audit/ledger-check.ts'
 import {
   AuditError,
   type AuditResult,
@@ -44,7 +37,7 @@ import {
 } from '../context.ts'
 import { ledgerFor, type OpenStore, notifyDaemon, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
-import { durationParser, findBatchWaitMs } from '../options.ts'
+import { durationParser } from '../options.ts'
 import {
   pluralize,
   findNamed,
@@ -79,10 +72,13 @@ export function auditCommand(context: Context): Command {
 }
 
 const dayMs = 86_400_000
+
 export async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
   const { config, hash } = loadConfigFile(context, options.config)
-  if (options.ledger)
-    return printAudit(context, options, await auditLedgerOnly(context, config, hash))
+  if (options.ledger) {
+    const checks = await withStore(config, (store) => auditLedger(context, store, hash))
+    return printAudit(context, options, { reports: [], checks })
+  }
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
   const found = await withStore(config, async (store) => ({
@@ -102,15 +98,6 @@ interface AuditReports {
   reports: AuditReport[]
   /** Consistency checks of the account ledgers; empty when one feed was named. */
   checks: LedgerCheck[]
-}
-
-async function auditLedgerOnly(
-  context: Context,
-  config: Config,
-  hash: string,
-): Promise<AuditReports> {
-  const checks = await withStore(config, (store) => auditLedger(context, store, hash))
-  return { reports: [], checks }
 }
 
 function printAudit(
@@ -198,7 +185,7 @@ async function repairFeed(
     ledger: ledgerFor(store, feed.account),
     clock,
     plan,
-    batchWaitMs: (name: string) => findBatchWaitMs(config, name),
+    batchWaitMs: (name: string) => config.sinks.find((sink) => sink.name === name)?.batch?.waitMs,
     queue: (account: string) => notifyDaemon(store, [account]),
   }
   const left = await repair(options, feed, result)
@@ -208,26 +195,33 @@ async function repairFeed(
   return left
 }
 
-export type AuditReport = { feed: PolledFeed } & (
+type AuditReport = { feed: PolledFeed } & (
   | { why: NoWindowReason }
   | { failed: string }
   /** `left`: what is missing after a repair; undefined: no repair was asked for. */
   | { result: AuditResult; left?: Finding[] }
 )
 
-/** Findings printed for people; JSON has all of them. */
+/** Findings of a kind that are printed for people; JSON has all of them. */
 const shownFindings = 50
 
-const findingReasons = {
-  never_taken_in: 'never taken in',
-  record_gone: 'its record is gone',
-  awaited: 'visible perhaps since the feed last passed its place; the next rescan takes it in',
-} as const
+/** `  missing  <what>: <why>`, a line each. */
+function findingLines(kind: string, findings: readonly (readonly [string, string])[]): string[] {
+  const more = findings.length - shownFindings
+  return [
+    ...findings
+      .slice(0, shownFindings)
+      .map(([what, why]) => `  ${kind}  ${sanitize(what)}: ${why.replaceAll('_', ' ')}`),
+    ...(more > 0 ? [`  … and ${more} more: --output json`] : []),
+  ]
+}
 
-export function auditJson(report: AuditReport): Record<string, unknown> {
+function auditJson(report: AuditReport): Record<string, unknown> {
   const { feed } = report
-  if ('failed' in report) return { feed: feed.name, compared: false, failed: report.failed }
-  if ('why' in report) return { feed: feed.name, compared: false, why: report.why }
+  if (!('result' in report)) {
+    const { feed: _feed, ...why } = report
+    return { feed: feed.name, compared: false, ...why }
+  }
   const { result, left } = report
   return {
     feed: feed.name,
@@ -253,25 +247,37 @@ function findingJson({ uid, createdAtMs, why }: Finding): Record<string, unknown
   return { uid, created: formatIsoTime(createdAtMs), why }
 }
 
-export function auditLines(terminal: Terminal, report: AuditReport): string[] {
-  const { feed } = report
-  const head = terminal.paint('bold', feed.name)
+function auditLines(terminal: Terminal, report: AuditReport): string[] {
+  const head = terminal.paint('bold', report.feed.name)
   if ('failed' in report) {
     return [`${head}: ${terminal.paint('red', 'not compared')}: ${sanitize(report.failed, 1_000)}`]
   }
   if ('why' in report) return [`${head}: not compared: ${noWindowReasons[report.why]}`]
   const { result, left } = report
-  const { fromMs, toMs, shown, accounted, quarantined, missing, malformed, awaited } = result
-  const lost = missing.length + malformed.length
+  const { fromMs, toMs, shown, accounted, quarantined, malformed } = result
+  const lost = result.missing.length + malformed.length
   const window = `${formatUtcTime(fromMs)} to ${formatUtcTime(toMs)}`
+  const listed = `tocsin items list --feed ${report.feed.name} --state quarantined`
+  const dated = ({ uid, createdAtMs, why }: Finding): [string, string] => [
+    `${uid}, created ${formatUtcTime(createdAtMs)}`,
+    why,
+  ]
   return [
     `${head}: ${window}: ${pluralize(shown, 'event')} shown, ${accounted} in the ledger, ${verdict(terminal, lost, quarantined)}`,
-    ...quarantineLines(feed.name, quarantined),
-    ...findingLines(missing, 'missing'),
-    ...malformedLines(malformed.length),
-    ...findingLines(awaited, 'awaited'),
-    ...extraLines(result.extra),
-    ...leftLines(lost, left),
+    ...(quarantined > 0 ? [`  quarantined  ${pluralize(quarantined, 'item')}: ${listed}`] : []),
+    ...findingLines('missing', result.missing.map(dated)),
+    ...(malformed.length > 0
+      ? [`  missing  ${pluralize(malformed.length, 'malformed item')}: --repair sets them aside`]
+      : []),
+    ...findingLines('awaited', result.awaited.map(dated)),
+    ...findingLines(
+      'extra',
+      result.extra.map(({ uid, firstSeenMs, closed }) => [
+        `${uid}, taken in ${formatUtcTime(firstSeenMs)}`,
+        closed === undefined ? 'no longer shown by the service' : `${closed} at the service`,
+      ]),
+    ),
+    ...(left && lost > 0 ? [`  ${lost - left.length} taken in, ${left.length} still missing`] : []),
   ]
 }
 
@@ -286,53 +292,13 @@ function verdict(terminal: Terminal, lost: number, quarantined: number): string 
     : terminal.paint('green', 'nothing is missing')
 }
 
-function quarantineLines(feed: string, count: number): string[] {
-  if (count === 0) return []
-  return [
-    `  quarantined  ${pluralize(count, 'item')}, not read and not sent: tocsin items list --feed ${feed} --state quarantined`,
-  ]
-}
-
-function malformedLines(count: number): string[] {
-  if (count === 0) return []
-  return [
-    `  missing  ${pluralize(count, 'malformed item')}: not in the quarantine; --repair sets them aside`,
-  ]
-}
-
-function leftLines(lost: number, left: readonly Finding[] | undefined): string[] {
-  if (left === undefined || lost === 0) return []
-  if (left.length === 0) return ['  all of it is taken in; a running daemon delivers it']
-  return [`  ${lost - left.length} taken in, ${left.length} still missing: run it again`]
-}
-
-function findingLines(findings: readonly Finding[], word: string): string[] {
-  const lines = findings.slice(0, shownFindings).map(({ uid, createdAtMs, why }) => {
-    return `  ${word}  ${sanitize(uid)}, created ${formatUtcTime(createdAtMs)}: ${findingReasons[why]}`
-  })
-  return [...lines, ...moreLines(findings.length)]
-}
-
-function extraLines(extra: AuditResult['extra']): string[] {
-  const lines = extra.slice(0, shownFindings).map(({ uid, firstSeenMs, closed }) => {
-    const what =
-      closed === undefined ? 'no longer shown by the service' : `${closed} at the service`
-    return `  extra  ${sanitize(uid)}, taken in ${formatUtcTime(firstSeenMs)}: ${what}`
-  })
-  return [...lines, ...moreLines(extra.length)]
-}
-
-function moreLines(count: number): string[] {
-  return count > shownFindings ? [`  … and ${count - shownFindings} more: --output json`] : []
-}
-
 const noWindowReasons: Record<NoWindowReason, string> = {
   not_read: 'the feed was not read to its end yet, or not since it was changed or rewound',
   behind: 'the feed was last read to its end before all that is to be compared; tocsin feeds list',
 }
 
 /** Checks the consistency of the account ledgers and records the result for the metrics. */
-export async function auditLedger(
+async function auditLedger(
   context: Context,
   store: OpenStore,
   hash: string,
@@ -367,9 +333,7 @@ async function recordLedgerCheck(
   if (active === hash) await writeLedgerCheckNote(redis, keys, checks, systemClock.now())
 }
 
-/** The result of a consistency check, as JSON and as text. */
-
-export function ledgerJson(check: LedgerCheck): Record<string, unknown> {
+function ledgerJson(check: LedgerCheck): Record<string, unknown> {
   const { account, atMs, records, unfiled, undated, accounting, stranded, dangling, hasMore } =
     check
   return {
@@ -403,23 +367,44 @@ function countPendingInRecords(
   return differences.find((one) => one.sink === sink)?.found ?? sumPending(account)
 }
 
-export function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
-  const { account, atMs, records, accounting, stranded, dangling } = check
-  const verdict = isConsistent(check)
+function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
+  const { account, atMs, records, accounting, unfiled, undated, stranded, dangling } = check
+  const isWhole = isConsistent(check)
+  const said = isWhole
     ? terminal.paint('green', 'all of it adds up')
     : terminal.paint('red', 'it does not add up')
   const head = terminal.paint('bold', `ledger of ${account}`)
+  const waiting = stranded.filter((item) => movableStates.has(stateOf(item)))
+  const sinks = [...new Set(waiting.map(({ sink }) => sanitize(sink)))]
   return [
-    `${head}: ${pluralize(records, 'record')} as of ${formatUtcTime(atMs)}, ${verdict}`,
+    `${head}: ${pluralize(records, 'record')} as of ${formatUtcTime(atMs)}, ${said}`,
     ...Object.entries(accounting.feeds).map(([feed, counts]) => feedLine(feed, counts)),
     ...Object.entries(accounting.sinks).map(([sink, counts]) => sinkLine(check, sink, counts)),
-    ...unfiledLines(check),
-    ...undatedLines(check),
-    ...stranded.slice(0, shownFindings).map(strandedLine),
-    ...moreLines(stranded.length),
-    ...dangling.slice(0, shownFindings).map(danglingLine),
-    ...moreLines(dangling.length),
-    ...remedyLines(check),
+    ...(unfiled === 0 ? [] : [`  unfiled  ${pluralize(unfiled, 'record')} not in the index`]),
+    ...findingLines(
+      'undated',
+      Object.entries(undated).map(([sink, count]) => [sink, `${count} not in the counts by day`]),
+    ),
+    ...findingLines(
+      'stranded',
+      stranded.map((item) => [
+        `${item.uid} for ${item.sink}, ${stateOf(item)}`,
+        `lacks ${item.lacks}`,
+      ]),
+    ),
+    ...findingLines(
+      'dangling',
+      dangling.map(({ ref, place, why }) => [`${ref} in ${place}`, why]),
+    ),
+    ...sinks.map(
+      (sink) =>
+        `  sends all that waits for ${sink} elsewhere: tocsin items move --sink ${sink} --to <sink>`,
+    ),
+    ...(isWhole
+      ? []
+      : [
+          '  somebody changed the ledger, or Tocsin has a defect: keep the log and a copy of Redis, and report it',
+        ]),
   ]
 }
 
@@ -440,62 +425,4 @@ function sinkLine(check: LedgerCheck, sink: string, counts: SinkCounts): string 
 
 function formatUnaccounted(unaccounted: number): string {
   return unaccounted === 0 ? '' : `, ${unaccounted} unaccounted for`
-}
-
-function unfiledLines({ unfiled }: LedgerCheck): string[] {
-  if (unfiled === 0) return []
-  const what = unfiled > 0 ? 'that were made are not in it' : 'are in it that nobody made'
-  return [`  the index of records: ${pluralize(Math.abs(unfiled), 'record')} ${what}`]
-}
-
-function undatedLines({ undated }: LedgerCheck): string[] {
-  return Object.entries(undated).map(
-    ([sink, count]) =>
-      `  sink ${sanitize(sink)}: the counts by day have ${pluralize(Math.abs(count), 'item')} too ${count > 0 ? 'few' : 'many'}`,
-  )
-}
-
-const lackReasons: Record<MissingPlace, string> = {
-  due: 'nothing says when it is due',
-  orphans: 'nothing would take it back with its sink',
-  collection: 'it is not in its group',
-  timer: 'its group has no timer',
-  message: 'its frozen message is gone',
-  message_due: 'nothing says when its frozen message is due',
-}
-
-function strandedLine({ uid, sink, lacks, ...item }: StrandedItem): string {
-  return `  stranded  ${sanitize(uid)} for ${sanitize(sink)}, ${stateOf(item)}: ${lackReasons[lacks]}`
-}
-
-const placeNames: Record<DanglingRef['place'], string> = {
-  due: 'what is due',
-  timers: 'the timers',
-  orphans: 'what waits for a removed sink',
-  dead: 'the dead letters',
-  collect: 'the members of a group or batch',
-  records: 'the index of records',
-}
-
-const danglingReasons: Record<DanglingRef['why'], string> = {
-  gone: 'what it names is gone',
-  other_state: 'what it names does not belong there',
-  unfiled: 'the record that it names is not in the index',
-}
-
-function danglingLine({ ref, place, why }: DanglingRef): string {
-  return `  dangling  ${sanitize(ref)}, among ${placeNames[place]}: ${danglingReasons[why]}`
-}
-
-function remedyLines(check: LedgerCheck): string[] {
-  if (isConsistent(check)) return []
-  const waiting = check.stranded.filter((item) => movableStates.has(stateOf(item)))
-  const sinks = [...new Set(waiting.map(({ sink }) => sanitize(sink)))]
-  return [
-    ...sinks.map(
-      (sink) =>
-        `  all that waits for ${sink}, not only this, can be sent elsewhere: tocsin items move --sink ${sink} --to <sink>; or given up: tocsin items discard --sink ${sink}`,
-    ),
-    '  somebody changed the ledger, or Tocsin has a defect: keep the log and a copy of Redis, and report it',
-  ]
 }

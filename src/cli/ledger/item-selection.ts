@@ -16,6 +16,7 @@ import {
   scanItems,
 } from '../../store/items.ts'
 import { readSinkNames } from '../../store/pending-items.ts'
+import { deliveryIdPattern } from '../../store/records.ts'
 import { type CommonOptions, type Context, addCommonOptions } from '../context.ts'
 import { ledgersFor, type OpenStore } from '../open/open-store.ts'
 import {
@@ -29,7 +30,6 @@ import {
   wordsOption,
 } from '../options.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'
-import { parseDeliveryId } from './items-show.ts'
 
 export interface SelectionOptions extends CommonOptions, PeriodOptions {
   state?: ReadonlySet<State>
@@ -188,12 +188,26 @@ export async function chooseItems(
   return [...chosen.values()]
 }
 
-async function findGiven(ledgers: readonly AccountLedger[], given: string): Promise<LedgerItem[]> {
+/** Accepts a bare delivery id, `delivery b…`, and a mail's Message-ID: `<b….recipient@domain>`. */
+export function parseDeliveryId(given: string): string | undefined {
+  const text = given
+    .trim()
+    .replace(/^delivery:? +/u, '')
+    .replace(/^<|>$/gu, '')
+  const id = /^([eb][0-9a-f]+)\.[0-9a-f]{16}@\S+$/u.exec(text)?.[1] ?? text
+  return deliveryIdPattern.test(id) ? id : undefined
+}
+
+/** Throws CommandError for an id that nobody knows, or that begins several. */
+export async function findGiven(
+  ledgers: readonly AccountLedger[],
+  given: string,
+): Promise<LedgerItem[]> {
   const id = parseDeliveryId(given) ?? refang(given.trim())
   const found = await findItems(ledgers, id)
   const shown = sanitize(given, 200)
   if (found.length === 0) {
-    const why = 'it was settled long ago, resolved or expired; "tocsin items show" says more'
+    const why = 'it was settled long ago, resolved or expired'
     throw new CommandError('refused', `the ledger has no item "${shown}": ${why}`)
   }
   if (quarantineIdPattern.test(id) && found.length > 1) {

@@ -147,82 +147,43 @@ function repeatLines({ repeatRisks, replays, state, rule = '' }: Item): string[]
 
 /** How an item stands: its state, with its time and, where there is one, its cause. */
 export function formatState(item: Item): string {
-  const at = (ms: number | undefined): string =>
-    ms === undefined ? 'at an unknown time' : formatUtcTime(ms)
-  const since = at(item.createdAtMs)
-  switch (item.state) {
-    case 'queued':
-      return `queued since ${since}`
-    case 'held':
-      return formatHeld(item)
-    case 'group':
-      return `grouped since ${since}, for the next message of its group`
-    case 'digest':
-      return `grouped since ${since}, for the next digest`
-    case 'batch':
-      return `frozen in a message, ${item.atMs === undefined ? 'on its way' : `next try ${at(item.atMs)}`}`
-    case 'sending':
-      return `sending since ${at(item.atMs)}`
-    case 'retrying':
-      return `retrying at ${at(item.atMs)}${formatLastReason(item)}`
-    case 'delivered':
-      return `delivered ${at(item.endedAtMs)}`
-    case 'dead':
-      return `dead since ${at(item.endedAtMs)}${formatLastReason(item)}`
-    case 'discarded':
-      return `discarded ${at(item.endedAtMs)}${formatRule(item)}`
-    case 'suppressed':
-      return `suppressed ${at(item.endedAtMs)}: ${formatSuppressed(item)}`
-    case 'diverted':
-      return `diverted ${at(item.endedAtMs)}${formatRule(item)}`
+  const { state, atMs, createdAtMs, endedAtMs } = item
+  const why = causeOf(item)
+  const because = why === '' ? '' : `: ${why}`
+  if (endedAtMs !== undefined) return `${stateOf(item)} ${formatUtcTime(endedAtMs)}${because}`
+  const since = state === 'sending' ? (atMs ?? createdAtMs) : createdAtMs
+  const tried = state === 'retrying' || state === 'batch' ? 'next try' : undefined
+  const until = tried ?? (state === 'held' ? 'at the latest until' : undefined)
+  const next = atMs === undefined || until === undefined ? '' : `, ${until} ${formatUtcTime(atMs)}`
+  return `${stateOf(item)} since ${formatUtcTime(since)}${because}${next}`
+}
+
+/** Before the name of the rule. */
+const heldWords: Readonly<Record<string, string>> = {
+  detail: 'waits for its full event',
+  orphaned: 'the running configuration has no such sink',
+  silence: 'silenced by',
+  inhibition: 'inhibited by the rule',
+  mute: 'its route is muted by',
+  shadow: 'its route has mode: shadow',
+  ignored: 'marked as ignored at the service',
+  remediated: 'marked as remediated at the service',
+  seen_again: 'the same login and secret came as',
+  superseded: 'came back before it was sent, as',
+}
+
+function causeOf(item: Item): string {
+  const { state, heldFor = 'no reason is known', rule = '', history } = item
+  if (state === 'group') return 'for the next message of its group'
+  if (state === 'digest') return 'for the next digest'
+  if (state === 'held' || state === 'suppressed') {
+    return sanitize(`${heldWords[heldFor] ?? heldFor} ${rule}`, 300).trimEnd()
   }
-}
-
-/** Why an item was suppressed, with the name of the rule. */
-function formatSuppressed({ heldFor, rule }: Item): string {
-  const named = sanitize(rule ?? 'unknown', 200)
-  switch (heldFor) {
-    case 'silence':
-      return `silenced by ${named}`
-    case 'inhibition':
-      return `inhibited by the rule ${named}`
-    case 'mute':
-      return `dropped because its route is muted (${named})`
-    case 'shadow':
-      return 'recorded only: its route has mode: shadow'
-    case 'ignored':
-    case 'remediated':
-      return `marked as ${heldFor} at the service`
-    case 'seen_again':
-      return `seen again: the same login and secret came as ${named}`
-    case 'superseded':
-      return `came back as ${named} before it was sent, and goes as that`
-    case undefined:
-    default:
-      return `suppressed (${sanitize(heldFor ?? 'no reason is known', 60)})`
+  if (state === 'dead' || state === 'retrying') {
+    const answer = history.at(-1)?.answer ?? ''
+    return sanitize(`${reasonOf(item)}${answer === '' ? '' : `, ${answer}`}`)
   }
-}
-
-/** By whom, or where to. */
-function formatRule({ rule }: Item): string {
-  return rule === undefined ? '' : ` ${sanitize(rule, 200)}`
-}
-
-function formatHeld({ heldFor, atMs, sink, rule }: Item): string {
-  if (heldFor === 'orphaned') return `held: the running configuration has no sink "${sink}"`
-  const until = atMs === undefined ? '' : `, at the latest until ${formatUtcTime(atMs)}`
-  if (heldFor === 'detail') return `held for its full event${until}`
-  if (heldFor === 'mute')
-    return `held because its route is muted (${sanitize(rule ?? 'unknown', 200)})${until}`
-  return `held (${sanitize(heldFor ?? 'no reason is known', 60)})${until}`
-}
-
-function formatLastReason(item: Item): string {
-  const last = item.history.at(-1)
-  if (last === undefined) return ''
-  const answerText =
-    last.answer === undefined || last.answer === '' ? '' : `: ${sanitize(last.answer)}`
-  return ` because of ${reasonOf(item)}${answerText}`
+  return state === 'diverted' || state === 'discarded' ? sanitize(rule, 200) : ''
 }
 
 /** Headline, facts and link, indented. */

@@ -9,11 +9,10 @@ import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readAccounting } from '../../store/accounts.ts'
-import { findQuarantined, listQuarantined, type QuarantineEntry } from '../../store/feed-state.ts'
+import { findQuarantined, type QuarantineEntry } from '../../store/feed-state.ts'
 import { quarantineIdPattern } from '../../store/items.ts'
 import { readMessageAttempts } from '../../store/pending-items.ts'
 import {
-  deliveryIdPattern,
   findDeliveryItems,
   type Item,
   type LedgerRecord,
@@ -22,6 +21,7 @@ import {
   readRecord,
 } from '../../store/records.ts'
 import { type KnownWrite, readWrites } from '../../store/service-writes.ts'
+import { fieldLines } from '../api/listing.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import {
   destinationLabels,
@@ -31,7 +31,8 @@ import {
   type OpenStore,
   withStore,
 } from '../open/open-store.ts'
-import { CommandError, formatIsoTime, formatUtcTime, pluralize, sanitize } from '../terminal.ts'
+import { formatIsoTime, formatUtcTime, pluralize, sanitize } from '../terminal.ts'
+import { findGiven, parseDeliveryId } from './item-selection.ts'
 import {
   formatAttempt,
   formatState,
@@ -57,10 +58,14 @@ export async function showItem(
   const known = await withStore(config, async (store) => {
     const ledgers = ledgersFor(store, options)
     if (quarantineIdPattern.test(uid)) {
-      const entry = await requireEntry(ledgers, uid)
-      return [await readEntry({ config, store, ledger: ledgerFor(store, entry.account) }, entry)]
+      const [found] = await findGiven(ledgers, uid)
+      const { entry, ledger } = found ?? {}
+      if (entry && entry.uid === null) {
+        return [{ account: entry.account, uid: null, quarantined: entry }]
+      }
+      if (entry?.uid && ledger) return [await readKnownEvent(config, store, ledger, entry.uid)]
     }
-    const events = ledgers.map((ledger) => readKnownEvent({ config, store, ledger }, uid))
+    const events = ledgers.map((ledger) => readKnownEvent(config, store, ledger, uid))
     return (await Promise.all(events)).filter(isKnown)
   })
   const labels = destinationLabels(config)
@@ -68,27 +73,10 @@ export async function showItem(
     json: known.map((one) => knownJson(one, labels)),
     lines: () =>
       known.length === 0
-        ? unknownLines(uid, options)
+        ? [unknownLine(uid, options)]
         : known.flatMap((one) => knownLines(one, labels)),
   })
   if (known.length === 0) context.exitCode = 1
-}
-
-/** Accepts a bare delivery id, `delivery b…`, and a mail's Message-ID: `<b….recipient@domain>`. */
-export function parseDeliveryId(given: string): string | undefined {
-  const text = given
-    .trim()
-    .replace(/^delivery:? +/u, '')
-    .replace(/^<|>$/gu, '')
-  const id = /^([eb][0-9a-f]+)\.[0-9a-f]{16}@\S+$/u.exec(text)?.[1] ?? text
-  return deliveryIdPattern.test(id) ? id : undefined
-}
-
-/** Where an event is looked for. */
-interface Place {
-  config: Config
-  store: OpenStore
-  ledger: AccountLedger
 }
 
 interface KnownEvent {
@@ -97,17 +85,11 @@ interface KnownEvent {
   record?: LedgerRecord | undefined
   /** undefined: the payload is past its retention. */
   message?: Message | undefined
-  quarantined?: KnownEntry | undefined
+  quarantined?: QuarantineEntry | undefined
   /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
   shownBy?: string[]
   /** What commands did to it at the service, and who asked for it. */
   writes?: KnownWrite[]
-}
-
-interface KnownEntry {
-  entry: QuarantineEntry
-  /** When it closes for its age, ms. */
-  endsMs: number
 }
 
 function knownJson(
@@ -128,16 +110,8 @@ function knownJson(
   }
 }
 
-function entryJson({ entry, endsMs }: KnownEntry): Record<string, unknown> {
-  const { id, feed, atMs, problem, raw } = entry
-  return {
-    id,
-    feed,
-    at: formatIsoTime(atMs),
-    problem,
-    kept: raw,
-    ends_at: formatIsoTime(endsMs),
-  }
+function entryJson({ id, feed, atMs, problem, raw }: QuarantineEntry): Record<string, unknown> {
+  return { id, feed, at: formatIsoTime(atMs), problem, kept: raw }
 }
 
 function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
@@ -148,7 +122,7 @@ function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
   return [
     ...(record ? [head, ...(message ? messageLines(message) : [payloadGoneText]), ...history] : []),
     ...(quarantined ? entryLines(bare, quarantined) : []),
-    ...(shownBy.length > 0 ? droppedLines(bare, shownBy) : []),
+    ...(shownBy.length > 0 ? [droppedLine(bare, shownBy)] : []),
     ...(isBare ? [bare] : []),
     ...writes.map(formatWrite),
   ]
@@ -157,29 +131,21 @@ function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
 const payloadGoneText =
   '  its content is no longer kept (retention.payload): it cannot be sent again'
 
-function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
-  const outcomes = {
-    asked: 'its outcome is not known',
-    done: 'done',
-    refused: 'refused by the service',
-    unclear: 'it may have been done, in whole or in part',
-    'not done': 'not done, the service could not take it',
-  }
-  return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${outcomes[outcome]}`
+/** Words for an outcome that nobody knows. */
+const unknownOutcomes: Readonly<Record<string, string>> = {
+  asked: 'its outcome is not known',
+  unclear: 'it may have been done, in whole or in part',
 }
 
-/** Of the text form; JSON is not cut. */
-const maxShownLength = 4_000
+function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
+  return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${unknownOutcomes[outcome] ?? outcome}`
+}
 
-function entryLines(head: string, { entry, endsMs }: KnownEntry): string[] {
-  const { id, feed, atMs, uid, problem, raw } = entry
-  const parsed = uid === null ? '' : 'when its uid comes in an item that reads, '
+function entryLines(head: string, entry: QuarantineEntry): string[] {
+  const fields = entryJson(entry)
   return [
-    `${head}: quarantined as ${id}, nothing was sent`,
-    `  set aside ${formatUtcTime(atMs)} by the feed ${feed} because it does not read as an event: ${sanitize(problem)}`,
-    `  what is kept, secrets masked: ${sanitize(raw, maxShownLength)}`,
-    `  it closes by itself ${parsed}when a thousand newer ones have come, or after ${formatUtcTime(endsMs)} (retention.history)`,
-    `  to have it read as if it were new: tocsin items resend ${shortId(entry)}`,
+    `${head}: quarantined, nothing was sent; to read it as new: tocsin items resend ${shortId(entry)}`,
+    ...fieldLines(fields).map((line) => `  ${line}`),
   ]
 }
 
@@ -188,23 +154,13 @@ export function shortId({ id }: Pick<QuarantineEntry, 'id'>): string {
   return id.slice(0, 12)
 }
 
-function droppedLines(head: string, feeds: string[]): string[] {
-  return [
-    `${head}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its history is no longer kept`,
-    '  it had been settled for longer than retention.history, or it made room (retention.max_bytes); otherwise somebody removed it',
-  ]
+function droppedLine(head: string, feeds: string[]): string {
+  return `${head}: taken in by ${feeds.join(', ')}; its history is no longer kept (retention.history, retention.max_bytes)`
 }
 
-function unknownLines(uid: string, { account }: ShowOptions): string[] {
+function unknownLine(uid: string, { account }: ShowOptions): string {
   const whom = account === undefined ? 'any account' : `the account ${account}`
-  return [
-    `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history).`,
-    ...(uid.includes('/')
-      ? []
-      : [
-          "A uid has the form type/source/id; a delivery's id is e and 32, or b and 40 digits of 0-9 and a-f.",
-        ]),
-  ]
+  return `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history).`
 }
 
 /** One event of a delivery. */
@@ -249,8 +205,7 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
   const [first] = found
   if (first === undefined) {
     return [
-      `No event that the ledger still knows went under the id ${id}.`,
-      'Its history has expired (retention.history), it was sent again under another id, or the message was a test.',
+      `No event that the ledger still knows went under the id ${id}: its history has expired, or the message was a test.`,
     ]
   }
   const { sink, destination } = first.item
@@ -271,9 +226,14 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
   ]
 }
 
-async function readKnownEvent({ config, store, ledger }: Place, uid: string): Promise<KnownEvent> {
+async function readKnownEvent(
+  config: Config,
+  store: OpenStore,
+  ledger: AccountLedger,
+  uid: string,
+): Promise<KnownEvent> {
   const id = ledger.fingerprints.recordId(uid)
-  const [stored, payload, entry, writes] = await Promise.all([
+  const [stored, payload, quarantined, writes] = await Promise.all([
     readRecord(ledger, id),
     readPayload(ledger, id),
     findQuarantined(ledger, uid),
@@ -281,19 +241,8 @@ async function readKnownEvent({ config, store, ledger }: Place, uid: string): Pr
   ])
   const record = stored && (await withAttempts(store, stored))
   const message = record && payload && renderRecordMessage(config, record, payload)
-  const quarantined = entry && toKnownEntry(ledger, entry)
   const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
   return { account: ledger.account, uid, record, message, quarantined, shownBy, writes }
-}
-
-async function readEntry(place: Place, entry: QuarantineEntry): Promise<KnownEvent> {
-  if (entry.uid !== null) return readKnownEvent(place, entry.uid)
-  const quarantined = toKnownEntry(place.ledger, entry)
-  return { account: entry.account, uid: null, quarantined }
-}
-
-function toKnownEntry(ledger: AccountLedger, entry: QuarantineEntry): KnownEntry {
-  return { entry, endsMs: entry.atMs + ledger.retention.history }
 }
 
 async function withAttempts({ ledgers }: OpenStore, record: LedgerRecord): Promise<LedgerRecord> {
@@ -321,24 +270,6 @@ async function findFeedsThatShowed(
 
 function isKnown({ record, quarantined, shownBy = [], writes = [] }: KnownEvent): boolean {
   return [record, quarantined, ...shownBy, ...writes].some((one) => one !== undefined)
-}
-
-/** Finds a quarantined item by its id or a prefix of it. Throws CommandError. */
-async function requireEntry(
-  ledgers: readonly AccountLedger[],
-  given: string,
-): Promise<QuarantineEntry> {
-  const matches = await Promise.all(
-    ledgers.map((ledger) => listQuarantined(ledger, given.toLowerCase())),
-  )
-  const [found, ...others] = matches.flat()
-  if (found === undefined) {
-    const why = 'already sent again, resolved or expired'
-    throw new CommandError('refused', `there is no quarantined item ${given} (${why})`)
-  }
-  if (others.length === 0) return found
-  const ids = [found, ...others].map(({ id }) => id).join(', ')
-  throw new CommandError('mistake', `"${given}" begins more than one id; write more of it: ${ids}`)
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   type ReportSum,
 } from '../../store/report.ts'
 import { createPrinter } from '../api/listing.ts'
+import { type Column, tableLines, toJson } from '../columns.ts'
 import { type Context, loadConfigFile } from '../context.ts'
 import { destinationLabels, ledgersFor, withStore } from '../open/open-store.ts'
 import {
@@ -29,11 +30,9 @@ import {
   CommandError,
   formatDuration,
   formatIsoTime,
-  formatTable,
   formatUtcTime,
   jsonText,
   pluralize,
-  sanitize,
 } from '../terminal.ts'
 
 interface ReportOptions extends PeriodOptions {
@@ -77,23 +76,41 @@ interface Period {
 async function report(context: Context, options: ReportOptions): Promise<void> {
   const { terminal } = context
   const { config } = loadConfigFile(context, options.config)
-  const result = createReport({ by: options.by, isForPeople: isForPeopleIn(config) })
+  const { by, output } = options
+  const result = createReport({ by, isForPeople: isForPeopleIn(config) })
   const period = await withStore(config, async (store) => {
     const asked = readPeriod(options, await redisNow(store), config.ledger.historyRetentionMs)
     await addCounts(result, ledgersFor(store, options), { by: 'day', ...asked })
     return asked
   })
+  const labels = destinationLabels(config)
+  const name = (row: ReportRow): string =>
+    by === 'destination' ? (labels.get(row.name) ?? row.name) : row.name
+  const columns = [{ key: by, title: by.toUpperCase(), json: name }, ...columnsBy[by]]
+  const rows = result.rows()
+  if (output === 'csv') return printCsv(context, columns, rows)
   const total = result.total()
-  const rows = result.rows().map((row) => ({ ...row, name: labelOf(config, options.by, row.name) }))
-  const found = { period, total, rows }
-  if (options.output === 'json') return terminal.print(jsonText(foundJson(options.by, found), 2))
-  if (options.output === 'text') return terminal.print(foundLines(options.by, found).join('\n'))
-  const csv = {
-    columns: [],
-    json: (row: ReportRow) => rowJson(options.by, row),
-    csv: [options.by, ...columnsBy[options.by].flatMap(csvColumns)],
+  if (output === 'json') {
+    const { fromMs, toMs, nowMs } = period
+    const head = { from: formatDay(fromMs), to: formatDay(toMs), as_of: formatIsoTime(nowMs), by }
+    const found = { ...head, total: sumJson(total), rows: rows.map((row) => toJson(columns, row)) }
+    return terminal.print(jsonText(found, 2))
   }
-  const printer = createPrinter(context, 'csv', csv, { wide: true })
+  const table = rows.length === 0 ? [] : tableLines(context, columns, rows, { wide: true })
+  terminal.print([...sumLines(period, total), ...table].join('\n'))
+}
+
+function printCsv(
+  context: Context,
+  columns: readonly Column<ReportRow>[],
+  rows: readonly ReportRow[],
+): void {
+  const parts = ['events', 'p50_s', 'p95_s', 'worst_s']
+  const csv = columns.flatMap(({ key }) =>
+    key.startsWith('delay_') ? parts.map((part) => `${key}.${part}`) : [key],
+  )
+  const listing = { columns: [], json: (row: ReportRow) => toJson(columns, row), csv }
+  const printer = createPrinter(context, 'csv', listing, { wide: true })
   printer.add(rows)
   printer.end(null)
 }
@@ -133,112 +150,49 @@ export function isForPeopleIn({ sinks }: Config): (sink: string) => boolean {
   return (sink) => !machines.has(sink)
 }
 
-function labelOf(config: Config, by: Grouping, name: string): string {
-  return by === 'destination' ? (destinationLabels(config).get(name) ?? name) : name
-}
+type SumColumn = Column<ReportSum>
 
-interface Found {
-  period: Period
-  total: ReportSum
-  rows: readonly ReportRow[]
-}
+const count = (
+  key: 'seen' | 'told' | 'messages' | 'suppressed' | 'diverted' | 'dead',
+): SumColumn => ({
+  key,
+  title: key.toUpperCase(),
+  json: (sum) => sum[key],
+})
 
-type ReportColumn = Exclude<keyof ReportRow, 'name'>
+const delay = (whom: 'people' | 'machines', of: 'toPeople' | 'toMachines'): SumColumn => ({
+  key: `delay_${whom}`,
+  title: `${whom.toUpperCase()} P50, P95, WORST`,
+  json: (sum) => delayJson(sum[of]),
+  text: ({ [of]: found }) => (found ? boundsOf(found).join(', ') : '-'),
+})
 
-const allColumns = [
-  'seen',
-  'told',
-  'messages',
-  'suppressed',
-  'diverted',
-  'dead',
-  'toPeople',
-  'toMachines',
-] as const satisfies readonly ReportColumn[]
-
-function without(...left: readonly ReportColumn[]): ReportColumn[] {
-  return allColumns.filter((column) => !left.includes(column))
-}
+const [seen, told, messages] = [count('seen'), count('told'), count('messages')]
+const kept = [count('suppressed'), count('diverted'), count('dead')]
+const delays = [delay('people', 'toPeople'), delay('machines', 'toMachines')]
+const allColumns = [seen, told, messages, ...kept, ...delays]
 
 /** What a grouping can tell: an event has no recipient yet, and an item no longer its feed. */
-const columnsBy: Record<Grouping, readonly ReportColumn[]> = {
+const columnsBy: Record<Grouping, readonly SumColumn[]> = {
   day: allColumns,
   account: allColumns,
-  severity: without('messages'),
-  feed: ['seen'],
-  sink: without('seen'),
-  destination: without('seen'),
-  reason: ['suppressed', 'diverted', 'dead'],
+  severity: [seen, told, ...kept, ...delays],
+  feed: [seen],
+  sink: [told, messages, ...kept, ...delays],
+  destination: [told, messages, ...kept, ...delays],
+  reason: kept,
 }
 
-const delayNames = { toPeople: 'delay_people', toMachines: 'delay_machines' } as const
-
-function isDelay(column: ReportColumn): column is keyof typeof delayNames {
-  return column in delayNames
-}
-
-function csvColumns(column: ReportColumn): string[] {
-  if (!isDelay(column)) return [column]
-  return ['events', 'p50_s', 'p95_s', 'worst_s'].map((part) => `${delayNames[column]}.${part}`)
-}
-
-function foundJson(by: Grouping, { period, total, rows }: Found): object {
-  return {
-    from: formatDay(period.fromMs),
-    to: formatDay(period.toMs),
-    as_of: formatIsoTime(period.nowMs),
-    by,
-    total: sumJson(total),
-    rows: rows.map((row) => rowJson(by, row)),
-  }
-}
-
-function rowJson(by: Grouping, row: ReportRow): Record<string, unknown> {
-  return { [by]: row.name, ...sumJson(row, columnsBy[by]) }
-}
-
-export function sumJson(
-  sum: Found['total'],
-  columns: readonly ReportColumn[] = allColumns,
-): Record<string, unknown> {
-  const fields = columns.map((column) =>
-    isDelay(column) ? [delayNames[column], delayJson(sum[column])] : [column, sum[column]],
-  )
-  return Object.fromEntries(fields) as Record<string, unknown>
+export function sumJson(sum: ReportSum): Record<string, unknown> {
+  return toJson(allColumns, sum)
 }
 
 /** Seconds; null: more than a day. */
-function delayJson(delay: Delay | undefined): object | null {
-  if (delay === undefined) return null
+function delayJson(found: Delay | undefined): object | null {
+  if (found === undefined) return null
   const bound = (seconds: number): number | null => (seconds === Infinity ? null : seconds)
-  const { events, p50S, p95S, worstS } = delay
+  const { events, p50S, p95S, worstS } = found
   return { events, p50_s: bound(p50S), p95_s: bound(p95S), worst_s: bound(worstS) }
-}
-
-function foundLines(by: Grouping, { period, total, rows }: Found): string[] {
-  const columns = columnsBy[by]
-  const table = [
-    [by.toUpperCase(), ...columns.map((column) => columnTitles[column])],
-    ...rows.map((row) => [sanitize(row.name), ...columns.map((column) => cellOf(row, column))]),
-  ]
-  return [...sumLines(period, total), ...(rows.length === 0 ? [] : formatTable(table))]
-}
-
-const columnTitles: Record<ReportColumn, string> = {
-  seen: 'SEEN',
-  told: 'TOLD',
-  messages: 'MESSAGES',
-  suppressed: 'SUPPRESSED',
-  diverted: 'DIVERTED',
-  dead: 'DEAD',
-  toPeople: 'PEOPLE P50, P95, WORST',
-  toMachines: 'MACHINES P50, P95, WORST',
-}
-
-function cellOf(row: ReportRow, column: ReportColumn): string {
-  if (!isDelay(column)) return String(row[column])
-  const delay = row[column]
-  return delay === undefined ? '-' : boundsOf(delay).join(', ')
 }
 
 export function boundsOf({ p50S, p95S, worstS }: Delay): string[] {
@@ -247,7 +201,7 @@ export function boundsOf({ p50S, p95S, worstS }: Delay): string[] {
   )
 }
 
-function sumLines({ fromMs, toMs, nowMs }: Period, total: Found['total']): string[] {
+function sumLines({ fromMs, toMs, nowMs }: Period, total: ReportSum): string[] {
   const days = [...new Set([fromMs, toMs].map(formatDay))].join(' to ')
   return [
     `${days} in UTC, as of ${formatUtcTime(nowMs)}: ${sumText(total)}`,
@@ -256,20 +210,19 @@ function sumLines({ fromMs, toMs, nowMs }: Period, total: Found['total']): strin
   ]
 }
 
-export function sumText(sum: Found['total']): string {
-  const { seen, told, messages, suppressed, diverted, dead } = sum
+export function sumText(sum: ReportSum): string {
   const sums = [
-    `${pluralize(seen, 'event')} seen`,
-    `told ${pluralize(told, 'time')} in ${pluralize(messages, 'message')}`,
-    `${suppressed} suppressed`,
-    `${diverted} diverted`,
-    `${dead} dead`,
+    `${pluralize(sum.seen, 'event')} seen`,
+    `told ${pluralize(sum.told, 'time')} in ${pluralize(sum.messages, 'message')}`,
+    `${sum.suppressed} suppressed`,
+    `${sum.diverted} diverted`,
+    `${sum.dead} dead`,
   ]
   return sums.join(', ')
 }
 
-function delayLine(whom: string, delay: Delay | undefined): string[] {
-  if (delay === undefined) return []
-  const [half, most, worst] = boundsOf(delay)
+function delayLine(whom: string, found: Delay | undefined): string[] {
+  if (found === undefined) return []
+  const [half, most, worst] = boundsOf(found)
   return [`from visible to told, ${whom}: p50 ${half}, p95 ${most}, worst ${worst}`]
 }

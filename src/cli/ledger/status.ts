@@ -15,10 +15,10 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { addAccountOption } from '../narrowing.ts'
+import { addAccountOption } from '../list.ts'
 import { withRedis } from '../open/open-store.ts'
 import { addWideOption, type WideOption } from '../options.ts'
-import { judgeDaemon } from '../set-up/doctor-ledger.ts'
+import { judgeDaemon } from '../../daemon/for-commands/problems.ts'
 import { type Finding, findingLine, isProblem, runProbes } from '../set-up/probe.ts'
 import { probes } from '../set-up/probes.ts'
 import { layoutProbe, unreachableFinding } from '../set-up/redis-probes.ts'

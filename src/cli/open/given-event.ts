@@ -1,4 +1,5 @@
 /** An event that a command is given: in a file, or by its uid out of the ledger. */
+import { existsSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
 import type { EventDetail } from '../../event.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
@@ -6,11 +7,12 @@ import { parseItem } from '../../feed-types/events.ts'
 import { findFeedType } from '../../feed-types/feed-types.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { withholdIn } from '../../masking/masking.ts'
+import { refang } from '../../messages/sanitize.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { RoutableEvent } from '../../routing/router.ts'
 import { type LedgerRecord, type Payload, readPayload, readRecord } from '../../store/records.ts'
 import { type Context, inputName, readText } from '../context.ts'
-import { CommandError } from '../terminal.ts'
+import { CommandError, findNamed } from '../terminal.ts'
 import { ledgersFor, withStore } from './open-store.ts'
 
 export interface GivenEvent extends RoutableEvent {
@@ -29,12 +31,33 @@ export interface GivenEvents {
 
 interface Choice {
   /** As if this feed had brought it. */
-  feed?: string | undefined
-  account?: string | undefined
+  feed?: string
+  account?: string
+}
+
+export const givenEventSays =
+  'uid of an event that was taken in; or a file with one as the search gives it, in JSON; - for standard input'
+
+/**
+ * Reads an event by its uid, as each feed showed it, or out of a file, as the only feed would bring it.
+ * Throws CommandError.
+ */
+export async function readGivenEvents(
+  context: Context,
+  config: Config,
+  given: string,
+  choice: Choice,
+): Promise<GivenEvents> {
+  if (choice.feed !== undefined) findNamed(config.feeds, choice.feed, 'feed')
+  // a uid has slashes as a path has; what there is on disk, or ends as a file does, is a file
+  const isFile = given === '-' || given.endsWith('.json') || existsSync(given)
+  if (!isFile) return readStoredEvents(config, refang(given.trim()), choice)
+  if (choice.account !== undefined) findNamed(config.accounts, choice.account, 'account')
+  return readEventFile(context, config, { file: given, ...choice })
 }
 
 /** Reads one event as the named feed would bring it, or the only one. Throws CommandError. */
-export async function readEventFile(
+async function readEventFile(
   context: Context,
   config: Config,
   { file, feed: named, account }: Choice & { file: string },
@@ -106,11 +129,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/**
- * Reads the event as each feed showed it, or as the named feed would, whether it showed it or not.
- * Throws CommandError.
- */
-export async function readStoredEvents(
+/** As each feed showed it, or as the named feed would, whether it showed it or not. */
+async function readStoredEvents(
   config: Config,
   uid: string,
   { feed: named, account }: Choice,

@@ -1,23 +1,14 @@
 /** Probes of the service and of the accounts there, whose requests are paced through Redis. */
 import { lookup } from 'node:dns/promises'
 import type { Config, Environment } from '../../config/config.ts'
-import type { FeedConfig } from '../../feed-types/feed-config.ts'
-import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Outbound } from '../../lib/outbound-config.ts'
 import { createHttpTransport } from '../../sinks/http.ts'
-import { isOperationMissing } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import type { AccountConfig } from '../../upstream/config.ts'
 import { diagnoseKey } from '../../upstream/diagnose-key.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
-import {
-  assetOperations,
-  type WireTenantAlert,
-  wireTenantAlert,
-} from '../../upstream/resources/assets.ts'
-import type { SearchPage } from '../../upstream/resources/operation.ts'
 import type { OpenStore } from '../open/open-store.ts'
 import { formatUtcTime } from '../terminal.ts'
 import { about, type Finding, type Probe, splitRemedy, toClause } from './probe.ts'
@@ -131,23 +122,6 @@ function clockFinding(client: UpstreamClient): Finding {
   return subject.good(`within ${Math.max(1, seconds)} s of the service's`)
 }
 
-/** A slot of the rate limit that comes later than this says that others use it up. */
-const longWaitSeconds = 5
-
-export const rateProbe: Probe<AccountNeeds> = {
-  name: 'rate',
-  timeoutMs: accountTimeoutMs,
-  subject: accountName,
-  async find({ client }, subject) {
-    const { search, basic } = client.account.limits
-    const { waitedSeconds } = client.budget('basic')
-    const detail = `search ${search}/s, basic ${basic}/s; waited ${waitedSeconds.toFixed(1)} s for a turn`
-    const remedy = 'something else uses up the limit: lower limits.share, or wait'
-    const isLate = waitedSeconds > longWaitSeconds
-    return [isLate ? subject.bad('warning', detail, remedy) : subject.good(detail)]
-  },
-}
-
 export const quotaProbe: Probe<AccountNeeds> = {
   name: 'quota',
   timeoutMs: accountTimeoutMs,
@@ -159,62 +133,4 @@ export const quotaProbe: Probe<AccountNeeds> = {
     const remedy = 'wait for the next month, or ask the service for more'
     return [quota.remaining > 0 ? subject.good(detail) : subject.bad('problem', detail, remedy)]
   },
-}
-
-/** Alerts of the service on what feeds of the account read: people are told twice. */
-export const toldTwiceProbe: Probe<AccountNeeds> = {
-  name: 'told twice',
-  timeoutMs: accountTimeoutMs,
-  ifLate: 'warning', // by the rate limit: the network gave the key's answer just now
-  subject: accountName,
-  async find({ config, client }, subject, signal) {
-    const own = config.feeds.filter((feed) => feed.account === client.account.name)
-    if (!own.some(isWatched)) return []
-    try {
-      const alerts = await readAlerts(client, signal)
-      return alerts.flatMap((alert) => {
-        const told = own.filter((feed) => tells(alert, feed)).map((feed) => feed.name)
-        if (told.length === 0) return []
-        const detail = `the service tells what feed ${told.join(', ')} tells: ${alert.type ?? 'its'} alert "${alert.name ?? alert.id}"`
-        return [subject.bad('note', detail, 'end one of them at the service, or leave both')]
-      })
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
-      if (isOperationMissing(error)) return []
-      const detail = `whether the service tells the same could not be found out: ${error.message}`
-      return [subject.bad('warning', detail, again)]
-    }
-  },
-}
-
-/** More alerts than any tenant has; a list without end is cut. */
-const maxPages = 20
-
-async function readAlerts(client: UpstreamClient, signal: AbortSignal): Promise<WireTenantAlert[]> {
-  const alerts: WireTenantAlert[] = []
-  let from: string | null = null
-  for (let pages = 0; pages < maxPages; pages += 1) {
-    const slot = { kind: 'command', name: 'doctor', dueSinceMs: systemClock.now() } as const
-    const request = { from, size: 10 }
-    const found: SearchPage = await client.call(assetOperations.alerts, request, { slot, signal })
-    const { items, next = null } = found.page
-    alerts.push(...items.flatMap((item) => wireTenantAlert.safeParse(item).data ?? []))
-    if (!next || next === from) break
-    from = next
-  }
-  return alerts
-}
-
-function isWatched(feed: FeedConfig): boolean {
-  return ['events', 'tenant_events', 'identifier_events'].includes(feed.type)
-}
-
-function tells({ feed_definition: target }: WireTenantAlert, feed: FeedConfig): boolean {
-  if (target?.type === 'tenant') return isWatched(feed)
-  if (feed.type === 'events') return target?.type === 'group' && target.id === feed.identifierGroup
-  return (
-    feed.type === 'identifier_events' &&
-    target?.type === 'identifier' &&
-    target.id === feed.identifier
-  )
 }

@@ -1,7 +1,4 @@
-/**
- * The probe of the words in the filters of feeds: whether the service knows them, and which of them
- * find less than they did.
- */
+/** The probe of the words in the filters of feeds: whether the service knows them. */
 import type { FeedConfig } from '../../feed-types/feed-config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { findNearest } from '../../lib/errors.ts'
@@ -18,7 +15,7 @@ export const filterProbe: Probe<AccountNeeds> = {
   subject: ({ client }) => client.account.name,
   async find({ config, client }, subject, signal) {
     const own = config.feeds.filter((feed) => feed.account === client.account.name)
-    const found = own.flatMap((feed) => describeQuiet(feed, subject))
+    const found: Finding[] = []
     let isAsked = false
     for (const kind of ['type', 'severity'] as const) {
       const wanted = own.flatMap((feed) => wordsOf(feed, kind))
@@ -33,7 +30,7 @@ export const filterProbe: Probe<AccountNeeds> = {
         if (!(error instanceof UpstreamError)) throw error
         const status = error.status === 404 ? 'warning' : 'problem' // not every service has the lists
         const detail = `whether the service knows the words of ${kind} filters could not be found out: ${error.message}`
-        found.push(subject.bad(status, detail, 'ask again with "tocsin check --live"'))
+        found.push(subject.bad(status, detail, 'run doctor again'))
       }
     }
     if (found.length > 0 || !isAsked) return found
@@ -62,7 +59,7 @@ function judgeWords(
 ): Finding[] {
   if (known.length === 0) {
     const detail = `the service lists no word for ${kind} filters`
-    return [subject.bad('warning', detail, 'ask again with "tocsin check --live"')]
+    return [subject.bad('warning', detail, 'run doctor again')]
   }
   return wanted
     .filter(({ word }) => !known.includes(word))
@@ -72,22 +69,4 @@ function judgeWords(
       const detail = `feed ${feed}: filters.${kind} "${word}" is no filter of this service, which would refuse the feed (422)`
       return subject.bad('problem', detail, remedy)
     })
-}
-
-/** Words whose new events come under another type (docs/api-notes.md, Types that stand for others). */
-const successors: Readonly<Record<string, string>> = {
-  leak: 'leaked_credential',
-  leaks: 'leaked_credential',
-}
-
-/** A filter that the service accepts, and that misses what it found before. */
-function describeQuiet(feed: FeedConfig, subject: Subject): Finding[] {
-  const { filters } = feed as { filters?: Partial<Record<'type' | 'types', string[]>> }
-  const [key, words] = filters?.types ? ['types', filters.types] : ['type', filters?.type ?? []]
-  return words.flatMap((word) => {
-    const successor = successors[word]
-    if (successor === undefined || words.includes(successor)) return []
-    const detail = `feed ${feed.name}: filters.${key} "${word}" has gone quiet: since March 2026 new events come as "${successor}"`
-    return [subject.bad('warning', detail, `add ${successor}`)]
-  })
 }

@@ -1,170 +1,212 @@
 /**
- * The configuration that `init` makes: its answers, the text that they become, and what is wrong
- * with them by the rules that every configuration is checked with.
+ * The configuration that `init` writes: one text, whose gaps are variables of the environment, files of
+ * secrets, or the answers themselves where they are tried.
  */
 import { basename, extname, join } from 'node:path'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { parseConfig } from '../../config/load.ts'
-import { cleanLine } from '../../messages/sanitize.ts'
 
-export interface Draft {
-  redis: DraftRedis
-  account: DraftAccount
-  group: { id: number; name: string }
-  sinks: DraftSink[]
+/** A key of the configuration whose value `init` does not know. */
+export interface Gap {
+  key: string
+  /** What is asked for. */
+  asks: string
+  variable: string
+  /** It has a file of its own, closed to others. */
+  isSecret?: true
+  /** A comma stands between its values. */
+  isList?: true
+  /** Without an answer a new one is made. */
+  isMade?: true
 }
 
-/** A folder for a private Redis, relative to the file, or the URL of one that is there. */
-export type DraftRedis = { folder: string } | { url: string }
-
-export interface DraftAccount {
-  baseUrl: string
-  apiKey: string
-  /** undefined: the host of `baseUrl` says enough. */
-  linkHost: string | undefined
+export interface SinkKind {
+  type: 'slack' | 'email' | 'teams' | 'pagerduty' | 'webhook'
+  /** What the first sink of the kind is called. */
+  name: string
+  gaps: readonly Gap[]
 }
 
-export type DraftSinkType = 'slack' | 'email' | 'teams' | 'pagerduty' | 'webhook'
+function secret(key: string, variable: string, asks: string): Gap {
+  return { key, variable, asks, isSecret: true }
+}
+
+const mailServer = 'mail server, smtp://user:password@host:587 or smtps://…:465'
+
+export const sinkKinds: readonly SinkKind[] = [
+  {
+    type: 'slack',
+    name: 'soc',
+    gaps: [secret('url', 'SLACK_WEBHOOK_URL', 'URL of an incoming webhook of Slack')],
+  },
+  {
+    type: 'email',
+    name: 'oncall',
+    gaps: [
+      secret('smtp', 'SMTP_URL', mailServer),
+      { key: 'from', variable: 'MAIL_FROM', asks: 'sender of mails' },
+      { key: 'to', variable: 'MAIL_TO', asks: 'who gets mails (a,b)', isList: true },
+    ],
+  },
+  {
+    type: 'teams',
+    name: 'chat',
+    gaps: [secret('url', 'TEAMS_WEBHOOK_URL', "URL of a workflow's webhook in Teams")],
+  },
+  {
+    type: 'pagerduty',
+    name: 'duty',
+    gaps: [secret('routing_key', 'PAGERDUTY_KEY', 'key of an Events API v2 integration')],
+  },
+  {
+    type: 'webhook',
+    name: 'siem',
+    gaps: [
+      secret('url', 'WEBHOOK_URL', 'URL of a webhook'),
+      {
+        ...secret('secret', 'WEBHOOK_SECRET', 'secret that signs for it; empty: a new one'),
+        isMade: true,
+      },
+    ],
+  },
+]
+
+const redisUrl = secret('url', 'REDIS_URL', 'URL of your Redis; empty: a private one in ./data')
+const baseUrl: Gap = {
+  key: 'base_url',
+  variable: 'TOCSIN_BASE_URL',
+  asks: "Address of the service's API, such as https://api.example.com",
+}
+const apiKey = secret('api_key', 'TOCSIN_API_KEY', 'API key')
+export const gaps = { redisUrl, baseUrl, apiKey }
 
 export interface DraftSink {
   name: string
-  type: DraftSinkType
-  /** An address or a routing key: whoever has it may send. */
-  secret: string
-  /** Keys that are no secrets, as they are written. */
-  keys: Record<string, string | boolean | string[]>
-  /** Proves to a webhook's receiver who sends. */
-  signingSecret?: string
-  /** It was made here, so the receiver does not know it yet. */
-  isSecretNew?: boolean
+  kind: SinkKind
+  values: Readonly<Record<string, string>>
 }
 
-/** A secret of the draft, and the name of its file beside the configuration. */
-interface DraftSecret {
-  fileName: string
-  value: string
+/** What was answered so far. */
+export interface Draft {
+  /** undefined: a private Redis beside the file. */
+  redisUrl?: string | undefined
+  baseUrl?: string
+  apiKey?: string
+  /** undefined: the default of the key's user. */
+  tenantId?: string | undefined
+  sinks: readonly DraftSink[]
+  allowPrivate: boolean
 }
 
-/** The key that holds the secret of a sink. */
-const secretKeyByType: Record<DraftSinkType, string> = {
-  slack: 'url',
-  email: 'smtp',
-  teams: 'url',
-  pagerduty: 'routing_key',
-  webhook: 'url',
+/** The next sink of a kind: its name is in no use yet. */
+export function nameSink({ name }: SinkKind, { sinks }: Draft): string {
+  const same = sinks.filter((sink) => sink.kind.name === name).length
+  return same === 0 ? name : `${name}${same + 1}`
+}
+
+/** Writes the line of a gap; `of` names whose it is. */
+type Write = (gap: Gap, value: string | undefined, of: string) => string
+
+/** The text whose gaps are variables of the environment, and their names. */
+export function renderWithVariables(draft: Draft): { text: string; variables: string[] } {
+  const variables: string[] = []
+  const text = render(draft, ({ key, variable, isList }) => {
+    variables.push(variable)
+    return isList ? `${key}: ['\${${variable}}']` : `${key}: \${${variable}}`
+  })
+  return { text, variables }
 }
 
 /** Beside the configuration. */
 export const secretsFolder = 'secrets'
 
-/** Names begin with that of the configuration, so that two in one folder share no secret. */
-function placeSecret(file: string, what: string): string {
-  return join(secretsFolder, `${basename(file, extname(file))}-${what}`)
-}
-
-/** Every configuration has this one. */
-export function apiKeyFile(file: string): string {
-  return placeSecret(file, 'api-key')
-}
-
-/** The text of the file, which names the files of its secrets, and what these hold. */
-export function renderDraft(draft: Draft, file: string): { text: string; secrets: DraftSecret[] } {
-  const secrets: DraftSecret[] = []
-  const text = render(draft, (key, what, value) => {
-    const fileName = placeSecret(file, what)
+/** The text that names the files of its secrets, and what these hold. */
+export function renderWithFiles(
+  draft: Draft,
+  file: string,
+): { text: string; secrets: { fileName: string; value: string }[] } {
+  const secrets: { fileName: string; value: string }[] = []
+  const text = render(draft, (gap, value = '', of) => {
+    if (!gap.isSecret) return inline(gap, value)
+    // names begin with that of the configuration, so that two in one folder share no secret
+    const name = [basename(file, extname(file)), of, gap.key.replace('_', '-')].join('-')
+    const fileName = join(secretsFolder, name)
     secrets.push({ fileName, value })
-    return `${key}_file: ${quote(fileName)}`
+    return `${gap.key}_file: ${quote(fileName)}`
   })
   return { text, secrets }
 }
 
-/** `write` returns the line of a secret, of which `what` is the name of its file. */
-function render(
-  { redis, account, group, sinks }: Draft,
-  write: (key: string, what: string, value: string) => string,
-): string {
-  const { baseUrl, linkHost } = account
-  return [
-    '# Written by "tocsin init". "tocsin check" says what it does;',
-    '# docs/reference/configuration.md has every key.',
-    '# The files named here hold secrets: nobody but you and the daemon should read them.',
-    'redis:',
-    'folder' in redis
-      ? `  embedded: ${quote(redis.folder)} # a private Redis that Tocsin starts itself`
-      : `  ${write('url', 'redis-url', redis.url)}`,
-    '',
-    'accounts:',
-    '  main:',
-    `    base_url: ${quote(baseUrl)}`,
-    `    ${write('api_key', 'api-key', account.apiKey)}`,
-    ...(linkHost === undefined
-      ? []
-      : [`    link_hosts: [${quote(linkHost)}] # links of events may lead here`]),
-    '',
-    'feeds:',
-    '  brand:',
-    '    type: events',
-    `    identifier_group: ${group.id}${comment(group.name)}`,
-    '',
-    'sinks:',
-    ...sinks.flatMap((sink) => sinkLines(sink, write)),
-    '',
-    '# Every event goes to these; docs/reference/configuration.md begins with routes by severity.',
-    'route:',
-    `  sinks: [${sinks.map(({ name }) => name).join(', ')}]`,
-    '',
-  ].join('\n')
-}
-
-function sinkLines(
-  { name, type, secret, keys, signingSecret }: DraftSink,
-  write: (key: string, what: string, value: string) => string,
-): string[] {
-  const key = secretKeyByType[type]
-  const signed = signingSecret && write('secret', `${name}-secret`, signingSecret)
-  return [
-    `  ${name}:`,
-    `    type: ${type}`,
-    `    ${write(key, `${name}-${key.replace('_', '-')}`, secret)}`,
-    ...(signed ? [`    ${signed} # the receiver needs it, too`] : []),
-    ...Object.entries(keys).map(([other, value]) => `    ${other}: ${quote(value)}`),
-  ]
+function inline({ key, isList }: Gap, value: string): string {
+  return `${key}: ${quote(isList ? value.split(',').map((part) => part.trim()) : value)}`
 }
 
 /** JSON is YAML; `$$` is a literal `$`. */
-function quote(value: string | boolean | string[]): string {
+function quote(value: string | string[]): string {
   return JSON.stringify(value).replaceAll('$', '$$$$')
 }
 
-function comment(text: string): string {
-  const line = cleanLine(text, 60)
-  return line === '' ? '' : ` # ${line}`
+/** Stand where nothing was answered yet. */
+const exampleAnswers = { baseUrl: 'https://api.example.com', apiKey: 'not-yet-known' }
+const exampleSink: DraftSink = {
+  name: 'soc',
+  kind: { type: 'slack', name: 'soc', gaps: [secret('url', '', '')] },
+  values: { url: 'https://hooks.slack.com/services/T/B/x' },
 }
 
-const exampleDraft: Draft = {
-  redis: { folder: './data' },
-  account: { baseUrl: 'https://api.example.com', apiKey: 'not-yet-known', linkHost: undefined },
-  group: { id: 1, name: '' },
-  sinks: [
-    { name: 'soc', type: 'slack', secret: 'https://hooks.slack.com/services/T/B/x', keys: {} },
-  ],
-}
-
-/** The configuration of what is answered so far; the rest is an example. Throws ConfigError. */
-export function draftConfig(answered: Partial<Draft>, file: string): Config {
-  const inline = (key: string, _what: string, value: string): string => `${key}: ${quote(value)}`
-  const text = render({ ...exampleDraft, ...answered }, inline)
-  return parseConfig(text, { file, env: {} }).config
-}
-
-/** What is wrong with one answer, with the remedy; undefined: nothing. */
-export function findMistake(answer: Partial<Draft>, file: string): string | undefined {
+/**
+ * The configuration of what is answered so far; `folder` holds a private Redis. Returns what is wrong
+ * with the answers, with the remedy, in place of it.
+ */
+export function tryDraft(draft: Draft, file: string, folder = './data'): Config | string {
+  const sinks = draft.sinks.length > 0 ? draft.sinks : [exampleSink]
+  const text = render(
+    { ...exampleAnswers, ...draft, sinks },
+    (gap, value = '') => inline(gap, value),
+    folder,
+  )
   try {
-    draftConfig(answer, file)
-    return undefined
+    return parseConfig(text, { file, env: {} }).config
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const [first] = error.mistakes
-    return first && `${first.problem}; ${first.remedy}`
+    return `${first?.path}: ${first?.problem}; ${first?.remedy}`
   }
+}
+
+function render(draft: Draft, write: Write, folder = './data'): string {
+  const { tenantId, sinks } = draft
+  return `# Written by "tocsin init". "tocsin check" says what it does;
+# docs/reference/configuration.md has every key.
+redis:
+  ${draft.redisUrl === undefined ? `embedded: ${quote(folder)} # a private Redis that Tocsin starts; or name yours with url` : write(redisUrl, draft.redisUrl, 'redis')}
+
+accounts:
+  main:
+    ${write(baseUrl, draft.baseUrl, 'main')}
+    ${write(apiKey, draft.apiKey, 'main')}
+    ${tenantId === undefined ? `# tenant_id: 42 # "tocsin tenants list" shows them` : `tenant_id: ${tenantId}`}
+    # link_hosts: [app.example.com] # where links of events may lead, beside the host of base_url
+
+feeds:
+  all:
+    type: tenant_events # or events, with the identifier_group of one group: "tocsin groups list"
+
+sinks:
+${sinks.map((sink) => sinkText(sink, draft, write)).join('')}
+# Every event goes to these; docs/reference/configuration.md begins with routes by severity.
+route:
+  sinks: [${sinks.map(({ name }) => name).join(', ')}]
+`
+}
+
+function sinkText({ name, kind, values }: DraftSink, draft: Draft, write: Write): string {
+  // a mail server may have any address
+  const isGuarded = kind.type !== 'email' && draft.allowPrivate
+  const lines = [
+    `type: ${kind.type}`,
+    ...kind.gaps.map((gap) => write(gap, values[gap.key], name)),
+    ...(isGuarded ? ['allow_private: true'] : []),
+  ]
+  return `  ${name}:\n${lines.map((line) => `    ${line}\n`).join('')}`
 }

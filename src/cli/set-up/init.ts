@@ -1,148 +1,304 @@
 /**
- * The `init` command: asks for what the smallest configuration needs, tries each answer, and then
- * writes the file, with its secrets in files of their own. Nothing is written before the last
- * answer.
+ * The `init` command: writes a configuration. It asks for what it needs and tries each answer by the
+ * probes of `doctor`; with `--sink` it asks nothing, and leaves gaps for variables of the environment.
  */
-import { accessSync, constants, existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { errorCode, quoteForShell } from '../../lib/errors.ts'
 import { Command } from 'commander'
-import { formatMistake } from '../../config/config.ts'
+import { type Config, formatMistake } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
-import {
-  checkPrivateFolder,
-  createPrivateFile,
-  replacePrivateFile,
-} from '../../lib/private-files.ts'
+import { errorCode, quoteForShell, suggestion } from '../../lib/errors.ts'
+import { checkPrivateFolder, createPrivateFile } from '../../lib/private-files.ts'
+import type { Redis } from '../../redis/connection.ts'
+import { StoreError } from '../../redis/health.ts'
+import { createKeys } from '../../redis/keys.ts'
 import { calledAs, type Context } from '../context.ts'
-import { CommandError, pluralize } from '../terminal.ts'
-import { apiKeyFile, type Draft, renderDraft, secretsFolder } from './init-draft.ts'
+import { withRedis } from '../open/open-store.ts'
+import { withUpstream } from '../open/open-upstream.ts'
+import { wordsOption } from '../options.ts'
+import { CommandError, pluralize, sanitize } from '../terminal.ts'
 import {
-  askForAccount,
-  askForGroup,
-  type InitOptions,
-  type Interview,
-  missingOptions,
-  tryRedis,
-} from './init-questions.ts'
-import { askForSinks, missingSinkOptions, sinkOptions } from './init-sinks.ts'
-import { openTrial } from './init-trial.ts'
+  type Draft,
+  type Gap,
+  gaps,
+  nameSink,
+  renderWithFiles,
+  renderWithVariables,
+  secretsFolder,
+  type SinkKind,
+  sinkKinds,
+  tryDraft,
+} from './init-draft.ts'
+import { type Finding, formatFinding, isProblem, runProbes } from './probe.ts'
+import { probes } from './probes.ts'
+
+interface InitOptions {
+  sink?: SinkKind['type'][]
+  allowPrivate?: true
+}
+
+const sinkTypes = sinkKinds.map(({ type }) => type)
 
 export function initCommand(context: Context): Command {
-  const command = new Command('init')
+  return new Command('init')
     .argument('[file]', 'the configuration to write', 'tocsin.yaml')
-    .option('--base-url <url>', "address of the service's API")
-    .option('--api-key-file <file>', 'file with the API key; else the variable TOCSIN_API_KEY')
-    .option('--link-host <host>', "host of the service's web application, where links may lead")
-    .option('--group <id>', 'id of the identifier group to watch')
-    .option(
-      '--redis-folder <folder>',
-      'folder of a private Redis (default: ./data beside the file)',
+    .addOption(
+      wordsOption('--sink <types>', 'ask nothing; write a draft with these sinks', sinkTypes),
     )
-    .option('--redis-url-file <file>', 'file with the URL of a Redis of yours')
-  for (const option of sinkOptions()) command.addOption(option)
-  return command
-    .option('--allow-private', 'destinations may have private addresses, over http too')
-    .option('--send', 'send each destination one message marked TEST, without a question')
-    .option('--force', 'write over files that are there')
+    .option('--allow-private', 'sinks may have private addresses, over http too')
     .action((file: string, options: InitOptions) => init(context, file, options))
 }
 
-/** Throws Interruption, CommandError, and ConfigError never: every answer was checked. */
+/** Throws Interruption, CommandError. */
 async function init(context: Context, file: string, options: InitOptions): Promise<void> {
-  const { terminal, env, stop } = context
-  requireAnswers(context, options)
-  refuseUnwritable(file, options)
-  const trial = openTrial(context, file)
-  let draft: Draft
-  try {
-    draft = await askForDraft({ context, options, file, trial })
-  } finally {
-    trial.close()
+  refuseUnwritable(file)
+  const { sink: types, allowPrivate = false } = options
+  if (types !== undefined) return writeWithVariables(context, file, { types, allowPrivate })
+  if (!context.terminal.canAsk) {
+    const remedy = `--sink ${sinkTypes.slice(0, 2).join(',')} writes a draft without questions`
+    throw new CommandError('mistake', `nobody is there to ask; ${remedy}`)
   }
-  stop.throwIfAborted()
-  const written = writeDraft(draft, file, options.force ? replacePrivateFile : createPrivateFile)
-  terminal.print(`${file} is written, and ${pluralize(written, 'secret')} beside it, for you alone`)
+  const draft = await interview(context, file, allowPrivate)
+  context.stop.throwIfAborted()
+  const { text, secrets } = renderWithFiles(draft, file)
+  writeFiles(file, text, secrets)
+  const { terminal, env } = context
+  const count = pluralize(secrets.length, 'secret')
+  terminal.print(`${file} is written, and ${count} beside it, for you alone`)
   for (const warning of loadConfig({ path: file, env }).warnings) {
     terminal.printError(`warning ${formatMistake(warning)}`)
   }
-  terminal.print('Next:')
-  terminal.print(`  ${calledAs(context)} doctor --config ${quoteForShell(file)}`)
-  terminal.print(`  ${calledAs(context)} run --config ${quoteForShell(file)}`)
-}
-
-/** Asks for all that the file needs and tries each answer. Throws Interruption, CommandError. */
-async function askForDraft(interview: Interview): Promise<Draft> {
-  const redis = await tryRedis(interview)
-  const { account, groups } = await askForAccount(interview, redis)
-  const group = await askForGroup(interview, groups)
-  const sinks = await askForSinks(interview, account)
-  return { redis, account, group, sinks }
+  printNext(context, file)
 }
 
 /** Before the first question: nobody answers them all for nothing. Throws CommandError. */
-function refuseUnwritable(file: string, { force }: InitOptions): void {
+function refuseUnwritable(file: string): void {
   const folder = dirname(file)
   const secrets = join(folder, secretsFolder)
-  const refuse = (why: string): never => {
-    throw new CommandError('mistake', why)
+  if (existsSync(file)) {
+    throw new CommandError('mistake', `${file}: there already; move it away, or name another file`)
   }
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
-    refuse(`${file} is a folder; name a file in it, such as ${join(file, 'tocsin.yaml')}`)
-  if (statSync(secrets, { throwIfNoEntry: false })?.isDirectory() === false)
-    refuse(`${secrets} is no folder; move it away first`)
-  for (const place of existsSync(secrets) ? [folder, secrets] : [folder]) {
-    try {
-      accessSync(place, constants.W_OK | constants.X_OK)
-    } catch (error) {
-      refuse(`nothing can be written to ${place} (${errorCode(error)}); name a file elsewhere`)
-    }
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const problem = `nothing can be written to ${folder} (${errorCode(error)})`
+    throw new CommandError('mistake', `${problem}; name a file elsewhere`)
   }
   // whoever may change the folder of secrets may put others in their place
   const exposure = existsSync(secrets) ? checkPrivateFolder(secrets) : undefined
-  if (exposure !== undefined) refuse(`${secrets}: ${exposure}`)
-  const present = [file, join(folder, apiKeyFile(file))].filter((path) => existsSync(path))
-  if (present.length > 0 && !force)
-    refuse(`${present.join(', ')}: there already; --force writes over it`)
+  if (exposure !== undefined) throw new CommandError('mistake', `${secrets}: ${exposure}`)
 }
 
-function requireAnswers({ terminal, env }: Context, options: InitOptions): void {
-  if (options.redisFolder !== undefined && options.redisUrlFile !== undefined) {
-    throw new CommandError('mistake', 'give either --redis-folder or --redis-url-file')
-  }
-  if (terminal.canAsk) return
-  const missing = [...missingOptions(options, env), ...missingSinkOptions(options)]
-  if (missing.length === 0) return
-  const lines = missing.map((option) => `  ${option}`)
-  throw new CommandError(
-    'mistake',
-    ['nobody is there to ask; these options are missing:', ...lines].join('\n'),
+function writeWithVariables(
+  context: Context,
+  file: string,
+  { types, allowPrivate }: { types: readonly string[]; allowPrivate: boolean },
+): void {
+  const kinds = sinkKinds.filter(({ type }) => types.includes(type))
+  const sinks = kinds.map((kind) => ({ name: kind.name, kind, values: {} }))
+  const { text, variables } = renderWithVariables({ sinks, allowPrivate })
+  writeFiles(file, text, [])
+  context.terminal.print(
+    `${file} is written; it takes from the environment: ${variables.join(' ')}`,
   )
+  printNext(context, file)
 }
 
-/**
- * The configuration comes last: what it names is there. What was new goes again if one fails. Returns
- * the number of secrets.
- */
-function writeDraft(draft: Draft, file: string, write: typeof createPrivateFile): number {
-  const { text, secrets } = renderDraft(draft, file)
+function printNext(context: Context, file: string): void {
+  const [program, path] = [calledAs(context), quoteForShell(file)]
+  const commands = ['doctor', 'run'].map((name) => `  ${program} ${name} --config ${path}`)
+  context.terminal.print(['Next:', ...commands].join('\n'))
+}
+
+/** The configuration comes last: what it names is there. What was new goes again if one fails. */
+function writeFiles(
+  file: string,
+  text: string,
+  secrets: readonly { fileName: string; value: string }[],
+): void {
+  const folder = dirname(file)
   const files = [
-    ...secrets.map(({ fileName, value }) => [join(dirname(file), fileName), value] as const),
+    ...secrets.map(({ fileName, value }) => [join(folder, fileName), `${value}\n`] as const),
     [file, text] as const,
   ]
   const created: string[] = []
   try {
     for (const [path, content] of files) {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-      const isNew = !existsSync(path)
-      write(path, content.endsWith('\n') ? content : `${content}\n`)
-      if (isNew) created.push(path)
+      createPrivateFile(path, content)
+      created.push(path)
     }
-  } catch (error) {
+  } catch (cause) {
     for (const path of created) rmSync(path, { force: true })
-    throw new CommandError('refused', `${file} could not be written (${errorCode(error)})`, {
-      cause: error,
-    })
+    const at = files[created.length]?.[0] ?? file
+    const problem = `${at} could not be written (${errorCode(cause)})`
+    throw new CommandError('refused', `${problem}; nothing was written`, { cause })
   }
-  return secrets.length
+}
+
+/** An answer that does not work; the message says why, and what to answer instead. */
+class WrongAnswer extends CommandError {
+  constructor(message: string) {
+    super('refused', message)
+  }
+}
+
+interface Interview {
+  context: Context
+  file: string
+  /** Where a private Redis is tried: nothing is left where `init` is broken off. */
+  folder: string
+}
+
+async function interview(context: Context, file: string, allowPrivate: boolean): Promise<Draft> {
+  const { terminal, stop } = context
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-init-'))
+  const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  stop.addEventListener('abort', remove, { once: true })
+  const talk = { context, file, folder }
+  try {
+    let draft: Draft = { sinks: [], allowPrivate }
+    draft = await settle(talk, () => askForRedis(talk, draft))
+    draft = await settle(talk, async () => {
+      draft = await askForAddress(talk, draft) // stands when the key does not work
+      return askForKey(talk, draft)
+    })
+    do {
+      draft = await settle(talk, () => askForSink(talk, draft))
+    } while (await terminal.confirm('Another destination?'))
+    return draft
+  } finally {
+    remove()
+  }
+}
+
+/** How often a question is asked: at the end of its input nobody answers any more. */
+const mostTries = 5
+
+/** Asks until an answer works, and says why one does not. */
+async function settle<Value>(
+  { context: { terminal } }: Interview,
+  attempt: () => Promise<Value>,
+): Promise<Value> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof WrongAnswer)) throw error
+      terminal.progress('')
+      const message = sanitize(error.message, 1_000).replace(
+        'set allow_private: true',
+        'start again with --allow-private',
+      )
+      if (tries === mostTries) throw new CommandError('refused', `${message}; nothing was written`)
+      terminal.printError(message)
+    }
+  }
+}
+
+async function ask({ context: { terminal } }: Interview, gap: Gap, usual = ''): Promise<string> {
+  const text = `${gap.asks.charAt(0).toUpperCase()}${gap.asks.slice(1)}`
+  const answer = gap.isSecret
+    ? await terminal.askSecret(`${text} (not shown):`)
+    : await terminal.ask(`${text}:`, usual)
+  return (answer ?? '').trim()
+}
+
+async function askForRedis(talk: Interview, draft: Draft): Promise<Draft> {
+  const url = await ask(talk, gaps.redisUrl)
+  const answered = { ...draft, redisUrl: url === '' ? undefined : url }
+  await tryWithRedis(talk, answered, (redis, config) =>
+    runProbes(probes.redisServer, { redis, config }, talk.context.stop),
+  )
+  return answered
+}
+
+async function askForAddress(talk: Interview, draft: Draft): Promise<Draft> {
+  const { env, stop } = talk.context
+  const answered = { ...draft, baseUrl: await ask(talk, gaps.baseUrl, draft.baseUrl) }
+  for (const account of configOf(talk, answered).accounts) {
+    requireWell(talk, await runProbes(probes.reach, { account, env }, stop))
+  }
+  return answered
+}
+
+const tenant: Gap = {
+  key: 'tenant_id',
+  variable: '',
+  asks: "id of the tenant; empty: the default of the key's user",
+}
+
+async function askForKey(talk: Interview, draft: Draft): Promise<Draft> {
+  const apiKey = await ask(talk, gaps.apiKey)
+  const tenantId = await ask(talk, tenant)
+  const answered = { ...draft, apiKey, tenantId: tenantId === '' ? undefined : tenantId }
+  await tryWithRedis(talk, answered, (redis, config) => {
+    const store = { redis, keys: createKeys(config.redis.prefix), ledgers: [] }
+    return withUpstream(config, store, (upstream) =>
+      runProbes(probes.key, { config, store, client: upstream.client('main') }, talk.context.stop),
+    )
+  })
+  return answered
+}
+
+async function askForSink(talk: Interview, draft: Draft): Promise<Draft> {
+  const { terminal, env, stop } = talk.context
+  const wanted = await terminal.ask(`Where messages go (${sinkTypes.join(', ')}):`, 'slack')
+  const kind = sinkKinds.find(({ type }) => type === wanted?.toLowerCase())
+  if (!kind)
+    throw new WrongAnswer(`no kind of sink; ${suggestion(wanted ?? '', sinkTypes, 'known')}`)
+  const values: Record<string, string> = {}
+  for (const gap of kind.gaps) {
+    const answer = await ask(talk, gap)
+    values[gap.key] = gap.isMade && answer === '' ? makeSigningSecret() : answer
+  }
+  const sinks = [...draft.sinks, { name: nameSink(kind, draft), kind, values }]
+  const config = configOf(talk, { ...draft, sinks })
+  const sends = await terminal.confirm('Send it one message marked TEST now?')
+  const [sink] = config.sinks.slice(-1)
+  const asked = sends ? probes.sinkSend : probes.sinkReach
+  try {
+    requireWell(talk, sink ? await runProbes(asked, { sink, config, env }, stop) : [])
+  } catch (error) {
+    if (!(error instanceof WrongAnswer)) throw error
+    terminal.printError(sanitize(error.message, 1_000))
+    if (!(await terminal.confirm('Keep it all the same?'))) throw new WrongAnswer('then once more')
+  }
+  return { ...draft, sinks }
+}
+
+/** Standard Webhooks: 24 to 64 random bytes. */
+function makeSigningSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`
+}
+
+/** Throws WrongAnswer for what the configuration would refuse. */
+function configOf({ file, folder }: Interview, draft: Draft): Config {
+  const config = tryDraft(draft, file, folder)
+  if (typeof config === 'string') throw new WrongAnswer(config)
+  return config
+}
+
+async function tryWithRedis(
+  talk: Interview,
+  draft: Draft,
+  look: (redis: Redis, config: Config) => Promise<Finding[]>,
+): Promise<void> {
+  const config = configOf(talk, draft)
+  talk.context.terminal.progress('trying it')
+  try {
+    requireWell(talk, await withRedis(config.redis, (redis) => look(redis, config)))
+  } catch (error) {
+    throw error instanceof StoreError ? new WrongAnswer(error.message) : error
+  }
+}
+
+/** Prints what was found. Throws WrongAnswer for a problem. */
+function requireWell({ context: { terminal } }: Interview, findings: readonly Finding[]): void {
+  terminal.progress('')
+  const wrong = findings.filter(isProblem)
+  if (wrong.length > 0) throw new WrongAnswer(wrong.map(formatFinding).join('. '))
+  for (const finding of findings) terminal.printError(sanitize(formatFinding(finding), 1_000))
 }

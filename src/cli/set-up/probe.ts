@@ -3,8 +3,7 @@ import { withTimeout } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { formatDuration, Interruption, sanitize, type Style, type Terminal } from '../terminal.ts'
 
-/** `note`: nothing is wrong, and somebody may want to know. */
-type Status = 'ok' | 'note' | 'warning' | 'problem'
+type Status = 'ok' | 'warning' | 'problem'
 
 export interface Finding {
   check: string
@@ -14,6 +13,8 @@ export interface Finding {
   detail: string
   /** What to do; null: nothing. */
   remedy: string | null
+  /** ISO 8601, where it is known. */
+  since?: string
   /** Nothing is read or sent by the subject meanwhile. */
   stops?: true
 }
@@ -112,7 +113,6 @@ export function splitRemedy(message: string, otherwise: string): [string, string
 
 const styles: Record<Status, Style> = {
   ok: 'green',
-  note: 'dim',
   warning: 'yellow',
   problem: 'red',
 }

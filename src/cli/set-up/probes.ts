@@ -1,16 +1,14 @@
 /**
- * Every probe, by what it needs and in the order of the report. `doctor` asks all, `check --live` the
- * one of the filters, and `init` those that an answer needs.
+ * Every probe, by what it needs and in the order of the report. `doctor` asks all, and `init` those that
+ * an answer needs.
  */
 import {
   type AccountNeeds,
   keyProbe,
   quotaProbe,
-  rateProbe,
   reachProbe,
   type ReachNeeds,
   serviceProbe,
-  toldTwiceProbe,
 } from './account-probes.ts'
 import { filterProbe } from './filter-probe.ts'
 import { configurationProbe, diskProbe, type HostNeeds, memoryProbe } from './host-probes.ts'
@@ -25,6 +23,7 @@ import {
   serverProbe,
 } from './redis-probes.ts'
 import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from './sink-probes.ts'
+import { toldTwiceProbe } from './told-twice-probe.ts'
 
 function list<Needs>(...probes: Probe<Needs>[]): readonly Probe<Needs>[] {
   return probes
@@ -38,8 +37,7 @@ export const probes = {
   reach: list<ReachNeeds>(reachProbe),
   service: list(serviceProbe),
   key: list<AccountNeeds>(keyProbe),
-  account: list<AccountNeeds>(rateProbe, quotaProbe, filterProbe, toldTwiceProbe),
-  filters: list<AccountNeeds>(filterProbe),
+  account: list<AccountNeeds>(quotaProbe, filterProbe, toldTwiceProbe),
   sinkReach: list<SinkNeeds>(sinkReachProbe),
   sinkSend: list<SinkNeeds>(sinkReachProbe, sinkSendProbe),
 }

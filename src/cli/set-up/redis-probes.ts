@@ -11,11 +11,13 @@ import {
   schemaVersion,
   type StoreError,
 } from '../../redis/health.ts'
-import { describeLoss, lossRemedy, readLoss } from '../../store/account-ledger.ts'
+import { readLedgerState } from '../../daemon/for-commands/problems.ts'
+import { describeLoss, findLead, lossRemedy, readLoss } from '../../store/account-ledger.ts'
+import { openLeftLedgers } from '../../store/accounts.ts'
 import { excessiveRetention, isWithinMemory } from '../../store/retention.ts'
-import { checkLedger } from './doctor-ledger.ts'
 import { formatMebibytes } from './host-probes.ts'
-import { about, type Finding, type Probe, splitRemedy } from './probe.ts'
+import { pluralize } from '../terminal.ts'
+import { about, type Finding, type Probe, splitRemedy, type Subject } from './probe.ts'
 
 const seeDocs = 'see docs/install.md, Redis'
 
@@ -109,7 +111,27 @@ export const ledgerProbe: Probe<RedisNeeds> = {
   name: 'ledger',
   timeoutMs: ledgerTimeoutMs,
   subject: prefix,
-  find: checkLedger,
+  find: findLedgerProblems,
+}
+
+/**
+ * Opens the ledgers that are there, and creates none; asks nobody else. `account`: looks at this one
+ * alone.
+ */
+async function findLedgerProblems(
+  { redis, config, account }: RedisNeeds,
+  subject: Subject,
+): Promise<Finding[]> {
+  const keys = createKeys(config.redis.prefix)
+  const ledgers = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
+  if (ledgers.length === 0) return [subject.good('nothing was taken in yet')]
+  await findLead({ redis, keys }, ledgers)
+  const { problems } = await readLedgerState({ redis, keys, ledgers }, config, account)
+  if (problems.length > 0) return problems
+  const all = (['account', 'feed', 'sink'] as const).map((thing) =>
+    pluralize(config[`${thing}s`].length, thing),
+  )
+  return [subject.good(`${all.join(', ')}: nothing is late, refused, paused or given up`)]
 }
 
 /** What stands in the place of all findings about a Redis that is not reached. */

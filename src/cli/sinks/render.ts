@@ -1,17 +1,13 @@
 /** The `render` command: what a sink would send for one event, without sending it. */
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { buildMemberOptions } from '../../delivery/member-options.ts'
 import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { isCanary, severityRank } from '../../event.ts'
-import { systemClock } from '../../lib/clock.ts'
-import { refang } from '../../messages/sanitize.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
 import { slackText } from '../../sandbox/drawing/slack.ts'
-import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
+import type { SinkConfig } from '../../sinks/sink-types.ts'
 import type { Delivery, Preview, Sink } from '../../sinks/sink.ts'
-import { formatTemplateFailure } from '../../sinks/templates.ts'
 import { itemId } from '../../store/account-ledger.ts'
 import {
   addCommonOptions,
@@ -19,14 +15,14 @@ import {
   type Context,
   loadConfigFile,
   print,
-  silentLogger,
 } from '../context.ts'
 import {
   type GivenEvent,
   type GivenEvents,
-  readEventFile,
-  readStoredEvents,
+  givenEventSays,
+  readGivenEvents,
 } from '../open/given-event.ts'
+import { useSink } from '../set-up/sink-probes.ts'
 import { CommandError, findNamed, jsonText } from '../terminal.ts'
 
 interface RenderOptions extends CommonOptions {
@@ -37,10 +33,7 @@ interface RenderOptions extends CommonOptions {
 
 export function renderCommand(context: Context): Command {
   return addCommonOptions(new Command('render'))
-    .argument(
-      '<event>',
-      'uid of an event that was taken in; or a file with one as the search gives it, or in full, in JSON; - for standard input',
-    )
+    .argument('<event>', givenEventSays)
     .requiredOption('--sink <name>', 'the sink whose message it is')
     .option('--account <name>', 'only what this account knows, or a feed of it')
     .option('--feed <name>', 'as if this feed had brought it')
@@ -57,40 +50,14 @@ interface Rendered {
 async function render(context: Context, given: string, options: RenderOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const sinkConfig = findNamed(config.sinks, options.sink, 'sink')
-  if (options.feed !== undefined) findNamed(config.feeds, options.feed, 'feed')
-  if (options.account !== undefined && isFile(given)) {
-    findNamed(config.accounts, options.account, 'account')
-  }
-  const event = chooseEvent(
-    isFile(given)
-      ? await readEventFile(context, config, { file: given, ...options })
-      : await readStoredEvents(config, refang(given.trim()), options),
-    options.sink,
-  )
-  const failures: string[] = []
-  const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
-    logger: silentLogger,
-    clock: systemClock,
-    onTemplateFailure: (failure) => failures.push(formatTemplateFailure(failure)),
-  })
-  try {
+  const event = chooseEvent(await readGivenEvents(context, config, given, options), options.sink)
+  await useSink(sinkConfig, async (sink, failures) => {
     const delivery = buildDelivery(config, sink, event)
     const preview = sink.preview?.(delivery)
     if (preview === undefined) throw new Error(`${sink.name} has no preview`)
-    const notes = [
-      ...listNotes(sinkConfig, { sink, delivery, preview }),
-      ...secretNotes(sink, event),
-      ...failures,
-    ]
+    const notes = [...listNotes(sinkConfig, event, { sink, delivery, preview }), ...failures]
     show(context, options, { sink, delivery, preview, notes })
-  } finally {
-    await sink.close()
-  }
-}
-
-/** A uid has slashes as a path has; what there is on disk, or ends as a file does, is a file. */
-function isFile(given: string): boolean {
-  return given === '-' || given.endsWith('.json') || existsSync(given)
+  })
 }
 
 /** The sighting that made the item for this sink, else the last one. Throws CommandError. */
@@ -151,25 +118,20 @@ function findRoutes(config: Config, sink: Sink, destination: string, given: Give
 
 function listNotes(
   { digest, name }: SinkConfig,
+  { stored }: GivenEvent,
   { sink, delivery, preview }: Omit<Rendered, 'notes'>,
 ): string[] {
   const [member] = delivery.members
-  const severity = member?.event.severity ?? ''
-  const waits =
-    digest !== undefined &&
-    (digest.immediate === null || severityRank(severity) < severityRank(digest.immediate))
+  const rank = severityRank(member?.event.severity ?? '')
+  const waits = digest && (digest.immediate === null || rank < severityRank(digest.immediate))
+  const isRevealed = sink.reveals === true && stored?.payload.sealedSecret !== undefined
   return [
     'nothing was sent',
     ...(member?.routes.length === 0 ? [`no route sends this event to ${name}`] : []),
     ...(waits ? ['it would wait for the digest; this is a message about it alone'] : []),
-    ...(sink.batch === undefined ? [] : ['it may go in a batch with others']),
     ...(preview.added === undefined ? [] : [`added when it is sent: ${preview.added}`]),
+    ...(isRevealed ? [`${name} reveals: what is masked here is sent in clear`] : []),
   ]
-}
-
-function secretNotes({ name, reveals }: Sink, { stored }: GivenEvent): string[] {
-  const isThere = reveals === true && stored?.payload.sealedSecret !== undefined
-  return isThere ? [`${name} reveals: what is masked here is sent in clear`] : []
 }
 
 function show(context: Context, options: RenderOptions, rendered: Rendered): void {

@@ -1,5 +1,5 @@
 /** The `silences` commands: add, list, expire. */
-import { randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { Command, Option } from 'commander'
 import { type Config, formatMistake } from '../../config/config.ts'
 import { silenceRemarks } from '../../config/dead-rules.ts'
@@ -10,7 +10,6 @@ import { formatList } from '../../lib/errors.ts'
 import { createReach, meetsFeed } from '../../routing/reach.ts'
 import { createRouter } from '../../routing/router.ts'
 import {
-  findSilence,
   isSilenceProblem,
   newSilence,
   type Silence,
@@ -18,10 +17,9 @@ import {
   silenceText,
 } from '../../routing/silences.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
-import { type LedgerRecord, readPayload, scanRecords } from '../../store/records.ts'
 import { writeSilence } from '../../store/silences.ts'
 import { redisNow } from '../../redis/scripts.ts'
+import { type Column, tableLines, toJson } from '../columns.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -29,13 +27,7 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import {
-  addByOption,
-  type ByOption,
-  type OpenStore,
-  operatorName,
-  withStore,
-} from '../open/open-store.ts'
+import { addByOption, type ByOption, operatorName, withStore } from '../open/open-store.ts'
 import { durationParser, parseFutureTime, parseText, wordsOption } from '../options.ts'
 import {
   CommandError,
@@ -43,7 +35,6 @@ import {
   formatIsoTime,
   formatUtcTime,
   parseShortText,
-  pluralize,
   sanitize,
 } from '../terminal.ts'
 
@@ -81,30 +72,24 @@ function addSilenceCommand(context: Context): Command {
       ).makeOptionMandatory(),
     )
     .option('--machines', 'silence webhooks too, which get every event otherwise')
-    .option(
-      '--owner <name>',
-      "who answers for it (default: --by, $USER or the system's user)",
-      parseShortText,
-    )
     .action((matchers: string[], options: AddOptions) => addSilence(context, matchers, options))
 }
 
-export interface AddOptions extends CommonOptions, ByOption {
+interface AddOptions extends CommonOptions, ByOption {
   for?: number
   until?: string
   reason: string
   severity: string
   machines?: boolean
-  owner?: string
 }
 
-export async function addSilence(
+async function addSilence(
   context: Context,
   matchers: string[],
   options: AddOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const owner = requireOwner(context, options)
+  const owner = operatorName(context, options) ?? 'an operator'
   if (options.for === undefined && options.until === undefined) {
     throw new CommandError(
       'mistake',
@@ -113,12 +98,11 @@ export async function addSilence(
   }
   const input = { matchers, options, owner }
   buildSilence(config, { ...input, nowMs: context.clock.now() }) // a mistake needs no Redis
-  const { silence, matched, nowMs } = await withStore(config, async (store) => {
+  const { silence, nowMs } = await withStore(config, async (store) => {
     const startsAtMs = await redisNow(store)
     const added = buildSilence(config, { ...input, nowMs: startsAtMs })
     await writeSilence(store.redis, store.keys, { id: added.id, text: silenceText(added) })
-    const effect = await measureEffect(context, store, { silence: added, nowMs: startsAtMs })
-    return { silence: added, matched: effect, nowMs: startsAtMs }
+    return { silence: added, nowMs: startsAtMs }
   })
   const reach = sinksBySilence(config, silence)
   const remarks = silenceRemarks(config, silence, nowMs)
@@ -126,16 +110,14 @@ export async function addSilence(
     context.terminal.printError(`warning: ${problem}; ${remedy}`)
   print(context, options, {
     json: {
-      ...silenceJson(silence),
+      ...silenceJson(silence, nowMs),
       sinks: reach,
-      last_24_h: matched,
       warnings: remarks.map(({ problem }) => problem),
     },
     lines: () => [
-      `silence ${silence.id} begins within seconds; "tocsin silences expire ${silence.id}" ends it`,
-      silenceLine(silence, nowMs),
-      `  ${formatReach(reach)}`,
-      `  ${formatEffect(matched)}`,
+      ...silenceLines(context, [silence], nowMs),
+      `it begins within seconds; "tocsin silences expire ${silence.id}" ends it`,
+      formatReach(reach),
     ],
   })
 }
@@ -177,15 +159,6 @@ function formatReach({ silent, goes_on: others }: SilenceReach): string {
   return `${silenced}; machines get it all the same: ${formatList(others)} (--machines silences them too)`
 }
 
-function requireOwner(context: Context, options: AddOptions): string {
-  const name = options.owner ?? operatorName(context, options)
-  if (name !== undefined) return name
-  throw new CommandError(
-    'mistake',
-    '--owner: neither USER nor the system says who you are; say who answers for the silence',
-  )
-}
-
 interface SilenceInput {
   matchers: string[]
   options: AddOptions
@@ -196,7 +169,7 @@ interface SilenceInput {
 function buildSilence(config: Config, { matchers, options, owner, nowMs }: SilenceInput): Silence {
   const { for: forMs, until, reason, severity } = options
   const silence = newSilence({
-    id: newSilenceId(),
+    id: `s${randomBytes(4).toString('hex')}`,
     matchers,
     labels: config.feeds.flatMap(({ labels }) => Object.keys(labels)),
     ...(forMs !== undefined && { forMs }),
@@ -223,77 +196,16 @@ function formatMistakes(
   function formatPlace(place: string): string {
     const [key = '', index] = place.split('.')
     if (key === 'until') return options.for === undefined ? '--until' : '--for'
+    if (key === 'owner') return '--by'
     if (key !== 'matchers') return `--${key}`
     return matchers[Number(index)] ?? 'matchers'
   }
 }
 
-const idCharacters = 'abcdefghijklmnopqrstuvwxyz0123456789'
-
-/** `s` and six of 36 characters: collides with an existing id once in two thousand million. */
-function newSilenceId(): string {
-  return `s${Array.from({ length: 6 }, () => idCharacters[randomInt(idCharacters.length)]).join('')}`
-}
-
-function formatEffect({ events, matching }: SilenceEffect): string {
-  if (events === null)
-    return 'what it would have silenced was not counted: too many events are kept'
-  return `of the ${pluralize(events, 'event')} taken in during the last 24 h it would have silenced ${matching}`
-}
-
-/**
- * What a silence would have suppressed lately. Both null: there are too many records to read.
- */
-export interface SilenceEffect {
-  events: number | null
-  matching: number | null
-}
-
-/** Reading more records takes seconds, and the daemon shares Redis. */
-const maxRecords = 20_000
-
-const dayMs = 24 * 3_600_000
-
-/** Covers the 24 h before `nowMs`; an event whose payload is gone does not count as matching. */
-export async function measureEffect(
-  { terminal }: Context,
-  store: OpenStore,
-  { silence, nowMs }: { silence: Silence; nowMs: number },
-): Promise<SilenceEffect> {
-  const sinceMs = nowMs - dayMs
-  let [read, events, matching] = [0, 0, 0]
-  for (const ledger of store.ledgers) {
-    for await (const record of scanRecords(ledger, sinceMs)) {
-      read += 1
-      if (read > maxRecords) return { events: null, matching: null }
-      if (read % 1_000 === 0) terminal.progress(`${read} events looked at`)
-      if (record.firstSeenMs < sinceMs) continue
-      events += 1
-      if (await isSilencedBy(ledger, record, silence)) matching += 1
-    }
-  }
-  terminal.progress('')
-  return { events, matching }
-}
-
-async function isSilencedBy(
-  ledger: AccountLedger,
-  record: LedgerRecord,
-  silence: Silence,
-): Promise<boolean> {
-  const { account, recordId, sightings } = record
-  const payload = await readPayload(ledger, recordId)
-  if (!payload) return false
-  return sightings.some(({ feed, labels, severity }) => {
-    const input = { event: { ...payload.event, severity }, account, feed, labels }
-    return findSilence([silence], input, silence.startsAtMs) !== undefined
-  })
-}
-
 /** The order of the list: active silences first. */
-const phases = ['active', 'not begun', 'over'] as const
+const phases = ['active', 'not_begun', 'over'] as const
 
-export async function listSilences(context: Context, options: CommonOptions): Promise<void> {
+async function listSilences(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { silences, unreadable, nowMs } = await withStore(config, async (store) => {
     const stored = await readSilences(store.redis, store.keys)
@@ -306,28 +218,18 @@ export async function listSilences(context: Context, options: CommonOptions): Pr
       .toSorted((a, b) => a.endsAtMs - b.endsAtMs),
   )
   print(context, options, {
-    json: inOrder.map((silence) => ({
-      ...silenceJson(silence),
-      phase: silencePhase(silence, nowMs).replace(' ', '_'),
-    })),
+    json: inOrder.map((silence) => silenceJson(silence, nowMs)),
     lines: () => [
-      ...(inOrder.length === 0 ? ['There are no silences.'] : []),
-      ...inOrder.map((silence) => `${silenceLine(silence, nowMs)}${formatOrigin(silence)}`),
-      ...unreadable.map((id) => `  ${sanitize(id, 60)} cannot be read: it silences nothing`),
+      ...(inOrder.length === 0
+        ? ['There are no silences.']
+        : silenceLines(context, inOrder, nowMs)),
+      ...unreadable.map((id) => `${sanitize(id, 60)} cannot be read: it silences nothing`),
     ],
   })
 }
 
-function formatOrigin({ origin }: Silence): string {
-  return origin === 'config' ? ' (of the file)' : ''
-}
-
 /** The silence stays listed as over for a week. */
-export async function expireSilence(
-  context: Context,
-  id: string,
-  options: CommonOptions,
-): Promise<void> {
+async function expireSilence(context: Context, id: string, options: CommonOptions): Promise<void> {
   const loaded = loadConfigFile(context, options.config)
   refuseFileSilence(loaded, id)
   const { config } = loaded
@@ -356,35 +258,45 @@ function refuseFileSilence(loaded: LoadedConfig, id: string): void {
   throw new CommandError('mistake', mistake ? formatMistake(mistake) : `${problem}; ${remedy}`)
 }
 
-export function silenceLine(silence: Silence, nowMs: number): string {
-  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, machines } = silence
-  const what = matchers.map(({ text }) => text).join(' and ')
-  const ceiling = `up to ${maxSeverity}${machines ? ', for machines too' : ''}`
-  const span = `${formatUtcTime(startsAtMs)} to ${formatUtcTime(endsAtMs)}`
-  const phase = silencePhase(silence, nowMs)
-  return `  ${id} (${phase}): ${sanitize(what, 600)}, ${ceiling}, ${span}, ${sanitize(owner)}: ${sanitize(reason, 500)}`
-}
-
-export function silencePhase(
-  { startsAtMs, endsAtMs }: Silence,
-  nowMs: number,
-): 'not begun' | 'active' | 'over' {
-  if (nowMs < startsAtMs) return 'not begun'
+function silencePhase({ startsAtMs, endsAtMs }: Silence, nowMs: number): (typeof phases)[number] {
+  if (nowMs < startsAtMs) return 'not_begun'
   return nowMs < endsAtMs ? 'active' : 'over'
 }
 
-export function silenceJson(silence: Silence): Record<string, unknown> {
-  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, machines, origin } =
-    silence
-  return {
-    id,
-    matchers: matchers.map(({ text }) => text),
-    starts: formatIsoTime(startsAtMs),
-    until: formatIsoTime(endsAtMs),
-    owner,
-    reason,
-    severity: maxSeverity,
-    machines,
-    origin,
-  }
+function silenceColumns(nowMs: number): readonly Column<Silence>[] {
+  return [
+    { key: 'id', title: 'ID', json: ({ id }) => id },
+    { key: 'phase', title: 'PHASE', json: (silence) => silencePhase(silence, nowMs) },
+    { key: 'starts', json: ({ startsAtMs }) => formatIsoTime(startsAtMs) },
+    {
+      key: 'until',
+      title: 'UNTIL',
+      json: ({ endsAtMs }) => formatIsoTime(endsAtMs),
+      text: ({ endsAtMs }) => formatUtcTime(endsAtMs),
+    },
+    { key: 'severity', title: 'UP TO', json: ({ maxSeverity }) => maxSeverity },
+    {
+      key: 'machines',
+      title: 'FOR',
+      json: ({ machines }) => machines,
+      text: ({ machines }) => (machines ? 'all' : 'people'),
+    },
+    { key: 'origin', title: 'BY', json: ({ origin }) => origin },
+    { key: 'owner', title: 'OWNER', json: ({ owner }) => owner },
+    {
+      key: 'matchers',
+      title: 'MATCHERS',
+      json: ({ matchers }) => matchers.map(({ text }) => text),
+      text: ({ matchers }) => matchers.map(({ text }) => text).join(' '),
+    },
+    { key: 'reason', title: 'REASON', json: ({ reason }) => reason },
+  ]
+}
+
+export function silenceJson(silence: Silence, nowMs: number): Record<string, unknown> {
+  return toJson(silenceColumns(nowMs), silence)
+}
+
+function silenceLines(context: Context, silences: readonly Silence[], nowMs: number): string[] {
+  return tableLines(context, silenceColumns(nowMs), silences, { wide: true })
 }

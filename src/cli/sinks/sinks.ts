@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Config } from '../../config/config.ts'
 import type { CircuitReading } from '../../delivery/circuit.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
 import { redisNow } from '../../redis/scripts.ts'
@@ -10,14 +11,15 @@ import {
   print,
 } from '../context.ts'
 import { destinationsBySink, withStore } from '../open/open-store.ts'
-import { listSinks, type ListOptions } from './sinks-list.ts'
-import { addAccountOption, addNarrowingOptions } from '../narrowing.ts'
+import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
+import { pauseCommands } from '../pause.ts'
+import { listSinks } from './sinks-list.ts'
 import { findingLine, isProblem, runProbes } from '../set-up/probe.ts'
-import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from '../terminal.ts'
+import { findNamed, formatUtcTime, sanitize } from '../terminal.ts'
 
 export function sinksCommand(context: Context): Command {
-  const list = addAccountOption(addNarrowingOptions(addCommonOptions(new Command('list')), 'sink'))
-    .description('list sinks with circuit, pending items, failures and digest, the worst first')
+  const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'sink'))
+    .description('list sinks with circuit, pending items, digest and problems, the worst first')
     .action((name: string | undefined, options: ListOptions) => listSinks(context, name, options))
   const test = addCommonOptions(new Command('test'))
     .description('send one message marked TEST to each destination of a sink; needs no Redis')
@@ -30,31 +32,15 @@ export function sinksCommand(context: Context): Command {
       const { flushSink } = await import('./sinks-flush.ts')
       await flushSink(context, name, options)
     })
-  return new Command('sinks')
-    .addCommand(list)
-    .addCommand(test)
-    .addCommand(flush)
-    .addCommand(pauseCommand(context))
-    .addCommand(resumeCommand(context))
-}
-
-function pauseCommand(context: Context): Command {
-  return addCommonOptions(new Command('pause'))
-    .description('send nothing to a sink until it is resumed; what comes for it is kept')
-    .argument('<sink>', 'name of the sink')
-    .requiredOption(
-      '--reason <text>',
-      'why; everybody who looks at the sink reads it',
-      parseShortText,
-    )
-    .action((name: string, options: PauseOptions) => pauseSink(context, name, options))
-}
-
-function resumeCommand(context: Context): Command {
-  return addCommonOptions(new Command('resume'))
-    .description('send to a sink again that is paused, disabled or down, what was kept first')
-    .argument('<sink>', 'name of the sink')
-    .action((name: string, options: CommonOptions) => resumeSink(context, name, options))
+  const sinks = new Command('sinks').addCommand(list).addCommand(test).addCommand(flush)
+  for (const command of pauseCommands(context, {
+    thing: 'sink',
+    pause: pauseSink,
+    resume: resumeSink,
+  })) {
+    sinks.addCommand(command)
+  }
+  return sinks
 }
 
 async function testSink(context: Context, name: string, options: CommonOptions): Promise<void> {
@@ -73,60 +59,36 @@ async function testSink(context: Context, name: string, options: CommonOptions):
   if (findings.some(isProblem)) context.exitCode = 1
 }
 
-export interface PauseOptions extends CommonOptions {
-  reason: string
-}
-
-/** A sink that is already paused keeps its time and gets the new reason. */
-export async function pauseSink(
-  context: Context,
-  name: string,
-  options: PauseOptions,
-): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  findNamed(config.sinks, name, 'sink')
-  const { reason } = options
-  const sinceMs = await withStore(config, async (store) => {
+async function pauseSink(config: Config, name: string, reason: string): Promise<number> {
+  return withStore(config, async (store) => {
     const circuit = openCircuit(store, config)
     const nowMs = await redisNow(store)
     const { paused } = await circuit.read(name, nowMs)
-    const since = paused?.sinceMs ?? nowMs
-    await circuit.pause(name, { reason, sinceMs: since })
-    return since
-  })
-  print(context, options, {
-    json: { sink: name, paused: { reason, since: formatIsoTime(sinceMs) } },
-    lines: () => [
-      `${name} is paused since ${formatUtcTime(sinceMs)}: ${sanitize(reason)}`,
-      `  What is being sent just now still ends; all else is kept until "tocsin sinks resume ${name}".`,
-    ],
+    const sinceMs = paused?.sinceMs ?? nowMs
+    await circuit.pause(name, { reason, sinceMs })
+    return sinceMs
   })
 }
 
 /** Ends a pause; a disabled sink, and one whose circuit is open, is tried again. */
-export async function resumeSink(
-  context: Context,
+async function resumeSink(
+  config: Config,
   name: string,
-  options: CommonOptions,
-): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  findNamed(config.sinks, name, 'sink')
-  const before = await withStore(config, async (store) => {
+): Promise<{ was: Record<string, boolean>; said: string }> {
+  const reading = await withStore(config, async (store) => {
     const circuit = openCircuit(store, config)
     const destinations = destinationsBySink(config).get(name)
-    const reading = await circuit.read(name, await redisNow(store), destinations)
+    const before = await circuit.read(name, await redisNow(store), destinations)
     await circuit.pause(name, undefined, destinations)
-    return reading
+    return before
   })
-  print(context, options, {
-    json: {
-      sink: name,
-      was_paused: before.paused !== undefined,
-      was_disabled: before.disabled !== undefined,
-      was_open: before.state === 'open',
-    },
-    lines: () => [resumedLine(name, before)],
-  })
+  const { paused, disabled, state } = reading
+  const was = {
+    was_paused: paused !== undefined,
+    was_disabled: disabled !== undefined,
+    was_open: state === 'open',
+  }
+  return { was, said: resumedLine(name, reading) }
 }
 
 function resumedLine(name: string, reading: CircuitReading): string {

@@ -1,15 +1,13 @@
 /** The state of each feed, read from the ledger without changing it. */
 import type { Config } from '../../config/config.ts'
 import { expectPolling, type PollingConfig } from '../../config/warnings.ts'
-import { type EngineContext, leftLedgers } from '../context.ts'
-import { ownFeed } from '../../event.ts'
+import type { EngineContext } from '../context.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
 import { readShare } from '../../feeds/lane-store.ts'
 import { currentShare } from '../../feeds/next-feed.ts'
 import { readNotes } from '../../feeds/rescan.ts'
 import {
   createRescanBudget,
-  isFrequent,
   rescanBounds,
   type RescanPlan,
   wholeEveryMs,
@@ -43,34 +41,6 @@ interface RescanBounds {
   wholeMs: number
   everyMs: number
   isMatched: boolean
-  /** It is read often enough for match time to tell of what is older. */
-  isFrequent: boolean
-}
-
-/** A feed of an account that left the configuration; it is no longer polled. */
-export interface LeftFeed {
-  name: string
-  account: string
-  state: FeedState | undefined
-  counts: FeedCounts
-}
-
-export async function reportLeftFeeds(store: OpenLedgers, config: Config): Promise<LeftFeed[]> {
-  const nowMs = await redisNow(store)
-  const feeds: LeftFeed[] = []
-  for (const ledger of leftLedgers({ ...store, config })) {
-    const accounting = await readAccounting(ledger)
-    for (const [name, counts] of Object.entries(accounting.feeds)) {
-      if (name === ownFeed) continue
-      feeds.push({
-        name,
-        account: ledger.account,
-        state: await peekFeed(ledger, name, nowMs),
-        counts,
-      })
-    }
-  }
-  return feeds
 }
 
 export async function reportFeeds(
@@ -108,7 +78,7 @@ export async function reportFeeds(
     }),
   )
   const shareFor = await readShares(store, config.feeds, { organizations, nowMs })
-  return withBounds(reports, config, organizations, shareFor)
+  return withBounds(reports, config.feeds, organizations, shareFor)
 }
 
 /** What failed before rescans were switched off is over. */
@@ -152,15 +122,12 @@ export async function readKnownOrganizations(
   return organizations
 }
 
-/**
- * Adds the bounds by planning rescans as the daemon does, from what all feeds of a tier have shown.
- * `shareFor`: the share of a lane; absent: the configured one.
- */
-export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
+/** Adds the bounds by planning rescans as the daemon does, from what all feeds of a tier have shown. */
+function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   reports: readonly Report[],
-  { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
-  organizations = createOrganizations(accounts),
-  shareFor = (lane: Lane): number => organizations.shareFor(lane),
+  feeds: readonly FeedConfig[],
+  organizations: Organizations,
+  shareFor: (lane: Lane) => number,
 ): (Report & Pick<FeedReport, 'bounds'>)[] {
   const laneFor = ({ account, tier }: FeedConfig): Lane => organizations.laneFor(account, tier)
   const budget = createRescanBudget(
@@ -181,7 +148,6 @@ export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
       bounds: bounds && {
         ...bounds,
         isMatched: isMatched(report.state),
-        isFrequent: isFrequent(report.feed),
         everyMs,
       },
     }

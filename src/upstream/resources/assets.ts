@@ -83,7 +83,6 @@ export const wireTenantAlert = z.looseObject({
   search_types: lenient.texts,
   risks: lenient.numbers,
 })
-export type WireTenantAlert = z.infer<typeof wireTenantAlert>
 
 const root = '/firework/v2/assets/'
 const oneAsset = wireAssetAnswer.transform(({ asset }) => asset)

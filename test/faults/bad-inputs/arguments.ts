@@ -36,8 +36,8 @@ const wholes = [
 
   'init /nowhere/tocsin.yaml',
   'init CONFIG/tocsin.yaml',
-  'init --group many',
-  'init --redis-folder data --redis-url-file /nowhere',
+  'init --sink pigeon',
+  'init /nowhere/tocsin.yaml --sink slack',
   'doctor --config /nowhere',
   'doctor --send --config .',
   'render /nowhere --sink soc --config CONFIG',

@@ -249,7 +249,7 @@ describe('what changes something', () => {
 
   test.each([
     ['done', undefined, 'done'],
-    ['refused', { effect: 'status', status: 404 }, 'refused by the service'],
+    ['refused', { effect: 'status', status: 404 }, 'refused'],
     ['lost', { effect: 'lose-answer' }, 'it may have been done'],
     ['not taken', { effect: 'status', status: 429 }, 'not done'],
   ] as const)('is recorded with who did it where it is %s', async (_how, fault, told) => {
@@ -277,7 +277,7 @@ describe('what changes something', () => {
     const toggle = ['api', 'assets.toggle', '--asset-id=77', '--is-disabled=true', '--yes']
     expect((await run(...toggle)).code).toBe(0)
     expect(await tests.redis.exists(`{${prefix}:main}:writes`)).toBe(0)
-    expect((await run(...toggle, '--by=ann')).err).toContain('no option --by')
+    expect((await run(...toggle, '--by=ann')).err).toContain("unknown option '--by=ann'")
   })
 
   test('is not sent where it cannot be recorded', async () => {

@@ -96,25 +96,11 @@ test.each([
 
 test.each([
   [[], 'Usage: tocsin'],
-  [['chek'], 'no command "tocsin chek"; did you mean "tocsin check"?'],
-  [['itmes'], 'did you mean "tocsin items"?'],
-  [['list', 'feeds'], 'did you mean "tocsin feeds list"?'],
-  [['xyzzy'], 'known: run, init, check, doctor, reload'],
-  [['feeds', 'lsit'], 'no command "tocsin feeds lsit"; did you mean "tocsin feeds list"?'],
-  [['feeds', 'delete'], 'known: list, rewind, pause, resume, help'],
-  [['help', 'feeds', 'lst'], 'did you mean "tocsin feeds list"?'],
-  [['help', 'feds', 'list'], 'did you mean "tocsin feeds"?'],
-  [['feeds', 'help', 'lst'], 'did you mean "tocsin feeds list"?'],
-  [['check', '--outptu', 'json'], 'tocsin check has no option --outptu; did you mean --output?'],
-  [
-    ['feeds', 'list', '--out=json'],
-    'tocsin feeds list has no option --out; did you mean --output?',
-  ],
+  [['chek'], "unknown command 'chek'\n(Did you mean check?)\nsee: tocsin --help"],
+  [['feeds', 'lsit'], "unknown command 'lsit'\n(Did you mean list?)\nsee: tocsin feeds --help"],
+  [['check', '--outptu', 'json'], "unknown option '--outptu'\n(Did you mean --output?)"],
   [['feeds', 'list', '--colour'], 'see: tocsin feeds list --help'],
-  [['feeds', '--outptu', 'json', 'list'], 'has no option --outptu'],
-  [['--output', 'json', 'check'], 'options stand behind the command'],
-  [['check', '--output', 'jsn'], 'no --output "jsn"; did you mean "json"?'],
-  [['check', '--output', 'xml'], 'known: text, json'],
+  [['check', '--output', 'xml'], "argument 'xml' is invalid. Allowed choices are text, json."],
   [['sandbox', '--port', '99999'], 'Write a whole number from 0 to 65535'],
   [['sandbox', '--rate', 'often'], 'Write 0, or a rate'],
 ])('bad arguments %j end with 2', async (args, said) => {
@@ -131,7 +117,6 @@ test('help that was asked for is no mistake', async () => {
 })
 
 test.each([
-  [['help', 'feeds', 'list'], 'Usage: tocsin feeds list [options] [feed]'],
   [['feeds', 'help', 'list'], 'Usage: tocsin feeds list [options] [feed]'],
   [['help', 'feeds'], 'Usage: tocsin feeds [options] [command]'],
   [['help', 'check'], 'Usage: tocsin check [options] [file]'],

@@ -33,8 +33,8 @@ test.each<[line: string, expected: string[]]>([
   ['help it', ['items']],
   ['feeds re', ['resume', 'rewind']],
   ['help feeds li', ['list']],
-  ['check --li', ['--live']],
-  ['init --slack', ['--slack-url-file']],
+  ['doctor --se', ['--send']],
+  ['init --sink sl', ['slack']],
   ['completion ', ['bash', 'fish', 'words', 'zsh']],
   ['render some/uid --config FILE --sink s', ['siem', 'soc']],
   ['credentials search --wi', ['--wide']],
@@ -84,7 +84,7 @@ function offered(shell: string, line: string): string[] {
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   test.runIf(isInstalled(shell)).each([
     ['tocsin fe', ['feeds']],
-    ['tocsin check --li', ['--live']],
+    ['tocsin doctor --se', ['--send']],
     ['tocsin feeds pause ', ['brand', 'staff']],
   ])('%s → %j', (line, expected) => {
     expect(offered(shell, line)).toEqual(expected)

@@ -121,8 +121,11 @@ describe('credentials search', () => {
     [['--domain='], 'It is empty; write a value.'],
     [['--domain=a.example', '--size=10001'], 'Write a whole number from 1 to 10000.'],
     [['--domain=a.example', '--size=0'], 'Write a whole number from 1 to 10000.'],
-    [['--domain=a.example', '--include=password'], 'no --include "password"; '],
-    [['--domain=a.example', '--order=newest'], 'known: asc, desc'],
+    [
+      ['--domain=a.example', '--include=password'],
+      "'--include <names>' argument 'password' is invalid",
+    ],
+    [['--domain=a.example', '--order=newest'], 'Allowed choices are asc, desc'],
     [['--domain=a.example', '--since=1d', '--until=7d'], '--since lies after --until'],
   ])('%j is refused, and nothing is asked', async (args, said) => {
     const { run, sent } = await aServiceScene(tests)

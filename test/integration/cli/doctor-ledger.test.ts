@@ -1,6 +1,6 @@
 /** What `doctor` says of a ledger, trouble by trouble, against one that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
-import { checkLedger } from '../../../src/cli/set-up/doctor-ledger.ts'
+import { ledgerProbe } from '../../../src/cli/set-up/redis-probes.ts'
 import { about, type Finding } from '../../../src/cli/set-up/probe.ts'
 import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { type Circuit, createCircuit } from '../../../src/delivery/circuit.ts'
@@ -36,7 +36,8 @@ async function aScene(): Promise<Scene> {
 }
 
 async function found({ parsed }: SocScene): Promise<Finding[]> {
-  return checkLedger({ redis: tests.redis, config: parsed }, about('ledger', parsed.redis.prefix))
+  const needs = { redis: tests.redis, config: parsed }
+  return ledgerProbe.find(needs, about('ledger', parsed.redis.prefix), new AbortController().signal)
 }
 
 function lines(findings: readonly Finding[]): string[] {
@@ -149,7 +150,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     (scene) =>
       tests.redis.hset(feedOf(scene), { ahead: Date.UTC(2199, 0, 1), ahead_at: Date.now() }),
     [
-      /^warning dates brand: shows events .* ahead of now, up to 2199-01-01 00:00:00 UTC -> "feeds list" states how soon/,
+      /^warning feed brand: shows events .* ahead of now, up to 2199-01-01 00:00:00 UTC -> tell the service/,
     ],
   ],
   [

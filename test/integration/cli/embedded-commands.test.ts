@@ -33,19 +33,19 @@ afterAll(async () => {
 
 /** `UID` stands for an event of the ledger; the words are what only the ledger could have said. */
 const asked: [line: string, words: RegExp, code?: number][] = [
-  ['feeds list --wide', /3 fetched: 3 new|: 3 new/],
+  ['feeds list brand', /counts\.new +3/],
   ['feeds pause brand --reason trial', /brand/],
   ['feeds resume brand', /brand/],
   ['feeds rewind brand --to 2d --yes', /brand/],
   ['sinks list', /siem/],
   ['sinks pause siem --reason trial', /siem/],
   ['sinks resume siem', /siem/],
-  ['routes explain --uid UID', /root/],
+  ['routes explain UID', /root/],
   ['render UID --sink siem', /UID/],
   ['items show UID', /UID/],
   ['audit --ledger', /3 records/],
   ['audit', /brand/],
-  ['accounts list', /main: configured/],
+  ['accounts list', /main +configured/],
   ['accounts discard gone', /gone/, 2],
   ['status', /3 events seen/],
   ['report', /3 events seen/],

@@ -1,9 +1,8 @@
 /** What an operator gets wrong is named with its place, and nothing is half-started meanwhile. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
@@ -88,25 +87,6 @@ test.each(mistakes)('%s is named with its place', async (_name, change, said) =>
   expect(err).not.toContain('    at ')
   expect(code).toBe(2)
   expect(await tests.redis.dbsize()).toBe(0)
-})
-
-test('without --config a mistake says that the other default file may be meant, where it is here too', () => {
-  const folder = dirname(aFile('tocsin.yaml', 'route: {}\n'))
-  const doubt =
-    'tocsin.yaml: read because no --config was given, though config/tocsin.yaml is here too; name the one that is meant with --config'
-  const check = (...args: string[]): string =>
-    spawnSync(process.execPath, [main, 'check', ...args], {
-      cwd: folder,
-      env: environment,
-      encoding: 'utf8',
-    }).stderr
-  expect(check()).toContain('  tocsin.yaml:1:1 accounts: ')
-  expect(check()).not.toContain('no --config')
-  mkdirSync(join(folder, 'config'))
-  copyFileSync(join(folder, 'tocsin.yaml'), join(folder, 'config/tocsin.yaml'))
-  expect(check()).toContain(doubt)
-  expect(check()).toContain('  tocsin.yaml:1:1 accounts: ')
-  expect(check('config/tocsin.yaml')).not.toContain('no --config')
 })
 
 test('where there is no configuration at all, init is named', () => {

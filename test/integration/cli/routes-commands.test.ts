@@ -93,7 +93,7 @@ function anItem(overrides: { severity?: string; type?: string } = {}): string {
 test('routes explain tells of an event in a file which way it takes, and what keeps it back', async () => {
   const { config } = await aScene()
   const file = aFile('event.json', anItem())
-  const args = ['--event', file, '--feed', 'brand', ...config]
+  const args = [file, '--feed', 'brand', ...config]
   const [way] = await waysOf(...args)
   expect(way).toMatchObject({
     uid,
@@ -131,7 +131,7 @@ test('routes explain tells of an event in a file which way it takes, and what ke
 test('a silence keeps nothing back that is above its severity', async () => {
   const { config } = await aScene()
   const severe = aFile('event.json', anItem({ severity: 'high' }))
-  const [way] = await waysOf('--event', severe, '--feed', 'executives', ...config)
+  const [way] = await waysOf(severe, '--feed', 'executives', ...config)
   expect(way?.silence).toBeNull()
   expect(way?.decisions).toMatchObject([{ route: 'root' }, { route: 'trial' }])
 })
@@ -141,7 +141,7 @@ test('an event may come by standard input', async () => {
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const stop = new AbortController().signal
   input.end(anItem({ severity: 'info' }))
-  const args = ['routes', 'explain', '--event=-', '--feed=brand', '--output=json', ...config]
+  const args = ['routes', 'explain', '-', '--feed=brand', '--output=json', ...config]
   expect(await runProgram(args, { input, output, errors, stop })).toBe(0)
   output.end()
   expect(JSON.parse(await text(output))).toMatchObject([
@@ -153,12 +153,12 @@ test('a stored event is asked about as each feed that showed it, or as the one n
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid, type: 'paste', severity: 'low' })])
   await takeIn(ledger, [routed({ uid, type: 'paste', severity: 'low' })], { feed: 'executives' })
-  const both = await waysOf('--uid', 'paste/source[.]example/1', ...config)
+  const both = await waysOf('paste/source[.]example/1', ...config)
   expect(both.map(({ feed, decisions }) => [feed, decisions.map(({ route }) => route)])).toEqual([
     ['brand', ['trial', 'brand']],
     ['executives', ['root', 'trial']],
   ])
-  const one = await waysOf('--uid', uid, '--feed', 'executives', '--account', 'main', ...config)
+  const one = await waysOf(uid, '--feed', 'executives', '--account', 'main', ...config)
   expect(one.map(({ feed }) => feed)).toEqual(['executives'])
 })
 
@@ -166,14 +166,14 @@ test('a feed that the file no longer has is asked about with the labels it had',
   const { ledger, config } = await aScene()
   const event = routed({ uid, type: 'chat', severity: 'low' })
   await takeIn(ledger, [event], { feed: 'gone', labels: { team: 'brand' } })
-  const [way] = await waysOf('--uid', uid, ...config)
+  const [way] = await waysOf(uid, ...config)
   expect(way).toMatchObject({ feed: 'gone', decisions: [{ route: 'brand' }] })
 })
 
 test('an event that is not known, or of which only the history is left, ends with 1', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid })])
-  const args = ['routes', 'explain', ...config, '--uid']
+  const args = ['routes', 'explain', ...config]
   expect(await tocsin(...args, 'paste/other/1')).toMatchObject({
     code: 1,
     err: expect.stringContaining('was never taken in'),
@@ -187,17 +187,12 @@ test('an event that is not known, or of which only the history is left, ends wit
 })
 
 test.each([
-  ['nothing', [], 'name an event: either --uid <uid> or --event <file>'],
-  ['both', ['--uid=a/b/c', '--event=-'], 'name an event: either --uid'],
-  [
-    'no feed among several',
-    ['--event=FILE'],
-    'with --feed which feed brings it: brand, executives',
-  ],
-  ['an unknown feed', ['--uid=a/b/c', '--feed=brnd'], 'no feed "brnd"; did you mean "brand"?'],
-  ['an account beside a file', ['--event=FILE', '--account=main'], '--account goes with --uid'],
-  ['a file that is not there', ['--event=/nowhere', '--feed=brand'], 'there is no such file'],
-  ['what is no JSON', ['--event=FILE', '--feed=brand'], 'not JSON; write one item of a search'],
+  ['nothing', [], "missing required argument 'event'"],
+  ['no feed among several', ['FILE'], 'with --feed which feed brings it: brand, executives'],
+  ['an unknown feed', ['a/b/c', '--feed=brnd'], 'no feed "brnd"; did you mean "brand"?'],
+  ['an unknown account', ['FILE', '--account=nobody'], 'no account "nobody"'],
+  ['a file that is not there', ['/nowhere.json', '--feed=brand'], 'there is no such file'],
+  ['what is no JSON', ['FILE', '--feed=brand'], 'not JSON; write one item of a search'],
 ])('routes explain refuses %s', async (_what, args, said) => {
   const { config } = await aScene()
   const file = aFile('event.json', '{"password": hush-hush')
@@ -211,7 +206,7 @@ test.each([
 test('routes explain says what makes a text no event', async () => {
   const { config } = await aScene()
   const file = aFile('event.json', '{"metadata": {"type": "paste"}}')
-  const args = ['--event', file, '--feed', 'brand', ...config]
+  const args = [file, '--feed', 'brand', ...config]
   const { code, err } = await tocsin('routes', 'explain', ...args)
   expect(err).toMatch(/not an event: metadata\.uid: .*; write one item of a search answer/)
   expect(code).toBe(2)

@@ -10,7 +10,7 @@ import { aFile, tocsin } from './tocsin.ts'
 const tests = redisForTests()
 
 const hourMs = 3_600_000
-const why = ['--reason=known campaign', '--owner=jo', '--severity=medium']
+const why = ['--reason=known campaign', '--by=jo', '--severity=medium']
 
 async function add({ config }: SocScene, ...args: string[]): Promise<string> {
   const { code, out, err } = await tocsin('silences', 'add', ...args, '--output=json', ...config)
@@ -36,7 +36,7 @@ test('a silence that is added holds from now on, for as long as it says', async 
   expect(code).toBe(0)
   const [silence] = await made(scene)
   expect(silence).toMatchObject({
-    id: expect.stringMatching(/^s[a-z0-9]{6}$/),
+    id: expect.stringMatching(/^s[0-9a-f]{8}$/),
     owner: 'jo',
     reason: 'known campaign',
     maxSeverity: 'medium',
@@ -45,20 +45,22 @@ test('a silence that is added holds from now on, for as long as it says', async 
   expect(silence!.matchers.map(({ text }) => text)).toEqual(['type="paste"', 'team="brand"'])
   expect(silence!.endsAtMs - silence!.startsAtMs).toBe(2 * hourMs)
   expect(out).toContain(
-    `silence ${silence!.id} begins within seconds; "tocsin silences expire ${silence!.id}" ends it\n`,
+    `it begins within seconds; "tocsin silences expire ${silence!.id}" ends it\n`,
   )
-  expect(out).toContain(`  ${silence!.id} (active): type="paste" and team="brand", up to medium, `)
+  expect(out).toMatch(
+    new RegExp(`^${silence!.id} +active .* medium +people .*type="paste" team="brand" `, 'm'),
+  )
 })
 
 test('the answer names the sinks that fall silent, and machines get all unless they are named', async () => {
   const scene = await aSocScene(tests)
   const args = ['silences', 'add', 'feed="brand"', '--for=1h', ...why, ...scene.config]
   expect((await tocsin(...args)).out).toContain(
-    '  silent: soc, oncall, news; machines get it all the same: siem, lake (--machines silences them too)\n',
+    'silent: soc, oncall, news; machines get it all the same: siem, lake (--machines silences them too)\n',
   )
   const all = await tocsin(...args, '--machines')
-  expect(all.out).toContain('  silent: soc, siem, lake, oncall, news\n')
-  expect(all.out).toContain('feed="brand", up to medium, for machines too, ')
+  expect(all.out).toContain('\nsilent: soc, siem, lake, oncall, news\n')
+  expect(all.out).toMatch(/ medium +all +.*feed="brand" /)
   expect((await made(scene)).filter(({ machines }) => machines)).toHaveLength(1)
 })
 
@@ -75,10 +77,10 @@ test('a sink whose routes take only what a silence leaves alone is not named', a
   )
   const add = (...more: string[]) =>
     tocsin('silences', 'add', 'feed="brand"', '--for=1h', ...why, ...more, ...scene.config)
-  expect((await add()).out).toContain('  silent: soc, news\n')
-  expect((await add('severity="high"')).out).toContain('  no sink falls silent\n')
+  expect((await add()).out).toContain('\nsilent: soc, news\n')
+  expect((await add('severity="high"')).out).toContain('\nno sink falls silent\n')
   expect((await add('--severity=high')).out).toContain(
-    '  silent: soc, oncall, news; machines get it all the same: siem (',
+    'silent: soc, oncall, news; machines get it all the same: siem (',
   )
 })
 
@@ -88,7 +90,7 @@ test('a silence of a feed that there is not is made, with a warning', async () =
   const { code, out, err } = await tocsin(...args)
   expect(code).toBe(0)
   expect(err).toBe('warning: never matches: there is no feed "brnd"; did you mean "brand"?\n')
-  expect(out).toContain('  no sink falls silent\n')
+  expect(out).toContain('\nno sink falls silent\n')
 })
 
 test('every mistake of a silence is told at once', async () => {
@@ -100,37 +102,13 @@ test('every mistake of a silence is told at once', async () => {
   expect(err).toContain('tpye="y": neither a name')
 })
 
-test('it tells what it would have silenced of the last 24 h, by severity and label too', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger, second, config } = scene
-  const paste = { type: 'paste', severity: 'low' }
-  await scene.show(
-    ['soc'],
-    [
-      { uid: 'a/b/1', ...paste },
-      { uid: 'a/b/2', ...paste, severity: 'high' },
-      { uid: 'a/b/3', severity: 'low', type: 'chat' },
-      { uid: 'a/b/4', ...paste },
-    ],
-  )
-  await scene.show(['soc'], [{ uid: 'a/b/1', ...paste }], second)
-  const old = ledger.key('rec', ledger.fingerprints.recordId('a/b/4'))
-  const record = JSON.parse((await ledger.redis.get(old)) ?? '') as { t: number }
-  await ledger.redis.set(old, JSON.stringify({ ...record, t: record.t - 25 * hourMs }))
-  const matchers = ['type="paste"', 'team="brand"']
-  const { out } = await tocsin('silences', 'add', ...matchers, '--for=1h', ...why, ...config)
-  expect(out).toContain(
-    '  of the 4 events taken in during the last 24 h it would have silenced 2\n',
-  )
-})
-
 test('the list has those of the file and those of commands, what holds now first', async () => {
   const scene = await aSocScene(tests)
   const id = await add(scene, 'type="paste"', '--for=2h', ...why)
   const { out } = await tocsin('silences', 'list', ...scene.config)
-  const [first, second] = out.split('\n')
-  expect(first).toMatch(new RegExp(`^  ${id} \\(active\\): .* jo: known campaign$`))
-  expect(second).toMatch(/^ {2}c[0-9a-f]{8} \(over\): type="chat", .* \(of the file\)$/)
+  const [, first, second] = out.split('\n')
+  expect(first).toMatch(new RegExp(`^${id} +active .* jo .* known campaign$`))
+  expect(second).toMatch(/^c[0-9a-f]{8} +over .* config +.*type="chat" /)
   const json = await tocsin('silences', 'list', '--output=json', ...scene.config)
   expect(JSON.parse(json.out)).toMatchObject([
     { id, phase: 'active', origin: 'command', matchers: ['type="paste"'] },
@@ -151,7 +129,9 @@ test('an expired silence ends now and stays listed as over', async () => {
   const { code, out } = await tocsin('silences', 'expire', id, ...scene.config)
   expect({ code, out }).toEqual({ code: 0, out: `${id} ends within seconds\n` })
   expect((await made(scene))[0]!.endsAtMs).toBeLessThanOrEqual(Date.now() + 5_000)
-  expect((await tocsin('silences', 'list', ...scene.config)).out).toContain(`${id} (over)`)
+  expect((await tocsin('silences', 'list', ...scene.config)).out).toMatch(
+    new RegExp(`^${id} +over `, 'm'),
+  )
   const again = await tocsin('silences', 'expire', id, ...scene.config)
   expect(again).toMatchObject({ code: 0, out: `${id} was over already\n` })
 })
@@ -205,12 +185,12 @@ const item = JSON.stringify({
 
 test('routes explain knows of silences made by command', async () => {
   const scene = await aSocScene(tests)
-  const event = ['--event', aFile('event.json', item)]
+  const event = [aFile('event.json', item)]
   const before = await tocsin('routes', 'explain', ...event, ...scene.config)
   expect(before.out).toContain('  by no silence and no inhibit rule\n')
   const id = await add(scene, 'type="paste"', '--for=2h', ...why)
   const after = await tocsin('routes', 'explain', ...event, ...scene.config)
-  expect(after.out).toMatch(new RegExp(`  by a silence:\n +${id} \\(active\\)`))
+  expect(after.out).toMatch(new RegExp(`  by the silence ${id} until `))
   const json = await tocsin('routes', 'explain', ...event, '--output=json', ...scene.config)
   expect(JSON.parse(json.out)).toMatchObject([{ silence: { id, origin: 'command' } }])
 })

@@ -19,49 +19,6 @@ async function orphan({ ledger }: SocScene, sink: string): Promise<void> {
   for (const ref of refs) await holdOrphan(ledger, ref)
 }
 
-test('sinks list tells why nothing gets through, and which fallback takes what comes', async () => {
-  const { ledger, keys, config } = await aSocScene(tests, (text) =>
-    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
-  )
-  const circuit = createCircuit(ledger.redis, keys)
-  const sent = {
-    reason: 'unauthorized',
-    answer: 'slack answered 403',
-    nextTryInMs: 60_000,
-  } as const
-  await circuit.report('soc', 'broken', sent)
-  const { out } = await tocsin('sinks', 'list', ...config)
-  expect(out).toMatch(
-    /^soc \(slack\): circuit open until .* UTC\n {2}failing since .*, once, last: unauthorized, slack answered 403; next try \S+ UTC\n/,
-  )
-  expect(out).toMatch(/^ {2}its fallback siem takes what waits from \S+ \S+ UTC on$/m)
-  const json = await tocsin('sinks', 'list', '--output=json', ...config)
-  expect(JSON.parse(json.out)).toMatchObject([
-    { sink: 'soc', fallback: 'siem', diverted: 0, trouble: { reason: 'unauthorized', count: 1 } },
-    { sink: 'siem', fallback: null, trouble: null },
-    {},
-    {},
-    {},
-  ])
-})
-
-test('sinks list says that the fallback gets what waits only while it does', async () => {
-  const { ledger, keys, config } = await aSocScene(tests, (text) =>
-    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
-  )
-  const circuit = createCircuit(ledger.redis, keys)
-  await circuit.report('soc', 'broken')
-  const name = keys.shared('circuit', 'soc')
-  await ledger.redis.hincrby(name, 'opened_at', -300_000)
-  const list = async () => (await tocsin('sinks', 'list', ...config)).out
-  expect(await list()).toMatch(/^ {2}its fallback siem takes what waits$/m)
-  await circuit.pause('siem', { reason: 'it moves', sinceMs: Date.now() })
-  expect(await list()).toMatch(/^ {2}its fallback siem takes nothing either$/m)
-  await circuit.pause('siem', undefined)
-  await circuit.pause('soc', undefined)
-  expect(await list()).toMatch(/^ {2}nothing goes to its fallback siem while one message tries$/m)
-})
-
 test('of several recipients the one that takes nothing is named, with its trouble', async () => {
   const { keys, ledger, config } = await aSocScene(tests)
   const circuit = createCircuit(ledger.redis, keys)
@@ -70,7 +27,7 @@ test('of several recipients the one that takes nothing is named, with its troubl
   for (let count = 0; count < 5; count += 1) await circuit.report(bob, 'fault', sent)
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
-    /^ {2}bob@example\.com alone: failing since .*, 5 times, last: recipient_deferred, 452 4\.2\.2 mailbox full/m,
+    /^ {2}problem {2}bob@example\.com alone: failing since .*, 5 times, last: recipient_deferred, 452 4\.2\.2 mailbox full/m,
   )
   expect(out).not.toContain('ann@example.com alone')
   const json = JSON.parse(
@@ -91,8 +48,8 @@ test('a sink that is no longer configured is listed while something is left, wit
   await orphan(scene, 'old')
   await scene.attempt('gone', { outcome: 'delivered' })
   const { out } = await tocsin('sinks', 'list', ...scene.config)
-  expect(out).toContain(
-    'old (no longer configured)\n  2 pending: 2 held; 0 dead letters\n  settle them: tocsin items move --sink old --to <sink>, or tocsin items discard --sink old\n',
+  expect(out).toMatch(
+    /^old +not configured .* 2 held .*\n {2}problem {2}not configured any more, 2 items wait; tocsin items move --sink old --to <sink>, or tocsin items discard --sink old$/m,
   )
   expect(out).not.toContain('gone')
 })
@@ -107,7 +64,7 @@ test('a paused sink gets nothing until it is resumed, and says why', async () =>
   expect(await circuit.admit('soc', 1)).toMatchObject({ count: 0 })
   expect(await circuit.admit('lake', 1)).toMatchObject({ count: 1 })
   expect((await tocsin('sinks', 'list', ...config)).out).toMatch(
-    /^soc \(slack\): paused since .*: mail server moves$/m,
+    /^soc +slack +paused .*\n {2}problem {2}paused since .*: mail server moves; /m,
   )
   const resumed = await tocsin('sinks', 'resume', 'soc', ...config)
   expect(resumed.out).toBe('soc is resumed; a running daemon sends what was kept within seconds\n')
@@ -135,7 +92,7 @@ test('a disabled sink is listed with what it answered, and tried again once it i
   await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
-    /^soc \(slack\): disabled since .* UTC: slack answered 404 no_service\n {2}correct the address of sinks\.soc in the configuration; if it is right: tocsin sinks resume soc$/m,
+    /^soc +slack +disabled .*\n {2}problem {2}gone since .* UTC: slack answered 404 no_service; .*; correct the address of sinks\.soc in the configuration; if it is right: tocsin sinks resume soc$/m,
   )
   const json = await tocsin('sinks', 'list', '--output=json', ...config)
   expect(JSON.parse(json.out)[0]).toMatchObject({
@@ -167,7 +124,7 @@ test('a sink whose only recipient takes nothing is shown as open, and resumed wi
   for (let count = 0; count < 5; count += 1) await circuit.report(ann, 'fault', sent)
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
-    /^oncall \(email\): circuit open until .* UTC\n {2}failing since .*, 5 times, last: recipient_deferred, 452 4\.2\.2 mailbox full/m,
+    /^oncall +email +open .*\n {2}problem {2}circuit open; failing since .*, 5 times, last: recipient_deferred, 452 4\.2\.2 mailbox full/m,
   )
   expect((await tocsin('sinks', 'resume', 'oncall', ...config)).code).toBe(0)
   expect((await circuit.read(ann, Date.now())).state).toBe('half_open')

@@ -38,7 +38,7 @@ async function useAll(scene: Scene): Promise<void> {
     ['sinks', 'pause', 'siem', '--reason', 'r'],
     ['sinks', 'resume', 'siem'],
     ['items', 'resend', '--sink', 'siem', '--state', 'delivered', '--since', '1h', '--yes'],
-    ['routes', 'explain', '--uid', uid],
+    ['routes', 'explain', uid],
     ['silences', 'list'],
     ['items', 'list'],
     ['token', 'test'],

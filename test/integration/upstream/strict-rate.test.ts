@@ -14,7 +14,8 @@ import {
   createTierLimiter,
   type Pacer,
 } from '../../../src/upstream/rate-limits.ts'
-import { notBegun, type Transport } from '../../../src/upstream/transport.ts'
+import { notBegun } from '../../../src/upstream/error.ts'
+import type { Transport } from '../../../src/upstream/transport.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { createQuickClock } from '../../support/quick-clock.ts'
 import { anAccount } from '../../support/replica.ts'

@@ -3,9 +3,9 @@ import { formatTally } from '../../../src/cli/ledger/items-act.ts'
 import { formatPending } from '../../../src/cli/sinks/sinks-list.ts'
 
 test.each([
-  [{}, 'nothing pending'],
-  [{ queued: 1 }, '1 pending: 1 queued'],
-  [{ queued: 2, group: 3, batch: 1, digest: 4 }, '10 pending: 2 queued, 7 grouped, 1 frozen'],
+  [{}, 'none'],
+  [{ queued: 1 }, '1 queued'],
+  [{ queued: 2, group: 3, batch: 1, digest: 4 }, '2 queued, 7 grouped, 1 frozen'],
 ])('pending items %j read as words', (pending, said) => {
   expect(formatPending(pending)).toBe(said)
 })

@@ -1,0 +1,111 @@
+/**
+ * Prints feeds, sinks and accounts: a table with the problems of each, the worst first; every field of
+ * one that is named; or JSON, by the same columns.
+ */
+import type { Command } from 'commander'
+import type { Problem } from '../daemon/for-commands/problems.ts'
+import { fieldLines } from './api/listing.ts'
+import { type Column, tableLines, toJson } from './columns.ts'
+import { type CommonOptions, type Context, print } from './context.ts'
+import { addWideOption, type WideOption } from './options.ts'
+import { findNamed, pluralize, sanitize, type Style } from './terminal.ts'
+
+export interface ListOptions extends CommonOptions, WideOption {
+  account?: string
+  problems?: true
+}
+
+export function addListOptions(command: Command, thing: string): Command {
+  return addWideOption(command)
+    .argument(`[${thing}]`, `name of the ${thing}: prints every field of it`)
+    .option('--problems', `only each ${thing} that is not well`)
+}
+
+export function addAccountOption(command: Command): Command {
+  return command.option('--account <name>', 'of this account')
+}
+
+interface Listed<Row> {
+  thing: 'feed' | 'sink' | 'account'
+  rows: readonly Row[]
+  nameOf: (row: Row) => string
+  columns: readonly Column<Row>[]
+  problems: readonly Problem[]
+}
+
+/** So many are listed for people; of more, only those that are not well. */
+const listedAtMost = 40
+
+/** Throws CommandError for a name that is not there. */
+export function printList<Row>(
+  context: Context,
+  options: ListOptions,
+  name: string | undefined,
+  { thing, rows, nameOf, columns, problems }: Listed<Row>,
+): void {
+  const named = rows.map((row) => {
+    const own = problems.filter((one) => isOf(thing, one) && one.subject === nameOf(row))
+    return { name: nameOf(row), row, problems: own, badness: Math.max(0, ...own.map(badnessOf)) }
+  })
+  if (name !== undefined) findNamed(named, name, thing)
+  const chosen = named.filter((one) =>
+    name === undefined ? !options.problems || one.badness > 0 : one.name === name,
+  )
+  const whole = ({ row, problems: own }: (typeof named)[number]): Record<string, unknown> => ({
+    ...toJson(columns, row),
+    problems: own.map(({ check: _check, subject: _subject, ...one }) => one),
+  })
+  print(context, options, { json: chosen.map(whole), lines })
+
+  function lines(): string[] {
+    if (chosen.length === 0) {
+      return [options.problems ? `no ${thing} has a problem` : `there is no ${thing} yet`]
+    }
+    if (name !== undefined) {
+      return chosen.flatMap((one) => {
+        const fields = toJson(columns, one.row)
+        return [...fieldLines(fields), ...problemLines(context, one.problems)]
+      })
+    }
+    const isAll = options.wide === true || chosen.length <= listedAtMost
+    const shown = chosen
+      .filter(({ badness }) => isAll || badness > 0)
+      .toSorted((one, other) => other.badness - one.badness)
+    const [head = '', ...body] = tableLines(
+      context,
+      columns,
+      shown.map(({ row }) => row),
+      options,
+    )
+    const left = chosen.length - shown.length
+    return [
+      head,
+      ...body.flatMap((line, at) => [line, ...problemLines(context, shown[at]?.problems ?? [])]),
+      ...(left === 0 ? [] : [`${pluralize(left, thing)} without a problem: --wide lists them`]),
+    ]
+  }
+}
+
+const checks: Record<Listed<never>['thing'], readonly Problem['check'][]> = {
+  account: ['account', 'accounting'],
+  feed: ['feed', 'audit'],
+  sink: ['delivery'],
+}
+
+function isOf(thing: keyof typeof checks, { check }: Problem): boolean {
+  return checks[thing].includes(check)
+}
+
+function badnessOf({ status, stops }: Problem): number {
+  if (status === 'warning') return 1
+  return stops ? 3 : 2
+}
+
+const styles: Record<Problem['status'], Style> = { problem: 'red', warning: 'yellow' }
+
+function problemLines({ terminal }: Context, problems: readonly Problem[]): string[] {
+  return problems.map(({ status, detail, remedy }) => {
+    const word = terminal.paint(styles[status], status)
+    return `  ${word}  ${sanitize(`${detail}; ${remedy}`, 1_200)}`
+  })
+}

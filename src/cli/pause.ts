@@ -1,0 +1,54 @@
+/** `pause` and `resume` of feeds and of sinks. */
+import { Command } from 'commander'
+import type { Config } from '../config/config.ts'
+import {
+  addCommonOptions,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import { findNamed, formatUtcTime, parseShortText, sanitize, standstillJson } from './terminal.ts'
+
+interface Pausing {
+  thing: 'feed' | 'sink'
+  /** Returns since when it is paused, ms: one that was paused already stays so since then. */
+  pause: (config: Config, name: string, reason: string) => Promise<number>
+  /** Returns what it was before, and what that means. */
+  resume: (config: Config, name: string) => Promise<{ was: Record<string, boolean>; said: string }>
+}
+
+export function pauseCommands(context: Context, { thing, ...acts }: Pausing): Command[] {
+  const load = (name: string, options: CommonOptions): Config => {
+    const { config } = loadConfigFile(context, options.config)
+    findNamed<{ name: string }>(config[`${thing}s`], name, thing)
+    return config
+  }
+  const pause = addCommonOptions(new Command('pause'))
+    .description(`let a ${thing} stand still until it is resumed; nothing is lost`)
+    .argument(`<${thing}>`, `name of the ${thing}`)
+    .requiredOption(
+      '--reason <text>',
+      `why; whoever looks at the ${thing} reads it`,
+      parseShortText,
+    )
+    .action(async (name: string, options: CommonOptions & { reason: string }) => {
+      const { reason } = options
+      const sinceMs = await acts.pause(load(name, options), name, reason)
+      print(context, options, {
+        json: { [thing]: name, paused: standstillJson({ reason, sinceMs }) },
+        lines: () => [
+          `${name} is paused since ${formatUtcTime(sinceMs)}: ${sanitize(reason)}`,
+          `  What is under way still ends. It goes on with: tocsin ${thing}s resume ${name}`,
+        ],
+      })
+    })
+  const resume = addCommonOptions(new Command('resume'))
+    .description(`let a ${thing} go on where it stopped, also one that is refused or down`)
+    .argument(`<${thing}>`, `name of the ${thing}`)
+    .action(async (name: string, options: CommonOptions) => {
+      const { was, said } = await acts.resume(load(name, options), name)
+      print(context, options, { json: { [thing]: name, ...was }, lines: () => [said] })
+    })
+  return [pause, resume]
+}

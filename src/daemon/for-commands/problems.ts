@@ -1,0 +1,434 @@
+/**
+ * What is wrong with a ledger, its feeds, sinks and accounts: late, refused, paused, given up or in
+ * nobody's hands, each with its cause and remedy. `status`, `doctor` and lists show this one list.
+ */
+import { readAuditNotes } from '../../audit/audit-schedule.ts'
+import { readLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
+import type { Config } from '../../config/config.ts'
+import { reservedSearches } from '../../feed-types/feed-type.ts'
+import { pluralize } from '../../lib/errors.ts'
+import { formatDuration, formatUtcTime } from '../../lib/time-zone.ts'
+import { formatTrouble } from '../../lib/trouble.ts'
+import { redisNow } from '../../redis/scripts.ts'
+import { readCanary } from '../../self-alerts/canary.ts'
+import { findRemedy } from '../../self-alerts/troubles.ts'
+import { type AccountLedger, desertedAfterMs, readSilenceMs } from '../../store/account-ledger.ts'
+import { readAccounting, sumPending } from '../../store/accounts.ts'
+import { datedAheadMs, type FeedState } from '../../store/feed-state.ts'
+import { readSinkNames } from '../../store/pending-items.ts'
+import { type ItemState, scanPendingRecords } from '../../store/records.ts'
+import { readQuota } from '../../upstream/rate-limits.ts'
+import { type AccountReport, reportAccounts } from './account-report.ts'
+import { type FeedReport, type OpenLedgers, reportFeeds } from './feed-report.ts'
+import { reportSinks, type SinkReport } from './sink-report.ts'
+
+/** What is looked at; the subject is the name of one. */
+type Check = 'daemon' | 'account' | 'feed' | 'delivery' | 'audit' | 'accounting'
+
+export interface Problem {
+  check: Check
+  /** Which account, feed or sink. */
+  subject: string
+  /** `problem`: somebody must act; `warning`: somebody may want to know. */
+  status: 'problem' | 'warning'
+  /** The cause, in words; outside text in it is not sanitized. */
+  detail: string
+  remedy: string
+  /** ISO 8601, where it is known. */
+  since?: string
+  /** Nothing is read or sent by the subject meanwhile. */
+  stops?: true
+}
+
+/** Of all accounts, or of one. */
+export interface LedgerState {
+  nowMs: number
+  accounts: AccountReport[]
+  feeds: FeedReport[]
+  sinks: SinkReport[]
+  problems: Problem[]
+}
+
+interface LedgerParts extends Omit<LedgerState, 'problems'> {
+  config: Config
+  store: OpenLedgers
+  /** Whether some replica has run within the last minute. */
+  isRunning: boolean
+  ledgers: readonly AccountLedger[]
+}
+
+/** Reads the state of all that the open ledgers have, and judges it. Asks nobody but Redis. */
+export async function readLedgerState(
+  store: OpenLedgers,
+  config: Config,
+  account?: string,
+): Promise<LedgerState> {
+  const isWanted = (name: string): boolean => account === undefined || name === account
+  const ledgers = store.ledgers.filter((ledger) => isWanted(ledger.account))
+  const [silentMs, nowMs] = [await readSilenceMs(store.redis, store.keys), await redisNow(store)]
+  const accounts = await reportAccounts(store, config)
+  const feeds = await reportFeeds(store, config)
+  const state = {
+    nowMs,
+    accounts: accounts.filter(({ name }) => isWanted(name)),
+    feeds: feeds.filter(({ feed }) => isWanted(feed.account)),
+    sinks: await reportSinks(store, config, ledgers),
+  }
+  const parts = { ...state, config, store, ledgers, isRunning: silentMs < desertedAfterMs }
+  const problems: Problem[] = judgeDaemon(silentMs)
+  for await (const problem of judgeAll(parts)) problems.push(problem)
+  return { ...state, problems }
+}
+
+async function* judgeAll(parts: LedgerParts): AsyncGenerator<Problem> {
+  for (const account of parts.accounts) yield* judgeAccount(account, parts.nowMs)
+  yield* judgeFeeds(parts)
+  yield* judgeSinks(parts)
+  yield* judgeAudits(parts)
+  yield* judgeAccounting(parts)
+}
+
+type More = Pick<Problem, 'since' | 'stops'>
+
+/** Makes the problems of one subject. */
+type Judge = Record<Problem['status'], (detail: string, remedy: string, more?: More) => Problem>
+
+function about(check: Check, subject: string): Judge {
+  const of =
+    (status: Problem['status']): Judge['problem'] =>
+    (detail, remedy, more) => ({ check, subject, status, detail, remedy, ...more })
+  return { problem: of('problem'), warning: of('warning') }
+}
+
+function since(sinceMs: number | undefined): More {
+  return sinceMs === undefined ? {} : { since: new Date(sinceMs).toISOString() }
+}
+
+/** Nothing is read or sent meanwhile. */
+function stops(sinceMs: number | undefined): More {
+  return { ...since(sinceMs), stops: true }
+}
+
+/** A daemon gives a sign every two seconds, unless its machine is very busy. */
+const quietMs = 15_000
+
+export function judgeDaemon(silentMs: number): Problem[] {
+  const judge = about('daemon', 'tocsin run')
+  if (silentMs >= desertedAfterMs) {
+    return [judge.problem('none has run for a minute: nothing is polled or sent', 'start it')]
+  }
+  if (silentMs < quietMs) return []
+  const detail = `its last sign was ${formatDuration(silentMs)} ago`
+  return [judge.warning(detail, 'start it, unless it is being restarted just now')]
+}
+
+function* judgeAccount(account: AccountReport, nowMs: number): Generator<Problem> {
+  const { name, isConfigured, holdings, discarding, trouble } = account
+  const judge = about('account', name)
+  if (trouble) {
+    const detail = `its key: ${formatTrouble(trouble, nowMs)}`
+    yield judge.problem(detail, findRemedy('account-refused', name), stops(trouble.sinceMs))
+  }
+  if (discarding) {
+    const detail = `being discarded since ${formatUtcTime(discarding.atMs)} by ${discarding.by}`
+    yield judge.warning(detail, `end it: tocsin accounts discard ${name}`)
+    return
+  }
+  const { pendingTotal = 0, deadLetters = 0 } = holdings ?? {}
+  if (isConfigured || pendingTotal + deadLetters === 0) return
+  const left = `${pluralize(pendingTotal, 'item')} and ${pluralize(deadLetters, 'dead letter')}`
+  const detail = `not configured any more, and holds ${left}`
+  yield judge.problem(detail, findRemedy('account-left', name))
+}
+
+async function* judgeFeeds(parts: LedgerParts): AsyncGenerator<Problem> {
+  const refused = new Set(parts.accounts.flatMap(({ name, trouble }) => (trouble ? [name] : [])))
+  for (const report of parts.feeds) {
+    const { feed, state, quarantined } = report
+    if (state === undefined) continue // no daemon has had it yet
+    const judge = about('feed', feed.name)
+    if (!refused.has(feed.account)) {
+      const tail = judgeReading(report, judge, parts)
+      const quota = await judgeQuota(report, judge, parts)
+      if (tail) yield tail
+      if (quota) yield quota
+      const isReading = !tail && !quota && parts.isRunning
+      const rescans = judgeRescans({ ...report, state, isReading }, judge)
+      if (rescans) yield rescans
+    }
+    if (quarantined > 0) {
+      const detail = `${pluralize(quarantined, 'item')} in the quarantine, which nobody was told of`
+      yield judge.problem(detail, findRemedy('items-quarantined', feed.name))
+    }
+    const untilMs = datedAheadMs(state)
+    if (untilMs === undefined) continue
+    const detail = `shows events that are dated ahead of now, up to ${formatUtcTime(untilMs)}`
+    yield judge.warning(detail, 'tell the service that a date is wrong')
+  }
+}
+
+/** So long may the first rescan of all take, ms; as long as the alert waits. */
+const firstRescanMs = 48 * 3_600_000
+
+/** Whether its rescans fail, or do not end. `isReading`: nothing keeps them waiting. */
+function judgeRescans(
+  report: FeedReport & { state: FeedState; isReading: boolean },
+  judge: Judge,
+): Problem | undefined {
+  const { state, bounds, isReading } = report
+  const { nowMs, rescanTrouble, whole, rescans } = state
+  const remedy = 'what comes late is not found meanwhile'
+  if (rescanTrouble)
+    return judge.warning(
+      `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`,
+      remedy,
+      since(rescanTrouble.sinceMs),
+    )
+  if (!bounds || !isReading) return undefined
+  const { lastCompletedMs } = whole
+  const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
+  if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return undefined
+  const ended =
+    lastCompletedMs === undefined ? 'none' : `the last one ${formatUtcTime(lastCompletedMs)}`
+  const detail = `its rescans do not end: ${ended}, due every ${formatDuration(bounds.everyMs)}`
+  return judge.warning(detail, `${remedy}: shorten rescan.back, or lengthen rescan.every`)
+}
+
+/** Whether its tail gets on; the worst reason alone. */
+function judgeReading(
+  { feed: { name }, state, lagMs = 0, lagObjectiveMs }: FeedReport,
+  judge: Judge,
+  { nowMs, isRunning }: LedgerParts,
+): Problem | undefined {
+  const { paused, refused, unreadable, trouble, isBackfilling } = state ?? {}
+  if (unreadable) {
+    const { unread, shown, problem } = unreadable
+    const detail = `${unread} of ${shown} items of its last page cannot be read: ${problem}`
+    return judge.problem(detail, findRemedy('feed-unreadable', name), since(unreadable.sinceMs))
+  }
+  if (paused) {
+    const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}`
+    return judge.problem(detail, `tocsin feeds resume ${name}`, stops(paused.sinceMs))
+  }
+  const why = trouble && formatTrouble(trouble, nowMs)
+  if (refused) {
+    const detail = `stopped: ${refused.reason}${why === undefined ? '' : `; ${why}`}`
+    return judge.problem(detail, findRemedy('feed-refused', name), stops(refused.sinceMs))
+  }
+  const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
+  if (!isLate && why === undefined) return undefined
+  const lag = `lag ${formatDuration(lagMs)}, objective ${formatDuration(lagObjectiveMs)}`
+  const remedy = `tocsin feeds list ${name}`
+  if (why !== undefined) {
+    const status = isLate ? 'problem' : 'warning'
+    return judge[status](`${lag}; ${why}`, remedy, since(trouble?.sinceMs))
+  }
+  return isBackfilling
+    ? judge.warning(`${lag}: works off a backlog`, remedy)
+    : judge.problem(lag, remedy)
+}
+
+async function judgeQuota(
+  { feed, state }: FeedReport,
+  judge: Judge,
+  { store }: LedgerParts,
+): Promise<Problem | undefined> {
+  const reserve = reservedSearches(feed, state?.scan)
+  const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
+  if (quota === undefined || quota.remaining > reserve) return undefined
+  const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`
+  return judge.problem(detail, findRemedy('quota-reserve', feed.name), stops(quota.atMs))
+}
+
+async function* judgeSinks(parts: LedgerParts): AsyncGenerator<Problem> {
+  const longWaits = await readLongWaits(parts)
+  const canaries = await readCanary(parts.store, parts.config.canary?.sinks ?? [])
+  for (const report of parts.sinks) {
+    const found = [...judgeSink({ ...report, ...longWaits.get(report.name) }, parts)]
+    const canary = judgeCanary(report.name, canaries[report.name], parts)
+    yield* found
+    if (canary && found.length === 0) yield canary
+  }
+}
+
+function* judgeSink(report: WaitingSink, parts: LedgerParts): Generator<Problem> {
+  const { name, type, deadLetters } = report
+  const judge = about('delivery', name)
+  const waiting = sumPending(report)
+  const sending = type && judgeSending(report, judge, parts)
+  if (sending) yield sending
+  if (type === undefined && waiting > 0) {
+    const remedy = `tocsin items move --sink ${name} --to <sink>, or tocsin items discard --sink ${name}`
+    yield judge.problem(`not configured any more, ${countItems(waiting)}`, remedy)
+  }
+  for (const { label, circuit } of report.recipients) {
+    const { trouble } = circuit
+    const why = trouble ? formatTrouble(trouble, parts.nowMs) : 'takes nothing'
+    if (circuit.state === 'half_open' && waiting === 0) {
+      yield judge.warning(`${label} alone: ${nextTests}; ${why}`, testIt(name))
+      continue
+    }
+    const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
+    yield judge.problem(`${label} alone: ${why}`, remedy, since(trouble?.sinceMs))
+  }
+  if (deadLetters > 0) {
+    const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
+    yield judge.problem(detail, findRemedy('dead-letters', name))
+  }
+}
+
+/** Whether test events arrive; as the alert judges. */
+function judgeCanary(
+  name: string,
+  lastMs: number | undefined,
+  { config: { canary }, nowMs, isRunning }: LedgerParts,
+): Problem | undefined {
+  if (!isRunning || !canary?.sinks.includes(name)) return undefined
+  if (lastMs !== undefined && nowMs - lastMs <= 3 * canary.everyMs) return undefined
+  const last =
+    lastMs === undefined ? 'none has arrived yet' : `the last one ${formatUtcTime(lastMs)}`
+  const detail = `its canary is late: ${last}, due every ${formatDuration(canary.everyMs)}`
+  const status = lastMs === undefined ? 'warning' : 'problem' // it may have been configured just now
+  return about('delivery', name)[status](detail, testIt(name))
+}
+
+/** How late work or a digest may be before it is said, ms; as long as the alerts wait. */
+const patienceMs = 15 * 60_000
+
+/** So many failures in a row are more than a hiccup. */
+const failuresOfTrouble = 3
+
+const nextTests = 'the next message is the test'
+const testIt = (name: string): string => `tocsin sinks test ${name}`
+
+/** What takes others meanwhile may keep some waiting so long, ms; as long as the alert waits. */
+const longWaitMs = 3_600_000
+const forLong = `for over ${formatDuration(longWaitMs)}`
+
+interface LongWaits {
+  /** Critical events owed for so long. */
+  criticals: number
+  /** Items on their way for so long. */
+  tried: number
+}
+
+type WaitingSink = SinkReport & Partial<LongWaits>
+
+const triedStates: ReadonlySet<ItemState> = new Set(['batch', 'sending', 'retrying'])
+
+async function readLongWaits({
+  ledgers,
+  nowMs,
+  sinks,
+}: LedgerParts): Promise<Map<string, LongWaits>> {
+  const waits = new Map(sinks.map(({ name }) => [name, { criticals: 0, tried: 0 }]))
+  const beforeMs = nowMs - longWaitMs
+  const read = ledgers.map(async (ledger) => {
+    for (const sink of await readSinkNames(ledger)) {
+      const owed = await ledger.redis.zcount(ledger.key('owed', sink), '-inf', beforeMs)
+      const wait = waits.get(sink)
+      if (wait) wait.criticals += owed
+    }
+    for await (const { firstSeenMs, items } of scanPendingRecords(ledger)) {
+      if (firstSeenMs > beforeMs) break // the longest pending come first
+      for (const { sink, state, createdAtMs } of items) {
+        const wait = waits.get(sink)
+        if (wait && triedStates.has(state) && createdAtMs <= beforeMs) wait.tried += 1
+      }
+    }
+  })
+  await Promise.all(read)
+  return waits
+}
+
+/** Whether it takes what waits for it; the worst reason alone. */
+function judgeSending(
+  report: WaitingSink,
+  judge: Judge,
+  { nowMs, isRunning }: LedgerParts,
+): Problem | undefined {
+  const { name, circuit, pending, diverted, relief, digest, criticals = 0, tried = 0 } = report
+  const { group = 0, digest: gathered = 0, ...moving } = pending
+  const waiting = sumPending({ pending: moving })
+  const wait = countItems(waiting + group + gathered)
+  const sent = diverted > 0 ? `, ${pluralize(diverted, 'item')} went to a fallback so far` : ''
+  const stood = `${wait}${sent}${relief === undefined ? '' : `; ${relief}`}`
+  const { state, paused, disabled, trouble, lastSuccessMs } = circuit
+  if (paused) {
+    const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`
+    return judge.problem(detail, findRemedy('sink-paused', name), stops(paused.sinceMs))
+  }
+  if (disabled) {
+    const gone = `gone since ${formatUtcTime(disabled.sinceMs)}: ${disabled.reason}; ${stood}`
+    return judge.problem(gone, findRemedy('sink-disabled', name), stops(disabled.sinceMs))
+  }
+  const why = trouble && formatTrouble(trouble, nowMs)
+  const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
+  const all = [why, never, stood].filter((part) => part !== undefined).join('; ')
+  if (state === 'half_open' && waiting === 0) {
+    return judge.warning(`circuit half_open, ${nextTests}; ${all}`, testIt(name))
+  }
+  const remedy = findRemedy('circuit-open', name)
+  if (state !== 'closed') {
+    return judge.problem(`circuit ${state}; ${all}`, remedy, stops(circuit.openedAtMs))
+  }
+  if (isRunning) {
+    const isOver = (dueMs = nowMs): boolean => nowMs - dueMs > patienceMs
+    const pendingOnes = `tocsin items list --sink ${name} --state pending`
+    if (isOver(report.firstDueMs)) return judge.problem(`work is overdue; ${all}`, remedy)
+    if (digest && isOver(digest.nextDueMs)) {
+      const detail = `its digest has been due since ${formatUtcTime(digest.nextDueMs)}`
+      return judge.problem(detail, findRemedy('digest-overdue', name))
+    }
+    if (criticals > 0) {
+      const owed = `${pluralize(criticals, 'critical event')} not told ${forLong}`
+      return judge.problem(`${owed}; ${all}`, pendingOnes)
+    }
+    if (tried > 0 && !isFailing()) {
+      const late = `${pluralize(tried, 'item')} on the way ${forLong}`
+      return judge.warning(`${late}; ${all}`, pendingOnes)
+    }
+  }
+  if (why === undefined) return undefined
+  return judge[isFailing() ? 'problem' : 'warning'](all, remedy, since(trouble?.sinceMs))
+
+  function isFailing(): boolean {
+    const isTrouble = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
+    return why !== undefined && isTrouble && waiting > 0
+  }
+}
+
+function countItems(count: number): string {
+  return count === 1 ? '1 item waits' : `${count} items wait`
+}
+
+async function* judgeAudits({ feeds, store }: LedgerParts): AsyncGenerator<Problem> {
+  const notes = await readAuditNotes(store.redis, store.keys)
+  for (const { feed } of feeds) {
+    const { missing = 0, endedAtMs = 0 } = notes[feed.name] ?? {}
+    if (missing === 0) continue
+    const detail = `${pluralize(missing, 'event')} missing by the audit of ${formatUtcTime(endedAtMs)}`
+    yield about('audit', feed.name).problem(detail, `tocsin audit --feed ${feed.name} --repair`)
+  }
+}
+
+/** What the ledger's own counters and its last check say. */
+async function* judgeAccounting({ store, ledgers }: LedgerParts): AsyncGenerator<Problem> {
+  const differs = (name: string, detail: string): Problem =>
+    about('accounting', name).problem(detail, findRemedy('unaccounted', name))
+  for (const ledger of ledgers) {
+    const { feeds, sinks } = await readAccounting(ledger)
+    for (const [name, { unaccounted }] of [...Object.entries(feeds), ...Object.entries(sinks)]) {
+      if (unaccounted !== 0)
+        yield differs(ledger.account, `${name}: ${unaccounted} unaccounted for`)
+    }
+  }
+  if (ledgers.length < store.ledgers.length) return // the check names no account
+  const { discrepancies = {}, endedAtMs = 0 } =
+    (await readLedgerCheckNote(store.redis, store.keys)) ?? {}
+  for (const [sink, count] of Object.entries(discrepancies)) {
+    if (count === 0) continue
+    const checked = formatUtcTime(endedAtMs)
+    yield differs(sink || 'index', `${count} discrepancies by the check of ${checked}`)
+  }
+}

@@ -1,0 +1,85 @@
+/** What lists show: the worst first, and of many only those that are not well. */
+import { expect, test } from 'vitest'
+import type { Context } from '../../../src/cli/context.ts'
+import { type ListOptions, printList } from '../../../src/cli/list.ts'
+import type { Problem } from '../../../src/daemon/for-commands/problems.ts'
+
+const problems: Problem[] = [
+  { check: 'feed', subject: 't3', status: 'warning', detail: 'lag 1 h', remedy: 'look' },
+  {
+    check: 'feed',
+    subject: 't7',
+    status: 'problem',
+    detail: 'paused',
+    remedy: 'resume',
+    stops: true,
+  },
+  { check: 'delivery', subject: 't1', status: 'problem', detail: 'of a sink', remedy: 'none' },
+]
+
+function printed(count: number, options: Partial<ListOptions>, name?: string): string {
+  let text = ''
+  const terminal = {
+    columns: undefined,
+    print: (line: string) => (text += line),
+    paint: (_style: string, words: string) => words,
+  }
+  printList<{ id: string; more: object }>(
+    { terminal } as unknown as Context,
+    { output: 'text', ...options },
+    name,
+    {
+      thing: 'feed',
+      rows: Array.from({ length: count }, (_one, n) => ({ id: `t${n}`, more: { size: n } })),
+      nameOf: ({ id }) => id,
+      columns: [
+        { key: 'feed', title: 'FEED', json: ({ id }) => id },
+        { key: 'more', json: ({ more }) => more },
+      ],
+      problems,
+    },
+  )
+  return text
+}
+
+test('a few are all listed, the worst first, each with its problems', () => {
+  expect(printed(9, {}).split('\n')).toEqual(
+    ['FEED', 't7', '  problem  paused; resume', 't3', '  warning  lag 1 h; look'].concat([
+      't0',
+      't1',
+      't2',
+      't4',
+      't5',
+      't6',
+      't8',
+    ]),
+  )
+})
+
+test('of many only those that are not well are listed, and the others counted', () => {
+  const lines = printed(300, {}).split('\n')
+  expect(lines).toHaveLength(6)
+  expect(lines.at(-1)).toBe('298 feeds without a problem: --wide lists them')
+  expect(printed(300, { wide: true }).split('\n')).toHaveLength(303)
+})
+
+test('programs get all of them, in their own order, by the same fields', () => {
+  const all = JSON.parse(printed(300, { output: 'json' })) as { feed: string }[]
+  expect(all.map(({ feed }) => feed)).toEqual(Array.from({ length: 300 }, (_one, n) => `t${n}`))
+  expect(all[7]).toEqual({
+    feed: 't7',
+    more: { size: 7 },
+    problems: [{ status: 'problem', detail: 'paused', remedy: 'resume', stops: true }],
+  })
+  const bad = JSON.parse(printed(300, { output: 'json', problems: true })) as { feed: string }[]
+  expect(bad.map(({ feed }) => feed)).toEqual(['t3', 't7'])
+})
+
+test('problems alone may be none', () => {
+  expect(printed(3, { problems: true })).toBe('no feed has a problem')
+})
+
+test('a name prints every field, and one that nothing has is refused', () => {
+  expect(printed(9, {}, 't7')).toBe('feed       t7\nmore.size  7\n  problem  paused; resume')
+  expect(() => printed(9, {}, 'u')).toThrow(/no feed "u"/)
+})
