@@ -1,28 +1,15 @@
 /**
  * What a digest says about what it could not know, so that an empty one never reads as "all quiet".
  */
+import type { Document } from './document.ts'
 import { messageLimits, typeLabel } from './message.ts'
 import { sanitizeLine } from './sanitize.ts'
 import type { AlreadySent, DigestFacts, Summary } from './summary.ts'
 
-export interface Coverage {
-  alarms: string[]
-  /** If nothing is listed, what that means; null: events are listed. */
-  statement: string | null
-  /** "2026-11-20 16:00 to 2026-11-21 08:00". */
-  window: string
-  /** Feeds that are behind or had unreadable items come first; at most `maxFeeds`. */
-  feeds: { feed: string; text: string; isBehind: boolean }[]
-  moreFeeds: number
-  /** "4 held", "2 suppressed": events of the window that its messages do not list. */
-  unlisted: string[]
-  /**
-   * Highest severity first; an event that is no longer stored is titled by its type and uid.
-   * `sent`: "2026-11-20 16:00, account acme".
-   */
-  alreadySent: { severity: string; title: string; link: string | null; sent: string }[]
-  moreAlreadySent: number
-}
+type Coverage = Pick<
+  Document,
+  'alarms' | 'statement' | 'window' | 'feeds' | 'moreFeeds' | 'unlisted' | 'sent' | 'moreSent'
+>
 
 type TimeFormatter = (atMs: number) => string
 type Feed = DigestFacts['feeds'][number]
@@ -31,6 +18,7 @@ const maxFeeds = 40
 const maxAlreadySent = 20
 const maxFeedAlarms = 5
 
+/** The parts of a digest's document. */
 export function buildCoverage(
   summary: Summary,
   digest: DigestFacts,
@@ -53,15 +41,15 @@ export function buildCoverage(
     })),
     moreFeeds: feeds.length - shown.length,
     unlisted: describeUnlisted(digest),
-    alreadySent: sent.map((entry) => describeSent(entry, timeIn)),
-    moreAlreadySent: Math.max(0, digest.alreadySentTotal - sent.length),
+    sent: sent.map((entry) => describeSent(entry, timeIn)),
+    moreSent: Math.max(0, digest.alreadySentTotal - sent.length),
   }
 }
 
 function describeSent(
   { severity, type, uid, account, sentAtMs, title, serviceLink = null }: AlreadySent,
   timeIn: TimeFormatter,
-): Coverage['alreadySent'][number] {
+): Coverage['sent'][number] {
   const ofAccount = account === undefined ? '' : `, account ${account}`
   return {
     severity: sanitizeLine(severity, messageLimits.severity),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { renderMessage } from '../../../../src/messages/message.ts'
+import { eventDocument, renderMessage } from '../../../../src/messages/message.ts'
 import {
   maxBlocksLength,
   renderPlainSlack,
@@ -20,9 +20,10 @@ describe('whatever the feed says', () => {
     fc.assert(
       fc.property(anyMember, (member) => {
         const message = renderMessage(member, { attempt: 3, mayBeRepeat: true, isTest: true })
-        const payload = renderSlack(message, 'a'.repeat(64))
+        const document = eventDocument(message, 'a'.repeat(64))
+        const payload = renderSlack(document)
         expectWithinLimits(payload)
-        expect(renderPlainSlack(message, 'abc').text!.length).toBeLessThanOrEqual(slackLimits.text)
+        expect(renderPlainSlack(document).text!.length).toBeLessThanOrEqual(slackLimits.text)
       }),
       { numRuns: runs({ short: 60, long: 300 }) },
     )
@@ -31,9 +32,9 @@ describe('whatever the feed says', () => {
   test('no text is open to a mention, a link or markup', () => {
     fc.assert(
       fc.property(anyMember, (member) => {
-        const message = renderMessage(member, firstTry)
-        const { text, blocks } = renderSlack(message, 'abc')
-        for (const escaped of [text!, renderPlainSlack(message, 'abc').text!]) {
+        const document = eventDocument(renderMessage(member, firstTry), 'abc')
+        const { text, blocks } = renderSlack(document)
+        for (const escaped of [text!, renderPlainSlack(document).text!]) {
           expect(escaped).not.toMatch(/[<>`]|&(?!amp;|lt;|gt;)/)
         }
         for (const found of objectsIn(blocks)) {
@@ -70,7 +71,7 @@ test('an event at the bounds of everything still fits', () => {
       value: character.repeat(300),
       kind: 'text' as const,
     }))
-    const payload = renderSlack({ ...message, facts }, 'a'.repeat(64))
+    const payload = renderSlack(eventDocument({ ...message, facts }, 'a'.repeat(64)))
     expectWithinLimits(payload)
     expect(JSON.stringify(payload.blocks)).toContain('delivery aaaa')
   }
@@ -85,7 +86,7 @@ test('the button leads to the event; without a link there is none', () => {
 })
 
 test('nothing unfurls, is formatted or is parsed for names', () => {
-  const payload = renderSlack(renderMessage(aMember(), firstTry), 'abc')
+  const payload = renderSlack(eventDocument(renderMessage(aMember(), firstTry), 'abc'))
   expect(Object.keys(payload).toSorted()).toEqual([
     'blocks',
     'mrkdwn',
@@ -97,7 +98,7 @@ test('nothing unfurls, is formatted or is parsed for names', () => {
 })
 
 function blocksOf(event = aThreatEvent()): Record<string, unknown>[] {
-  const { blocks } = renderSlack(renderMessage(aMember({ event }), firstTry), 'abc')
+  const { blocks } = renderSlack(eventDocument(renderMessage(aMember({ event }), firstTry), 'abc'))
   return blocks as unknown as Record<string, unknown>[]
 }
 
