@@ -32,12 +32,6 @@ export interface CsvAttachment {
   content: Uint8Array
 }
 
-export interface Csv {
-  add(row: CsvRow): Csv
-  /** The whole file so far, header line included. */
-  finish(): Uint8Array
-}
-
 const columns = [
   'severity',
   'type',
@@ -58,18 +52,6 @@ const maxPlainBytes = 1024 * 1024
 /** Mail servers commonly refuse 10 MB and more, and base64 adds a third. */
 const maxAttachedBytes = 6 * 1024 * 1024
 
-export function createCsv(): Csv {
-  const lines: string[] = []
-  const csv: Csv = {
-    add(row) {
-      lines.push(csvLine(toCells(row)))
-      return csv
-    },
-    finish: () => buildFile(lines),
-  }
-  return csv
-}
-
 /**
  * Builds the file: `<name>.csv`, or `<name>.csv.gz` above 1 MB. A compressed file above 6 MB loses
  * its last rows, and its last line says how many of `total` are missing. `name` is made ASCII.
@@ -82,10 +64,7 @@ export function buildAttachment(
   const fileName = `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.csv`
   const lines = rows.map((row) => csvLine(toCells(row)))
   for (let rowsKept = lines.length; ; rowsKept = Math.floor(rowsKept / 2)) {
-    const content =
-      rowsKept === total
-        ? buildFile(lines)
-        : buildCutFile(lines.slice(0, rowsKept), total - rowsKept)
+    const content = buildFile(lines.slice(0, rowsKept), total - rowsKept)
     if (content.length <= maxPlainBytes) {
       return { fileName, contentType: 'text/csv; charset=utf-8', content }
     }
@@ -106,13 +85,10 @@ export function toCsvRow(subject: MessageSubject): CsvRow {
   return { ...message, type, link: message.link ?? message.unverifiedLink }
 }
 
-function buildFile(lines: readonly string[]): Uint8Array {
-  return Buffer.from(`${byteOrderMark}${csvLine(columns)}${lines.join('')}`)
-}
-
-function buildCutFile(lines: readonly string[], left: number): Uint8Array {
-  const remark = csvLine([`${left} more rows left out, because the file would be too big to send`])
-  return buildFile([...lines, remark])
+function buildFile(lines: readonly string[], left: number): Uint8Array {
+  const remark = `${left} more rows left out, because the file would be too big to send`
+  const end = left === 0 ? '' : csvLine([remark])
+  return Buffer.from(`${byteOrderMark}${csvLine(columns)}${lines.join('')}${end}`)
 }
 
 function toCells(row: CsvRow): string[] {
