@@ -70,8 +70,8 @@ export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): S
       nowMs: clock.now(),
       render,
     })
-    const secrets = delivery.members.flatMap(({ secret }) => secret ?? [])
-    const answer = await pool.send(mail, { ...options, secrets })
+    const showsSecrets = delivery.members.some(({ secret }) => secret !== undefined)
+    const answer = await pool.send(mail, { ...options, showsSecrets })
     logger.debug({ sink: name, delivery: delivery.id, answer }, 'mail accepted')
     return { answer }
   }

@@ -13,8 +13,8 @@ import { type AccessTokens, createAccessTokens } from './oauth.ts'
 import { type Mail, smtpLimits, SmtpSession } from './smtp-session.ts'
 
 interface SmtpSendOptions extends SendOptions {
-  /** Leaked secrets that the mail shows in clear. */
-  secrets: readonly string[]
+  /** The mail shows leaked secrets in clear. */
+  showsSecrets: boolean
 }
 
 export class SmtpPool {
@@ -44,7 +44,7 @@ export class SmtpPool {
 
   async #send(
     mail: Mail,
-    { signal, mayBegin = () => true, secrets }: SmtpSendOptions,
+    { signal, mayBegin = () => true, showsSecrets }: SmtpSendOptions,
   ): Promise<string> {
     const address = readSmtpAddress(this.#config)
     const identity = JSON.stringify(address)
@@ -54,7 +54,7 @@ export class SmtpPool {
     this.#tls = tls
     const session = (await this.#takeIdle(signal)) ?? (await this.#open(address, { signal }))
     try {
-      return await session.send(mail, { signal, mayBegin, secrets })
+      return await session.send(mail, { signal, mayBegin, showsSecrets })
     } finally {
       this.#giveBack(session, identity)
     }

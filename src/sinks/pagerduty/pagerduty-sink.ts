@@ -12,7 +12,7 @@ import {
   type Severity,
 } from '../../event.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import { secretFromText } from '../../lib/secret.ts'
+import { hideSecret, secretFromText } from '../../lib/secret.ts'
 import {
   allEventsCommand,
   type Document,
@@ -155,8 +155,10 @@ export function renderIncident(delivery: Delivery, render = renderDocument): Inc
 }
 
 function buildIncident(document: Document, delivery: Delivery): Incident {
-  const { severity, notification, lines } = document
-  const { summary, isTest = false } = delivery
+  const { notification, lines } = document
+  const { summary, members, isTest = false } = delivery
+  // as the feed gave it: cleaned, an unknown word could read as a known one
+  const severity = summary ? summary.bySeverity[0]?.severity : members[0]?.event.severity
   return {
     ...findIncident(delivery),
     client: 'Tocsin',
@@ -196,9 +198,9 @@ const urgencies: Readonly<Record<KnownSeverity, Incident['payload']['severity']>
   info: 'info',
 }
 
-/** An unknown severity counts as critical, as everywhere; null: there is no event. */
-function toUrgency(severity: Severity | null): Incident['payload']['severity'] {
-  if (severity === null) return 'info'
+/** An unknown severity counts as critical, as everywhere; undefined: there is no event. */
+function toUrgency(severity: Severity | undefined): Incident['payload']['severity'] {
+  if (severity === undefined) return 'info'
   return isKnownSeverity(severity) ? urgencies[severity] : 'critical'
 }
 
@@ -312,7 +314,9 @@ function readAnswer(body: string, routingKey: string): string {
   const { status, message, errors, dedup_key: dedupKey } = parseAnswer(body)
   const reasons = Array.isArray(errors) && errors.length > 0 ? errors : [message]
   const clean = (value: unknown): string =>
-    typeof value === 'string' ? cleanLine(hideKey(value, routingKey), maxAnswerLength) : ''
+    typeof value === 'string'
+      ? cleanLine(hideSecret(value, routingKey, fewestHidden), maxAnswerLength)
+      : ''
   const said =
     dedupKey === undefined
       ? [clean(status), reasons.map(clean).filter(Boolean).join('; ')].filter(Boolean).join(': ')
@@ -331,13 +335,3 @@ function parseAnswer(body: string): Record<string, unknown> {
 
 /** Characters of a key that no message shows in a row. */
 const fewestHidden = 6
-
-/** An answer may quote the routing key that it refuses, or a part of it. */
-function hideKey(text: string, routingKey: string): string {
-  const key = routingKey.toLowerCase()
-  const sharesPart = (run: string): boolean =>
-    Array.from(run, (_, at) => run.slice(at, at + fewestHidden)).some(
-      (part) => part.length === fewestHidden && key.includes(part.toLowerCase()),
-    )
-  return text.replace(/[A-Za-z0-9]+/g, (run) => (sharesPart(run) ? '<secret>' : run))
-}
