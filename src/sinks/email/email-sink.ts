@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { zonedTime } from '../../messages/description.ts'
 import type { Summary } from '../../messages/summary.ts'
-import { listDestinations, recipientHash } from '../destinations.ts'
+import { describeSink, recipientHash } from '../destinations.ts'
 import {
   type Attachment,
   type Delivery,
@@ -44,16 +44,16 @@ const emailSendTimeoutMs = smtpLimits.answerMs + 10 * smtpLimits.commandMs
 export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): Sink {
   const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
-  const { name, limitPerSecond } = config
+  const { name } = config
   const pool = new SmtpPool(config, clock)
-  const destinations = listDestinations(config)
+  const described = describeSink(config, 'people')
 
   /**
    * The address comes from the configuration, never from the delivery: a queue may not name
    * recipients.
    */
   function findAddress(destinationId: string): string {
-    const destination = destinations.find(({ id }) => id === destinationId)
+    const destination = described.destinations.find(({ id }) => id === destinationId)
     if (destination !== undefined) return destination.label
     throw new SinkError(
       'misconfigured',
@@ -77,14 +77,8 @@ export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): S
   }
 
   return {
-    name,
-    type: 'email',
-    audience: 'people',
-    timeZone: config.timeZone,
+    ...described,
     canAttach: true,
-    destinations,
-    limitPerSecond,
-    reveals: config.reveal,
     concurrency: 4,
     sendTimeoutMs: emailSendTimeoutMs,
     send,

@@ -21,7 +21,7 @@ interface RedactedLogin {
  * encoded: of a mail that shows leaked secrets, only the status codes of its reply are told.
  */
 export function createRedactor(
-  { user, password, token }: RedactedLogin,
+  { user, password, token = '' }: RedactedLogin,
   showsSecrets = false,
 ): (text: string) => string {
   const plain = `\u0000${user}\u0000${password}`
@@ -33,7 +33,7 @@ export function createRedactor(
     if (showsSecrets) return `${statusCodes.exec(line)?.[0] ?? ''} ${withheld}`.trimStart()
     const ours = password.trim() === '' ? line : quoted.reduce(hide, line)
     const clean =
-      token === undefined
+      token === ''
         ? ours
         : [token, Buffer.from(bearer).toString('base64')].reduce(
             (said, secret) => hideSecret(said, secret, tokenPieceLength),

@@ -25,7 +25,7 @@ import { messageLimits } from '../../messages/message.ts'
 import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
 import { type NameCount, severityLabel, type Summary } from '../../messages/summary.ts'
 import type { SinkParts } from '../config.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import {
   classifyStatus,
   createHttpTransport,
@@ -57,7 +57,7 @@ const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
 export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): Sink {
   const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
-  const { name, limitPerSecond, allowPrivate } = config
+  const { name, allowPrivate } = config
   const url = secretFromText(`${new URL(config.url).origin}/v2/enqueue`)
   const transport = createHttpTransport({
     allowPrivate,
@@ -85,12 +85,7 @@ export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): 
   }
 
   return {
-    name,
-    type: 'pagerduty',
-    audience: 'people',
-    timeZone: config.timeZone,
-    destinations: listDestinations(config),
-    limitPerSecond,
+    ...describeSink(config, 'people'),
     concurrency,
     sendTimeoutMs,
     send,

@@ -5,7 +5,7 @@
  */
 import { IncomingWebhook } from '@slack/webhook'
 import type { SinkParts } from '../config.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import {
   createHttpTransport,
   errorFromAnswer,
@@ -35,7 +35,7 @@ const receiver = 'slack'
 export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
-  const { name, limitPerSecond, allowPrivate } = config
+  const { name, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
     outbound: config,
@@ -68,13 +68,7 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   }
 
   return {
-    name,
-    type: 'slack',
-    audience: 'people',
-    timeZone: config.timeZone,
-    destinations: listDestinations(config),
-    limitPerSecond,
-    reveals: config.reveal,
+    ...describeSink(config, 'people'),
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send,

@@ -4,7 +4,7 @@
  * it posts, and only its run history tells whether the post succeeded.
  */
 import type { SinkParts } from '../config.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import {
   classifyStatus,
   createHttpTransport,
@@ -33,7 +33,7 @@ const headers = { 'content-type': 'application/json; charset=utf-8', 'user-agent
 export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
   const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
-  const { name, limitPerSecond, allowPrivate } = config
+  const { name, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
     outbound: config,
@@ -56,13 +56,7 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
   }
 
   return {
-    name,
-    type: 'teams',
-    audience: 'people',
-    timeZone: config.timeZone,
-    destinations: listDestinations(config),
-    limitPerSecond,
-    reveals: config.reveal,
+    ...describeSink(config, 'people'),
     concurrency: 1,
     sendTimeoutMs: teamsSendTimeoutMs,
     send,

@@ -4,8 +4,8 @@ import {
   duration,
   type Finding,
   flag,
+  foreignKeys,
   isSection,
-  refusedMark,
   list,
   rate,
   refusal,
@@ -145,18 +145,6 @@ export function headerValueProblem(input: string): Refusal | undefined {
     : refusal('no value of a header', 'write it on one line, such as: Splunk <token>')
 }
 
-/** A key of the sinks for people, declared here so that its error says more than "unknown key". */
-const noDigest: Rule = (sink) =>
-  sink['digest'] === undefined
-    ? []
-    : [
-        {
-          path: ['digest'],
-          problem: 'not for a webhook: a machine gets every event, soon',
-          remedy: 'write batch: {max: 50, wait: 1s} instead, or remove the line',
-        },
-      ]
-
 /** One webhook of the file; its key is its name. */
 const webhookConfig = section(
   {
@@ -189,7 +177,9 @@ const webhookConfig = section(
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
-    digest: z.unknown().optional().meta(refusedMark),
+    ...foreignKeys({
+      digest: 'write batch: {max: 50, wait: 1s} instead: a machine gets every event, soon',
+    }),
     ...outboundKeys,
   },
   {
@@ -207,7 +197,6 @@ const webhookConfig = section(
       eachHeaderOnce,
       oneKindOfSecret,
       noTemplateOfBatches,
-      noDigest,
       ...outboundRules,
     ],
   },

@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import { createHttpTransport, errorFromAnswer, findDenial, isSuccess, readTarget } from '../http.ts'
 import {
   type Delivery,
@@ -77,13 +77,8 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   }
 
   return {
-    name: config.name,
-    type: 'webhook',
-    audience: 'machines',
-    destinations: listDestinations(config),
+    ...describeSink(config, 'machines'),
     batch: config.batch,
-    limitPerSecond: config.limitPerSecond,
-    reveals: config.reveal,
     concurrency,
     sendTimeoutMs,
     send,
