@@ -52,20 +52,6 @@ describe('a mail', () => {
     expect([...usual!.keys()].filter((name) => !plain!.has(name))).toEqual(['auto-submitted'])
   })
 
-  test('has the facts in plain text and in HTML', async () => {
-    const server = await rawServer()
-    await send(emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }))
-    const { text, html } = parseMail(server.mails[0]!)
-    for (const part of [text, html]) {
-      expect(part).toContain('example[.]com')
-      expect(part).toContain('stealer_log/stealer_logs_live/12345')
-      expect(part).toContain('2026-11-01 12:01 UTC')
-      expect(part).toContain('0123456789abcdef')
-    }
-    expect(text).toMatch(/^Open event:\s+https:\/\/app\.example\.com\//m)
-    expect(html).toContain('<a href="https://app.example.com/')
-  })
-
   test('keeps its Message-ID on every attempt, with the time of the attempt as its date', async () => {
     const server = await rawServer()
     let now = Date.UTC(2026, 10, 1, 12, 34, 56)
