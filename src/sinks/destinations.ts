@@ -4,7 +4,7 @@ import type { Audience, Destination, Sink } from './sink.ts'
 interface DescribedSink {
   name: string
   type: string
-  limitPerSecond: number | undefined
+  limitPerSecond?: number | undefined
   timeZone?: string | undefined
   reveal?: boolean | undefined
   to?: readonly string[]

@@ -15,46 +15,25 @@ import {
   textField,
   wholeNumber,
 } from '../../lib/config-fields.ts'
-import {
-  type Outbound,
-  outboundKeys,
-  outboundRules,
-  readOutbound,
-} from '../../lib/outbound-config.ts'
+import { outboundKeys, outboundRules, readOutbound } from '../../lib/outbound-config.ts'
 import {
   requiredSecretFromSection,
-  type Secret,
   secretFromSection,
   secretKeys,
   secretList,
   secretRule,
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
-import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
+import {
+  type NamedSink,
+  readFailover,
+  failoverKeys,
+  type SinkSettings,
+  type SinkType,
+} from '../config.ts'
 import { knownAddressProblem } from '../known-addresses.ts'
-import { type BodyTemplates, bodyTemplatesConfig } from '../template-config.ts'
+import { bodyTemplatesConfig } from '../template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
-
-export interface WebhookConfig extends Outbound {
-  name: string
-  type: 'webhook'
-  url: Secret
-  /** Signing secrets, newest first; empty: unsigned. */
-  secrets: Secret[]
-  /** Value of the Authorization header. */
-  authorization?: Secret | undefined
-  /** Basic authentication, in its place. */
-  username?: string | undefined
-  password?: Secret | undefined
-  headers?: readonly { name: string; value: Secret }[] | undefined
-  templates?: BodyTemplates | undefined
-  allowPrivate: boolean
-  batch: { max: number; waitMs: number; maxBytes: number } | undefined
-  digest?: undefined
-  limitPerSecond: number | undefined
-  /** Leaked credentials are shown in clear. */
-  reveal: boolean
-}
 
 const batch = section(
   {
@@ -200,7 +179,7 @@ const webhookConfig = section(
       ...outboundRules,
     ],
   },
-).transform((file): Omit<WebhookConfig, 'name'> & FailoverConfig => {
+).transform((file) => {
   const single = secretFromSection(file, 'secret')
   return {
     type: file.type,
@@ -213,12 +192,15 @@ const webhookConfig = section(
     templates: file.templates,
     allowPrivate: file.allow_private,
     batch: file.batch,
+    digest: undefined,
     limitPerSecond: file.limit,
     reveal: file.reveal,
     ...readOutbound(file),
     ...readFailover(file),
   }
 })
+
+export type WebhookConfig = SinkSettings<typeof webhookConfig>
 
 export const webhookType = {
   config: webhookConfig,
@@ -236,7 +218,7 @@ export const webhookType = {
     const { createWebhookSink } = await import('./webhook-sink.ts')
     return createWebhookSink(config, parts)
   },
-} satisfies SinkType<WebhookConfig & FailoverConfig>
+} satisfies SinkType<NamedSink<typeof webhookConfig>>
 
 /** Standard Webhooks 1.0.0, signature schemes. */
 const mostKeyBytes = 64

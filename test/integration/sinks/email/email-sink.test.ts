@@ -282,6 +282,7 @@ const config = {
   limitPerSecond: undefined,
   digest: undefined,
   reveal: false,
+  autoSubmitted: true,
 } as const
 
 function environment(clock?: Clock): { logger: ReturnType<typeof createLogger>; clock: Clock } {

@@ -321,6 +321,7 @@ async function arrange(
       limitPerSecond: undefined,
       digest: undefined,
       reveal: false,
+      autoSubmitted: true,
     },
     {
       logger: createLogger({

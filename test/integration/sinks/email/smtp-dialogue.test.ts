@@ -261,6 +261,7 @@ function sinkFor({ port }: RawSmtpServer, clock: Clock, step: Step): Sink {
       limitPerSecond: undefined,
       digest: undefined,
       reveal: false,
+      autoSubmitted: true,
     },
     { logger: createLogger({ level: 'silent' }), clock },
   )
