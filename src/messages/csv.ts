@@ -4,29 +4,24 @@
  * apostrophe is put before a text that could begin a formula.
  */
 import { gzipSync } from 'node:zlib'
-import type { Severity } from '../event.ts'
-import { messageLimits, type MessageSubject, renderMessage } from './message.ts'
+import { type Message, messageLimits, type MessageSubject, renderMessage } from './message.ts'
 import { cleanLine, sanitizeLine } from './sanitize.ts'
 
-export interface CsvRow {
-  severity: Severity
+export interface CsvRow extends Pick<
+  Message,
+  'severity' | 'uid' | 'title' | 'account' | 'feed' | 'createdAtMs' | 'matchedAtMs'
+> {
   type: string
-  uid: string
-  title: string
   identifiers: readonly string[]
-  account: string
-  feed: string
-  /** Milliseconds since 1970, written as ISO 8601 UTC. */
-  createdAtMs: number | null
-  matchedAtMs: number | null
   fetchedAtMs: number | null
   tags: readonly string[]
   /** Defanged if it does not lead upstream. */
   link: string | null
 }
 
-/** What the sinks take as `Delivery.attachment`. */
-export interface CsvAttachment {
+/** A file that a sink sends along. */
+export interface Attachment {
+  /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv.gz`. */
   fileName: string
   contentType: string
   content: Uint8Array
@@ -60,7 +55,7 @@ export function buildAttachment(
   rows: readonly CsvRow[],
   name: string,
   total = rows.length,
-): CsvAttachment {
+): Attachment {
   const fileName = `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.csv`
   const lines = rows.map((row) => csvLine(toCells(row)))
   for (let rowsKept = lines.length; ; rowsKept = Math.floor(rowsKept / 2)) {

@@ -8,6 +8,9 @@ import { cleanLine, cutText } from './sanitize.ts'
 export interface DescribedEvent {
   feed: string
   event: ThreatEvent
+  /**
+   * undefined: the feed did not ask for it; 'unavailable': asked for, but not available in time.
+   */
   detail?: EventDetail | 'unavailable' | undefined
   /** A leaked secret in clear, for one fact and nothing else; undefined: it stays masked. */
   secret?: string | undefined

@@ -353,6 +353,7 @@ export type LinkFilter = (account: string, url: string | null) => string | null
 /** What is rendered; a `DeliveryMember` of the sinks fits. */
 export interface MessageSubject extends DescribedEvent {
   account: string
+  /** Names of the routes that chose this destination. */
   routes: readonly string[]
   /** The feed's labels. */
   labels?: Readonly<Record<string, string>> | undefined

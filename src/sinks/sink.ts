@@ -1,6 +1,6 @@
-import type { EventDetail, ThreatEvent } from '../event.ts'
 import { TocsinError } from '../lib/errors.ts'
-import type { Guidance } from '../messages/guidance.ts'
+import type { Attachment } from '../messages/csv.ts'
+import type { MessageSubject } from '../messages/message.ts'
 import type { Summary } from '../messages/summary.ts'
 
 /**
@@ -93,40 +93,13 @@ export interface Delivery {
   attachment?: Attachment | undefined
 }
 
-export interface Attachment {
-  /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv.gz`. */
-  fileName: string
-  contentType: string
-  content: Uint8Array
-}
-
 /** One item of a delivery. */
-export interface DeliveryMember {
+export interface DeliveryMember extends MessageSubject {
   /** The item's own id, the same on every attempt; each element of a webhook batch carries it. */
   id: string
-  account: string
   /** The tenant that the account is configured for; left out: none. */
   tenantId?: number | undefined
-  /** Several accounts are configured, so people are told which one this is. */
-  namesAccount?: boolean | undefined
-  feed: string
   labels: Readonly<Record<string, string>>
-  /** Names of the routes that chose this destination. */
-  routes: readonly string[]
-  event: ThreatEvent
-  /** What to do about it, by the configuration as it is now. */
-  guidance?: Guidance | undefined
-  /** The event's `url` if it leads upstream and so may be clicked; else left out or null. */
-  link?: string | null | undefined
-  /**
-   * undefined: the feed did not ask for it; 'unavailable': asked for, but not available in time.
-   */
-  detail?: EventDetail | 'unavailable' | undefined
-  fetchedAtMs: number
-  /** The severity under which this destination got the event before; undefined: it never did. */
-  raisedFrom?: string | undefined
-  /** A leaked secret in clear; set only if the sink has `reveal: true`. */
-  secret?: string | undefined
 }
 
 export interface SendOptions {

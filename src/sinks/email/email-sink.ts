@@ -8,11 +8,11 @@ import type { SendMailOptions } from 'nodemailer'
 import { isKnownSeverity } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
+import type { Attachment } from '../../messages/csv.ts'
 import { zonedTime } from '../../messages/description.ts'
 import type { Summary } from '../../messages/summary.ts'
 import { describeSink, recipientHash } from '../destinations.ts'
 import {
-  type Attachment,
   type Delivery,
   type DeliveryMember,
   type Receipt,
