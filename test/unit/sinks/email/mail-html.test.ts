@@ -4,7 +4,7 @@ import { eventDocument, type Message, renderMessage } from '../../../../src/mess
 import { renderHtml } from '../../../../src/sinks/email/mail-html.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
-import { anyMember } from '../any-member.ts'
+import { anyMember, longestMember } from '../any-member.ts'
 import { runs } from '../../../support/runs.ts'
 
 /** The HTML part of a message about one event. */
@@ -39,21 +39,8 @@ test('whatever the feed says, no tag, attribute or entity comes from it, and the
 
 test('an event at the bounds of everything stays under what mail programs clip', () => {
   for (const character of ['"', '&', '😀']) {
-    const long = character.repeat(5000)
-    const message = renderMessage(
-      aMember({
-        routes: Array.from({ length: 50 }, () => long),
-        event: aThreatEvent({
-          uid: long,
-          severity: long,
-          notes: long,
-          tags: Array.from({ length: 50 }, () => long),
-          identifiers: Array.from({ length: 50 }, (_, id) => ({ id, name: long })),
-          highlights: { content: [long] },
-        }),
-      }),
-      { attempt: 2, mayBeRepeat: true, isTest: true },
-    )
+    const options = { attempt: 2, mayBeRepeat: true, isTest: true }
+    const message = renderMessage(longestMember(character), options)
     const facts = Array.from({ length: 12 }, () => ({
       label: character.repeat(40),
       value: character.repeat(300),

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/sinks/slack/slack-message.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
-import { anyMember } from '../any-member.ts'
+import { anyMember, longestMember } from '../any-member.ts'
 import { runs } from '../../../support/runs.ts'
 
 const firstTry = { attempt: 1, mayBeRepeat: false }
@@ -51,21 +51,7 @@ describe('whatever the feed says', () => {
 
 test('an event at the bounds of everything still fits', () => {
   for (const character of ['&', '"', '<', '😀', 'ﷺ']) {
-    const long = character.repeat(5000)
-    const event = aThreatEvent({
-      uid: long,
-      type: long,
-      source: long,
-      severity: long,
-      originalSeverity: long,
-      notes: long,
-      tags: Array.from({ length: 50 }, () => long),
-      identifiers: Array.from({ length: 50 }, (_, id) => ({ id, name: long })),
-      highlights: { content: [long] },
-      url: `https://app.example.com/${'a'.repeat(1900)}`,
-    })
-    const routes = Array.from({ length: 50 }, () => long)
-    const message = renderMessage(aMember({ event, routes }), { attempt: 9, mayBeRepeat: true })
+    const message = renderMessage(longestMember(character), { attempt: 9, mayBeRepeat: true })
     const facts = Array.from({ length: 12 }, () => ({
       label: character.repeat(40),
       value: character.repeat(300),
