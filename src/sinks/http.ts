@@ -8,14 +8,21 @@ import type { LookupFunction, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { systemClock, waitAtMost, withTimeout } from '../lib/clock.ts'
-import { errorCode, errorMessage } from '../lib/errors.ts'
+import { errorCode } from '../lib/errors.ts'
 import { createOutboundConnector, findProxy, OutboundError } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/outbound-config.ts'
 import type { Secret } from '../lib/secret.ts'
 import { explainTlsFailure, parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
 import { knownAddressProblem } from './known-addresses.ts'
-import { type Receipt, type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
+import {
+  type Receipt,
+  revealSecret,
+  type SendOptions,
+  SinkError,
+  type SinkReason,
+  tooLate,
+} from './sink.ts'
 
 /**
  * Where a request goes; checked again at each use, because a file may hold another address by now.
@@ -40,13 +47,7 @@ export function readTarget({ url, allowPrivate }: Target): URL {
 }
 
 function parseUrl(url: Secret): URL {
-  let text: string
-  try {
-    text = url.reveal()
-  } catch (error) {
-    throw misconfiguredError(`url cannot be read: ${errorMessage(error)}`)
-  }
-  const target = URL.parse(text)
+  const target = URL.parse(revealSecret(url, 'url'))
   if (target === null) throw misconfiguredError('url is not a URL; write https://host/path')
   return target
 }

@@ -1,4 +1,5 @@
-import { TocsinError } from '../lib/errors.ts'
+import { errorMessage, TocsinError } from '../lib/errors.ts'
+import type { Secret } from '../lib/secret.ts'
 import type { Attachment } from '../messages/csv.ts'
 import type { MessageSubject } from '../messages/message.ts'
 import type { Summary } from '../messages/summary.ts'
@@ -164,6 +165,15 @@ export class SinkError extends TocsinError {
     this.status = options.status
     this.retryAfterMs = options.retryAfterMs
     this.scope = options.scope
+  }
+}
+
+/** Reads a secret at its use, since its file may have changed; `key` names it. Throws SinkError. */
+export function revealSecret(secret: Secret, key: string): string {
+  try {
+    return secret.reveal()
+  } catch (error) {
+    throw new SinkError('misconfigured', `${key} cannot be read: ${errorMessage(error)}`)
   }
 }
 

@@ -11,7 +11,6 @@ import {
   ownFeed,
   type Severity,
 } from '../../event.ts'
-import { errorMessage } from '../../lib/errors.ts'
 import { hideSecret, secretFromText } from '../../lib/secret.ts'
 import {
   allEventsCommand,
@@ -39,6 +38,7 @@ import {
 import {
   type Delivery,
   type Receipt,
+  revealSecret,
   type SendOptions,
   type Sink,
   SinkError,
@@ -103,12 +103,7 @@ export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): 
 }
 
 function readRoutingKey({ routingKey }: PagerDutyConfig): string {
-  let key: string
-  try {
-    key = routingKey.reveal()
-  } catch (error) {
-    throw new SinkError('misconfigured', `routing_key cannot be read: ${errorMessage(error)}`)
-  }
+  const key = revealSecret(routingKey, 'routing_key')
   const problem = routingKeyProblem(key)
   if (problem === undefined) return key
   throw new SinkError('misconfigured', `routing_key: ${problem.problem}; ${problem.remedy}`)

@@ -13,6 +13,7 @@ import {
   type Delivery,
   type Preview,
   type Receipt,
+  revealSecret,
   type SendOptions,
   type Sink,
   SinkError,
@@ -117,25 +118,17 @@ function configuredHeaders(config: WebhookConfig): Record<string, string> {
   const own: Record<string, string> = Object.fromEntries(given)
   if (authorization) own['authorization'] = readHeader('authorization', authorization)
   if (username !== undefined && password) {
-    const login = `${username}:${readSecret('password', password)}`
+    const login = `${username}:${revealSecret(password, 'password')}`
     own['authorization'] = `Basic ${Buffer.from(login).toString('base64')}`
   }
   return own
 }
 
 function readHeader(key: string, secret: Secret): string {
-  const value = readSecret(key, secret)
+  const value = revealSecret(secret, key)
   const problem = headerValueProblem(value)
   if (problem === undefined) return value
   throw new SinkError('misconfigured', `${key}: ${problem.problem}; ${problem.remedy}`)
-}
-
-function readSecret(key: string, secret: Secret): string {
-  try {
-    return secret.reveal()
-  } catch (error) {
-    throw new SinkError('misconfigured', `${key} cannot be read: ${errorMessage(error)}`)
-  }
 }
 
 function buildHeaders(
