@@ -5,12 +5,11 @@ import { type Clock, withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { buildAttachment, type CsvRow, toCsvRow } from '../messages/csv.ts'
+import { type Attachment, buildAttachment, type CsvRow, toCsvRow } from '../messages/csv.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import {
-  type Attachment,
   type Delivery,
   type DeliveryMember,
   isAnswerLost,

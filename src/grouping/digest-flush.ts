@@ -7,11 +7,11 @@ import { renderMessage, type LinkFilter } from '../messages/message.ts'
 import {
   type AlreadySent,
   compareForDigest,
-  createTally,
+  countSeverities,
+  summarise,
   type DigestFacts,
   perDay,
   type Summary,
-  type SummaryPart,
 } from '../messages/summary.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { readSettledCounts } from '../store/accounts.ts'
@@ -308,8 +308,6 @@ async function composeDigest(
 ): Promise<MessageAbout> {
   const { flush, sink, digest, nowMs, readCoverage } = window
   const members = selectMembers(slices)
-  const tally = createTally()
-  for (const member of members) tally.add(member)
   const fromMs = Math.min(flush.fromMs ?? flush.openedAtMs, nowMs)
   // The timer is postponed while nothing can be sent, the window is not.
   const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
@@ -335,7 +333,7 @@ async function composeDigest(
     alreadySentBySeverity: sent.bySeverity,
   }
   return {
-    summary: tally.finish({ kind: 'digest', labels: {}, route: null, digest: facts }),
+    summary: summarise(members, { kind: 'digest', labels: {}, route: null, digest: facts }),
     shown: members.slice(0, digest.maxItems).map(({ account, ref }) => ({ account, ref })),
     accounts: [...new Set(members.map(({ account }) => account))],
     repeatRisks: Math.max(0, ...members.map(({ repeatRisks }) => repeatRisks)),
@@ -345,7 +343,7 @@ async function composeDigest(
 interface SentItem {
   ledger: AccountLedger
   ref: string
-  part: SummaryPart
+  part: Parameters<typeof compareForDigest>[0]
   entry: AlreadySent
 }
 
@@ -366,9 +364,7 @@ async function readAlreadySent(
       sentItems.push(...delivered.map((found) => toSentItem(ledger, found, namesAccounts)))
     }
   }
-  const tally = createTally()
-  for (const { part } of sentItems) tally.add(part)
-  const { bySeverity } = tally.finish({ kind: 'digest', labels: {}, route: null })
+  const bySeverity = countSeverities(sentItems.map(({ entry }) => entry))
   const listed = sentItems
     .toSorted((a, b) => compareForDigest(a.part, b.part))
     .slice(0, maxSentListed)
@@ -390,14 +386,7 @@ function toSentItem(
     ...(namesAccount && { account: record.account }),
     sentAtMs,
   }
-  const part = {
-    severity,
-    type: record.type,
-    feed: '',
-    identifiers: [],
-    fetchedAtMs: sentAtMs,
-    createdAtMs: sentAtMs,
-  }
+  const part = { severity, identifiers: [], createdAtMs: sentAtMs }
   return { ledger, ref, part, entry }
 }
 

@@ -5,7 +5,7 @@ import { blankEvent, type ThreatEvent } from '../event.ts'
 import {
   compareForDigest,
   compareSeverities,
-  createTally,
+  summarise,
   type Summary,
   type SummaryKind,
   type SummaryPart,
@@ -95,11 +95,9 @@ function nextFlushMs(options: FlushContext, flush: Flush, hasMessage: boolean): 
 
 function composeGroupMessage(flushes: Flush[], members: Member[]): MessageAbout {
   const [lead] = flushes
-  const tally = createTally()
-  for (const member of members) tally.add(member)
   const isStorm =
     flushes.length > 1 || (lead !== undefined && lead.stormId === deriveMessageId(lead))
-  const summary = tally.finish({
+  const summary = summarise(members, {
     kind: isStorm ? 'storm' : summaryKind(lead),
     labels: isStorm ? {} : (lead?.about.labels ?? {}),
     route: isStorm ? null : (lead?.about.route ?? null),

@@ -283,3 +283,16 @@ export function requiredSecretFromSection<const Key extends string>(
   if (secret === undefined) throw new Error(`${key} passed its rule without a value`)
   return secret
 }
+
+/**
+ * Hides each word of somebody's text that shares `least` characters in a row with a secret, whatever
+ * their case: an answer may quote a part of it.
+ */
+export function hideSecret(text: string, secret: string, least: number): string {
+  const known = secret.toLowerCase()
+  const sharesPart = (word: string): boolean =>
+    Array.from({ length: Math.max(0, word.length - least + 1) }, (_, at) =>
+      word.slice(at, at + least).toLowerCase(),
+    ).some((part) => known.includes(part))
+  return text.replace(/[\w\-.~+/=]+/g, (word) => (sharesPart(word) ? '<secret>' : word))
+}

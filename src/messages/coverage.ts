@@ -1,28 +1,15 @@
 /**
  * What a digest says about what it could not know, so that an empty one never reads as "all quiet".
  */
+import type { Document } from './document.ts'
 import { messageLimits, typeLabel } from './message.ts'
 import { sanitizeLine } from './sanitize.ts'
 import type { AlreadySent, DigestFacts, Summary } from './summary.ts'
 
-export interface Coverage {
-  alarms: string[]
-  /** If nothing is listed, what that means; null: events are listed. */
-  statement: string | null
-  /** "2026-11-20 16:00 to 2026-11-21 08:00". */
-  window: string
-  /** Feeds that are behind or had unreadable items come first; at most `maxFeeds`. */
-  feeds: { feed: string; text: string; isBehind: boolean }[]
-  moreFeeds: number
-  /** "4 held", "2 suppressed": events of the window that its messages do not list. */
-  unlisted: string[]
-  /**
-   * Highest severity first; an event that is no longer stored is titled by its type and uid.
-   * `sent`: "2026-11-20 16:00, account acme".
-   */
-  alreadySent: { severity: string; title: string; link: string | null; sent: string }[]
-  moreAlreadySent: number
-}
+type Coverage = Pick<
+  Document,
+  'alarms' | 'statement' | 'window' | 'feeds' | 'moreFeeds' | 'unlisted' | 'sent' | 'moreSent'
+>
 
 type TimeFormatter = (atMs: number) => string
 type Feed = DigestFacts['feeds'][number]
@@ -31,6 +18,7 @@ const maxFeeds = 40
 const maxAlreadySent = 20
 const maxFeedAlarms = 5
 
+/** The parts of a digest's document. */
 export function buildCoverage(
   summary: Summary,
   digest: DigestFacts,
@@ -43,7 +31,11 @@ export function buildCoverage(
   const shown = feeds.slice(0, maxFeeds)
   const sent = digest.alreadySent.slice(0, maxAlreadySent)
   return {
-    alarms: [...buildAlarms(behind, digest, timeIn), ...buildUnreadAlarms(unreadable)],
+    alarms: [
+      ...alarmEach(behind, (feed) => alarmOfBehind(feed, timeIn), 'are behind'),
+      ...alarmOfDead(digest),
+      ...alarmEach(unreadable, alarmOfUnread, 'showed what cannot be read'),
+    ],
     statement: buildStatement(summary, digest, behind.length),
     window: `${timeIn(digest.fromMs)} to ${timeIn(digest.toMs)}`,
     feeds: shown.map((feed) => ({
@@ -53,15 +45,15 @@ export function buildCoverage(
     })),
     moreFeeds: feeds.length - shown.length,
     unlisted: describeUnlisted(digest),
-    alreadySent: sent.map((entry) => describeSent(entry, timeIn)),
-    moreAlreadySent: Math.max(0, digest.alreadySentTotal - sent.length),
+    sent: sent.map((entry) => describeSent(entry, timeIn)),
+    moreSent: Math.max(0, digest.alreadySentTotal - sent.length),
   }
 }
 
 function describeSent(
   { severity, type, uid, account, sentAtMs, title, serviceLink = null }: AlreadySent,
   timeIn: TimeFormatter,
-): Coverage['alreadySent'][number] {
+): Coverage['sent'][number] {
   const ofAccount = account === undefined ? '' : `, account ${account}`
   return {
     severity: sanitizeLine(severity, messageLimits.severity),
@@ -74,29 +66,36 @@ function describeSent(
   }
 }
 
-function buildAlarms(
-  behind: readonly Feed[],
-  { dead }: DigestFacts,
-  timeIn: TimeFormatter,
-): string[] {
-  const shown = behind.slice(0, maxFeedAlarms)
-  const more = behind.length - shown.length
+/** One alarm for each of a few feeds; the list below has all. */
+function alarmEach(feeds: readonly Feed[], say: (feed: Feed) => string, what: string): string[] {
+  const more = feeds.length - maxFeedAlarms
   return [
-    ...shown.map((feed) => formatAlarm(feed, timeIn)),
-    ...(more > 0 ? [`${more} more feeds are behind; they are listed below.`] : []),
-    ...(dead > 0
-      ? [
-          `${formatEventCount(dead)} could not be delivered to you; "tocsin items list --state dead" shows which.`,
-        ]
-      : []),
+    ...feeds.slice(0, maxFeedAlarms).map(say),
+    ...(more > 0 ? [`${more} more feeds ${what}; they are listed below.`] : []),
   ]
 }
 
-function formatAlarm(feed: Feed, timeIn: TimeFormatter): string {
+function alarmOfDead({ dead }: DigestFacts): string[] {
+  if (dead === 0) return []
+  const list = '"tocsin items list --state dead" shows which'
+  return [`${formatEventCount(dead)} could not be delivered to you; ${list}.`]
+}
+
+function alarmOfBehind(feed: Feed, timeIn: TimeFormatter): string {
   const sinceMs = feed.lastCaughtUpMs
   return sinceMs === null
     ? `Feed ${feedName(feed)} is behind: it was never read to its end, so events may be missing here.`
     : `Feed ${feedName(feed)} is behind: events after ${timeIn(sinceMs)} may be missing here.`
+}
+
+function alarmOfUnread(feed: Feed): string {
+  const list = '"tocsin items list --state quarantined" shows which'
+  const { fresh = 0 } = feed.quarantined ?? {}
+  const some = `${fresh === 1 ? '1 item' : `${fresh} items`} of feed ${feedName(feed)}`
+  const whole = `Half or more of what feed ${feedName(feed)} shows cannot be read`
+  return feed.isUnreadable === true
+    ? `${whole}, so events are missing here; ${list}.`
+    : `${some} could not be read and ${fresh === 1 ? 'is' : 'are'} missing here; ${list}.`
 }
 
 function formatFeed(feed: Feed, timeIn: TimeFormatter): string {
@@ -113,23 +112,6 @@ function formatFeed(feed: Feed, timeIn: TimeFormatter): string {
 /** Whether items of the window could not be read, or the feed cannot be read just now. */
 function hasUnreadItems({ quarantined, isUnreadable = false }: Feed): boolean {
   return isUnreadable || (quarantined?.fresh ?? 0) > 0
-}
-
-function buildUnreadAlarms(feeds: readonly Feed[]): string[] {
-  const shown = feeds.slice(0, maxFeedAlarms)
-  const more = feeds.length - shown.length
-  const list = '"tocsin items list --state quarantined" shows which'
-  return [
-    ...shown.map((feed) => {
-      const { fresh = 0 } = feed.quarantined ?? {}
-      const some = `${fresh === 1 ? '1 item' : `${fresh} items`} of feed ${feedName(feed)}`
-      const whole = `Half or more of what feed ${feedName(feed)} shows cannot be read`
-      return feed.isUnreadable === true
-        ? `${whole}, so events are missing here; ${list}.`
-        : `${some} could not be read and ${fresh === 1 ? 'is' : 'are'} missing here; ${list}.`
-    }),
-    ...(more > 0 ? [`${more} more feeds showed what cannot be read; they are listed below.`] : []),
-  ]
 }
 
 function feedName({ feed }: Feed): string {

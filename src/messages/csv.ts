@@ -4,38 +4,27 @@
  * apostrophe is put before a text that could begin a formula.
  */
 import { gzipSync } from 'node:zlib'
-import type { Severity } from '../event.ts'
-import { messageLimits, type MessageSubject, renderMessage } from './message.ts'
+import { type Message, messageLimits, type MessageSubject, renderMessage } from './message.ts'
 import { cleanLine, sanitizeLine } from './sanitize.ts'
 
-export interface CsvRow {
-  severity: Severity
+export interface CsvRow extends Pick<
+  Message,
+  'severity' | 'uid' | 'title' | 'account' | 'feed' | 'createdAtMs' | 'matchedAtMs'
+> {
   type: string
-  uid: string
-  title: string
   identifiers: readonly string[]
-  account: string
-  feed: string
-  /** Milliseconds since 1970, written as ISO 8601 UTC. */
-  createdAtMs: number | null
-  matchedAtMs: number | null
   fetchedAtMs: number | null
   tags: readonly string[]
   /** Defanged if it does not lead upstream. */
   link: string | null
 }
 
-/** What the sinks take as `Delivery.attachment`. */
-export interface CsvAttachment {
+/** A file that a sink sends along. */
+export interface Attachment {
+  /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv.gz`. */
   fileName: string
   contentType: string
   content: Uint8Array
-}
-
-export interface Csv {
-  add(row: CsvRow): Csv
-  /** The whole file so far, header line included. */
-  finish(): Uint8Array
 }
 
 const columns = [
@@ -58,18 +47,6 @@ const maxPlainBytes = 1024 * 1024
 /** Mail servers commonly refuse 10 MB and more, and base64 adds a third. */
 const maxAttachedBytes = 6 * 1024 * 1024
 
-export function createCsv(): Csv {
-  const lines: string[] = []
-  const csv: Csv = {
-    add(row) {
-      lines.push(csvLine(toCells(row)))
-      return csv
-    },
-    finish: () => buildFile(lines),
-  }
-  return csv
-}
-
 /**
  * Builds the file: `<name>.csv`, or `<name>.csv.gz` above 1 MB. A compressed file above 6 MB loses
  * its last rows, and its last line says how many of `total` are missing. `name` is made ASCII.
@@ -78,14 +55,11 @@ export function buildAttachment(
   rows: readonly CsvRow[],
   name: string,
   total = rows.length,
-): CsvAttachment {
+): Attachment {
   const fileName = `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.csv`
   const lines = rows.map((row) => csvLine(toCells(row)))
   for (let rowsKept = lines.length; ; rowsKept = Math.floor(rowsKept / 2)) {
-    const content =
-      rowsKept === total
-        ? buildFile(lines)
-        : buildCutFile(lines.slice(0, rowsKept), total - rowsKept)
+    const content = buildFile(lines.slice(0, rowsKept), total - rowsKept)
     if (content.length <= maxPlainBytes) {
       return { fileName, contentType: 'text/csv; charset=utf-8', content }
     }
@@ -106,13 +80,10 @@ export function toCsvRow(subject: MessageSubject): CsvRow {
   return { ...message, type, link: message.link ?? message.unverifiedLink }
 }
 
-function buildFile(lines: readonly string[]): Uint8Array {
-  return Buffer.from(`${byteOrderMark}${csvLine(columns)}${lines.join('')}`)
-}
-
-function buildCutFile(lines: readonly string[], left: number): Uint8Array {
-  const remark = csvLine([`${left} more rows left out, because the file would be too big to send`])
-  return buildFile([...lines, remark])
+function buildFile(lines: readonly string[], left: number): Uint8Array {
+  const remark = `${left} more rows left out, because the file would be too big to send`
+  const end = left === 0 ? '' : csvLine([remark])
+  return Buffer.from(`${byteOrderMark}${csvLine(columns)}${lines.join('')}${end}`)
 }
 
 function toCells(row: CsvRow): string[] {

@@ -18,16 +18,11 @@ export interface Guidance {
 }
 
 /** Of a message, which may be about several events. */
-export interface MessageGuidance extends Omit<Guidance, 'nextStep'> {
-  nextSteps: readonly NextStep[]
+export interface MessageGuidance extends Omit<Guidance, 'notes' | 'nextStep'> {
+  /** "Next step", "Next step, Stealer log", "Note". */
+  texts: readonly { label: string; text: string }[]
   /** Whom the routes would mention, too, but for the room of a message. */
   moreMentions: number
-}
-
-interface NextStep {
-  text: string
-  /** "Stealer log, Stolen cookie": what it is for; `''` where it is for every event. */
-  about: string
 }
 
 /** What a route says to those who get its events. */
@@ -96,11 +91,16 @@ export function uniteGuidance(
     runbooks: runbookUrls.length - limits.runbookUrls,
   }
   return {
-    notes: [...notes.slice(0, limits.notes).map(cleanText), ...noteUnshown(more)],
+    texts: [
+      ...uniteNextSteps(members, nameType),
+      ...[...notes.slice(0, limits.notes).map(cleanText), ...noteUnshown(more)].map((text) => ({
+        label: 'Note',
+        text,
+      })),
+    ],
     runbookUrls: runbookUrls.slice(0, limits.runbookUrls),
     mentions: mentions.slice(0, limits.mentions),
     moreMentions: Math.max(0, mentions.length - limits.mentions),
-    nextSteps: uniteNextSteps(members, nameType),
   }
 }
 
@@ -116,20 +116,21 @@ function noteUnshown({ notes, runbooks }: { notes: number; runbooks: number }): 
 function uniteNextSteps(
   members: readonly GuidedMember[],
   nameType: (type: string) => string,
-): NextStep[] {
+): MessageGuidance['texts'] {
   const byStep = Map.groupBy(members, ({ guidance }) => guidance?.nextStep ?? '')
   const isForAll = byStep.size === 1
   byStep.delete('')
-  const nameTypes = (guided: readonly GuidedMember[]): string =>
-    listTypes(distinct(guided.map(({ event }) => nameType(event.type))))
-  const steps = [...byStep].map(([step, guided]) => {
-    return { text: cleanText(step), about: isForAll ? '' : nameTypes(guided) }
-  })
+  const labelFor = (guided: readonly GuidedMember[]): string =>
+    `Next step, ${listTypes(distinct(guided.map(({ event }) => nameType(event.type))))}`
+  const steps = [...byStep].map(([step, guided]) => ({
+    label: isForAll ? 'Next step' : labelFor(guided),
+    text: cleanText(step),
+  }))
   const shown = steps.slice(0, guidanceLimits.nextSteps)
   if (shown.length === steps.length) return shown
   const left = [...byStep.values()].slice(shown.length).flat()
   const text = `not shown; a message has room for ${shown.length}.`
-  return [...shown, { text, about: nameTypes(left) }]
+  return [...shown, { label: labelFor(left), text }]
 }
 
 function listTypes(types: readonly string[]): string {
@@ -148,23 +149,8 @@ function distinct(texts: readonly (string | undefined)[]): string[] {
 }
 
 export const noGuidance: MessageGuidance = {
-  notes: [],
+  texts: [],
   runbookUrls: [],
   mentions: [],
   moreMentions: 0,
-  nextSteps: [],
-}
-
-/** Guidance as labelled texts, for every sink but mentions and links. */
-export function guidanceTexts({
-  nextSteps,
-  notes,
-}: MessageGuidance): { label: string; text: string }[] {
-  return [
-    ...nextSteps.map(({ text, about }) => ({
-      label: about === '' ? 'Next step' : `Next step, ${about}`,
-      text,
-    })),
-    ...notes.map((text) => ({ label: 'Note', text })),
-  ]
 }

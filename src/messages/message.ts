@@ -6,7 +6,6 @@
  * that a client would turn into a link. Markup of a dialect is left as it is: sinks escape it.
  */
 import {
-  type EventDetail,
   isCanary,
   isKnownSeverity,
   noSeverity,
@@ -15,9 +14,17 @@ import {
   blankEvent,
 } from '../event.ts'
 import { type Description, type Fact, formatTime, readFields } from './description.ts'
+import { type Document, noParts } from './document.ts'
 import { findDescriber } from './families.ts'
 import { type Guidance, type MessageGuidance, uniteGuidance } from './guidance.ts'
-import { cleanBlock, cleanLine, cutText, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
+import {
+  buildTitle,
+  type DescribedEvent,
+  describeEvent,
+  type HeadlineSubject,
+  sortByTelling,
+} from './headline.ts'
+import { cleanBlock, cutText, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
 import { formatSeverity, severityLabel } from './summary.ts'
 
 export interface Message {
@@ -71,42 +78,6 @@ export interface Message {
   guidance: MessageGuidance
 }
 
-export const unverifiedLinkLabel = 'Unverified link'
-
-/** What each part of a message about one event may take, in characters. */
-export interface Allowance {
-  value: number
-  extract: number
-  note: number
-  origin: number
-}
-
-/** For messages whose size is bounded, from ample to scant. */
-export const messageAllowances: readonly [Allowance, ...Allowance[]] = [
-  { value: 1200, extract: 3000, note: 1000, origin: 1000 },
-  { value: 250, extract: 800, note: 200, origin: 600 },
-  { value: 60, extract: 200, note: 100, origin: 150 },
-]
-
-/** Renders with one allowance after the other until the result fits; that with the last one counts as fitting. */
-export function firstFitting<Allowed, Rendered>(
-  [ample, ...scanter]: readonly [Allowed, ...Allowed[]],
-  render: (allowance: Allowed) => Rendered,
-  fits: (rendered: Rendered) => boolean,
-): Rendered {
-  let rendered = render(ample)
-  for (const allowance of scanter) {
-    if (fits(rendered)) break
-    rendered = render(allowance)
-  }
-  return rendered
-}
-
-/** The small line by which operators find a message again. */
-export function formatOrigin({ uid, routes }: Message, deliveryId: string): string {
-  return `delivery ${deliveryId} · uid ${uid} · routes ${routes.join(', ') || '-'}`
-}
-
 /** In code points; `facts`, `names` (identifiers, tags, routes) and `notes` in number. */
 export const messageLimits = {
   severity: 40,
@@ -133,7 +104,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   const { timeZone = 'UTC' } = options
   const facts = cleanFacts(description, timeZone)
   return {
-    ...buildFirstLines(subject, options, headline),
+    ...renderFirstLines(subject, options, headline),
     typeLabel: sanitizeLine(description.typeLabel, messageLimits.typeLabel),
     facts,
     extract: chooseExtract(event, description, facts),
@@ -160,23 +131,18 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
 
 type FirstLines = Pick<Message, 'severity' | 'title' | 'summary'>
 
-/** Renders no more than the first lines, for those who need no more: a webhook's body. */
-export function renderFirstLines(
-  subject: MessageSubject,
-  options: Pick<RenderOptions, 'isTest'>,
-): FirstLines {
-  return buildFirstLines(subject, options)
-}
-
 /** The title of an event's messages, as lists show it. */
-export function titleOf(subject: Pick<MessageSubject, 'feed' | 'event' | 'detail'>): string {
+export function titleOf(subject: DescribedEvent): string {
   const { title, summary } = messageLimits
   const built = buildTitle(describeEvent(subject), { maxLength: title, clean: sanitizeLine })
   return cutText(sanitizeLine(built, summary), title)
 }
 
-/** A title that the ledger keeps is taken as it is: it is what lists show of the event. */
-function buildFirstLines(
+/**
+ * Renders no more than the first lines: a webhook's body needs no more. A title that the ledger keeps
+ * is taken as it is: it is what lists show of the event.
+ */
+export function renderFirstLines(
   subject: MessageSubject,
   options: Pick<RenderOptions, 'isTest'>,
   headline?: HeadlineSubject,
@@ -196,25 +162,6 @@ function buildFirstLines(
   }
 }
 
-/** Returns what an event's headline is made of, still raw. */
-export function describeEvent({
-  feed,
-  event,
-  detail,
-  secret,
-}: Pick<MessageSubject, 'feed' | 'event' | 'detail' | 'secret'>): HeadlineSubject {
-  const data = detail === 'unavailable' ? null : (detail ?? null)
-  const id = event.uid.split('/').slice(2).join('/')
-  const description = findDescriber(event.type)({
-    feed,
-    event,
-    fields: readFields(data, event.highlights),
-    id: id === '' ? null : id,
-    secret: secret ?? null,
-  })
-  return { event, feed, description, extract: matchedExtract(event, description) }
-}
-
 function cleanFacts({ facts }: Description, timeZone: string): Fact[] {
   return facts
     .filter((fact) => fact !== null)
@@ -229,27 +176,6 @@ function cleanFacts({ facts }: Description, timeZone: string): Fact[] {
 
 function readIn(fact: Fact, timeZone: string): string {
   return fact.kind === 'time' ? (formatTime(fact.atMs, timeZone) ?? '') : fact.value
-}
-
-/** Fields whose highlight says most, in this order; other fields follow. */
-const tellingFields = ['content', 'message', 'body', 'description', 'title']
-
-/** Fields that a headline never quotes. */
-const untellingFields = /pass|pwd|secret|token|hash|cookie|value|_at$|_id$|^id$/u
-
-/** What matched, as one line for the headline of an event that has no title of its own. */
-function matchedExtract({ highlights }: ThreatEvent, { isOwnWords }: Description): string | null {
-  if (isOwnWords === true) return null
-  return (
-    sortByTelling(highlights)
-      .filter(([field]) => !untellingFields.test(field.split('.').at(-1) ?? ''))
-      .flatMap(([, texts]) => texts)
-      .find((extract) => cleanLine(extract, Infinity) !== '') ?? null
-  )
-}
-
-function sortByTelling(highlights: ThreatEvent['highlights']): [string, string[]][] {
-  return Object.entries(highlights).toSorted(([a], [b]) => tellingRank(a) - tellingRank(b))
 }
 
 function chooseExtract(
@@ -283,11 +209,6 @@ function formatField(field: string): string {
   return field.replaceAll('.', ', ').replaceAll('_', ' ')
 }
 
-function tellingRank(field: string): number {
-  const rank = tellingFields.indexOf(field.split('.').at(-1) ?? field)
-  return rank === -1 ? tellingFields.length : rank
-}
-
 function formatNames(all: readonly string[]): string[] {
   const shown = all
     .slice(0, messageLimits.names)
@@ -308,170 +229,132 @@ function chooseLink({
   }
 }
 
-/** In code points. */
-const limits = { label: 30, name: 70, whose: 40, quote: 60, shortQuote: 36, tail: 70 } as const
-/** Code units of a text that are read: a headline shows only its beginning. */
-const maxReadLength = 1000
-/**
- * A phone shows 80 characters of `[CRITICAL] Stealer log: …`; this is 80 less the longest known
- * severity in brackets.
- */
-const notificationLength = 69
+const maxSubjectLength = 180
 
-interface HeadlineSubject {
-  event: ThreatEvent
-  /** Empty if there is none: an event that a command looked up. */
-  feed: string
-  description: Description
-  /** What matched, for an event that has neither name nor title. */
-  extract: string | null
-}
-
-interface HeadlineOptions {
-  maxLength: number
-  /** Sanitizes text of the feed and cuts it. */
-  clean: (text: string, maxLength: number) => string
-}
-
-/** "Stealer log: joe@acme[.]com at login[.]acme[.]com, LummaC2 on DESKTOP-7 (CH)". */
-function buildTitle(subject: HeadlineSubject, { maxLength, clean }: HeadlineOptions): string {
-  const label = clean(subject.description.typeLabel, limits.label)
-  return `${label}: ${buildHeadline(subject, { maxLength: maxLength - countCodePoints(label) - 2, clean })}`
-}
-
-/**
- * Builds the headline without the type: what the event is about, whose it is, where it was found.
- * If the name does not say whose it is, the matched identifier stands early enough for a phone's
- * notification.
- */
-export function buildHeadline(
-  subject: HeadlineSubject,
-  { maxLength, clean: cleaned }: HeadlineOptions,
-): string {
-  const fit = (text: string, max: number): string => cutText(shortenHosts(text, max), max)
-  const clean = (text: string, max: number): string =>
-    fit(cleaned(text.slice(0, maxReadLength), Infinity), max)
-  const { event, feed, description, extract } = subject
-  const { headline, tail = null } = description
-  const quote = description.quote ?? (headline === null ? extract : null)
-  const label = clean(description.typeLabel, limits.label)
-  const name = headline === null ? '' : clean(headline, limits.name)
-  const isSaid = (one: string): boolean => isSeenIn(`${label}: ${name}`, clean(one, limits.name))
-  const owner = findOwner(subject, isSaid)
-  const end = tail === null ? '' : clean(tail, limits.tail)
-  const parts = {
-    label,
-    name,
-    ours: clean(owner.name, limits.whose),
-    isIdentifier: owner.isIdentifier,
-    quoted: quote === null ? '' : inQuotes(clean(quote, quoteLength(owner))),
-    isText: description.quote !== undefined,
+/** The message as parts, for a sink's serializer. */
+export function eventDocument(message: Message, deliveryId: string): Document {
+  const { severity, title, summary, body = [], extract, link, guidance, notes } = message
+  const { first, rest } = arrangeFacts(message)
+  return {
+    ...noParts,
+    severity,
+    headline: title,
+    title,
+    notification: summary,
+    subject: cutText(`[${severityLabel(severity)}] ${title}`, maxSubjectLength),
+    typeLabel: message.typeLabel,
+    notes,
+    body,
+    facts: first,
+    details: rest,
+    context: formatContext(message, first),
+    extract: extract && { label: extract.label || 'Extract', text: extract.text },
+    guidance,
+    link,
+    foot: {
+      deliveryId,
+      uid: message.uid,
+      routes: message.routes,
+      timeZone: message.timeZone,
+      total: 0,
+      attachment: null,
+    },
   }
-  const lastResort = event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid
-  const start = buildStart(parts) || cleaned(lastResort.slice(0, maxReadLength), Infinity)
-  const spacedEnd = end === '' || end.startsWith(',') ? end : ` ${end}`
-  return fit(start, Math.max(maxLength - countCodePoints(spacedEnd), limits.name)) + spacedEnd
 }
 
-/** Code points of a host's name in a headline, as `clean` leaves it; `min` where room is scarce. */
-const hostLimits = { min: 16, max: 48 } as const
-const hostName = /(?:[\p{L}\p{N}\p{M}_-]|\[\.\]|\.){17,}/gu
+/** What is said first of an event, and what can wait. */
+interface ArrangedFacts {
+  /** At most five that tell this alert from the next one, and the account if there are several. */
+  first: Fact[]
+  /** The other facts, tags, times and where it came from. */
+  rest: Fact[]
+}
 
-/**
- * Cuts long names of hosts at their beginning, the last one to what is left of `max`: the end says
- * whose they are.
- */
-function shortenHosts(text: string, max: number): string {
-  if (text.length <= hostLimits.min || !text.includes('.')) return text
-  return text.replace(hostName, (name, at: number) => {
-    const left = at + name.length === text.length ? max - at : hostLimits.max
-    const room = Math.max(hostLimits.min, Math.min(hostLimits.max, left))
-    const characters = Array.from(name)
-    if (!name.includes('.') || characters.length <= room) return name
-    const end = characters.slice(1 - room).join('')
-    return `…${end.replace(/^[.\]]+/u, '')}`
+const firstFacts = 5
+/** The first facts say what, whose and where; the matched identifiers follow them. */
+const factsBeforeMatched = 3
+export const unverifiedLinkLabel = 'Unverified link'
+
+export function arrangeFacts(message: Message): ArrangedFacts {
+  const { account, namesAccount, identifiers, tags, unverifiedLink } = message
+  const { telling, source } = splitFacts(message)
+  const matched = listFacts('Matched', identifiers)
+  const shown = message.body === undefined ? firstFacts : 0
+  const isSaid = identifiers.length === 1 && message.title.includes(identifiers[0] ?? '')
+  const inOrder = isSaid
+    ? [...telling, ...matched]
+    : [...telling.slice(0, factsBeforeMatched), ...matched, ...telling.slice(factsBeforeMatched)]
+  return {
+    first: [...inOrder.slice(0, shown), ...(namesAccount ? listFacts('Account', [account]) : [])],
+    rest: [
+      ...inOrder.slice(shown),
+      ...listFacts('Tags', tags),
+      ...source,
+      ...(unverifiedLink === null ? [] : listFacts(unverifiedLinkLabel, [unverifiedLink])),
+      ...listTimes(message).flatMap(({ label, text }) => listFacts(`${label} at`, [text])),
+      ...listFacts('Feed', [formatFeed(message)]),
+    ],
+  }
+}
+
+/** Upstream's name of a source tells least: it counts as a fact only where there is hardly another. */
+function splitFacts({ facts, source }: Message): { telling: Fact[]; source: Fact[] } {
+  const isSource = ({ label, value }: Fact): boolean => label === 'Source' && value === source
+  const telling = facts.filter((fact) => !isSource(fact))
+  return telling.length < 2
+    ? { telling: facts, source: [] }
+    : { telling, source: facts.filter(isSource) }
+}
+
+/** Where chats have no room for the rest: times, feed and source in one line. */
+function formatContext(message: Message, first: readonly Fact[]): string {
+  const { source, unverifiedLink } = message
+  const isSaid = first.some(({ value }) => value === source)
+  return [
+    ...listTimes(message).map(({ label, text }) => `${label.toLowerCase()} ${text}`),
+    `feed ${formatFeed(message)}`,
+    ...(source === '' || isSaid ? [] : [`source ${source}`]),
+    ...(unverifiedLink === null ? [] : [`${unverifiedLinkLabel.toLowerCase()}: ${unverifiedLink}`]),
+  ].join(' · ')
+}
+
+function formatFeed({ feed, labels }: Message): string {
+  return labels.length === 0 ? feed : `${feed} (${labels.join(', ')})`
+}
+
+function listTimes(message: Message): { label: string; text: string }[] {
+  const { createdAtMs, matchedAtMs, fetchedAtMs, timeZone } = message
+  const late = formatLateness(matchedAtMs ?? createdAtMs, fetchedAtMs)
+  return [
+    { label: 'Created', atMs: createdAtMs, remark: '' },
+    { label: 'Matched', atMs: matchedAtMs, remark: '' },
+    { label: 'Fetched', atMs: fetchedAtMs, remark: late },
+  ].flatMap(({ label, atMs, remark }) => {
+    const text = atMs === null ? null : formatTime(atMs, timeZone)
+    return text === null ? [] : [{ label, text: text + remark }]
   })
 }
 
-interface Owner {
-  /** The matched identifier, else the feed that found it; empty if the headline says it already. */
-  name: string
-  isIdentifier: boolean
+function listFacts(label: string, names: readonly string[]): Fact[] {
+  return names.length === 0 ? [] : [{ label, value: names.join(', '), kind: 'text' }]
 }
 
-function findOwner(
-  { event, feed, description }: HeadlineSubject,
-  isSaid: (name: string) => boolean,
-): Owner {
-  const names = event.identifiers.map(({ name }) => name.trim()).filter((name) => name !== '')
-  const [first] = names
-  if (first === undefined) {
-    const isFound = event.kind === 'event' && description.isOwnWords !== true && feed !== ''
-    return { name: isFound ? `feed ${feed}` : '', isIdentifier: false }
-  }
-  const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
-  return { name: names.some(isSaid) ? '' : first + more, isIdentifier: true }
-}
-
-/** Whether a phone's notification of `text` shows `part`. */
-function isSeenIn(text: string, part: string): boolean {
-  const at = text.toLowerCase().indexOf(part.toLowerCase())
-  return at !== -1 && countCodePoints(text.slice(0, at) + part) <= notificationLength
-}
-
-interface HeadlineParts {
-  label: string
-  name: string
-  ours: string
-  isIdentifier: boolean
-  quoted: string
-  /** The event is a text or an offer, which may have a title. */
-  isText: boolean
-}
-
-function buildStart(parts: HeadlineParts): string {
-  const { label, name, ours, isIdentifier, quoted: quote } = parts
-  if (name === '') return namelessStart(parts)
-  const inQuote = quote === '' ? '' : ` in ${quote}`
-  if (ours === '') return name + inQuote
-  const behind = `${name} (${isIdentifier ? 'matched ' : ''}${ours})`
-  const isSeen =
-    !isIdentifier || countCodePoints(label) + 2 + countCodePoints(behind) <= notificationLength
-  return (isSeen ? behind : `${ours} – ${name}`) + inQuote
-}
-
-function namelessStart({
-  label,
-  ours,
-  isIdentifier,
-  quoted: quote,
-  isText,
-}: HeadlineParts): string {
-  if (ours === '' || isSeenIn(`${label}: ${quote}`, ours)) return quote
-  if (quote === '') return isText && isIdentifier ? `${ours} mentioned` : ours
-  return isIdentifier ? `${ours} in ${quote}` : `${quote} (${ours})`
-}
-
-/** A feed stands after the quotation, an identifier before it. */
-function quoteLength({ name, isIdentifier }: Owner): number {
-  return name === '' || isIdentifier ? limits.quote : limits.shortQuote
-}
-
-function inQuotes(text: string): string {
-  return text === '' ? '' : `"${text.replaceAll('"', "'")}"`
-}
-
-function countCodePoints(text: string): number {
-  return Array.from(text).length
+function formatLateness(sinceMs: number | null, atMs: number): string {
+  const minutes = sinceMs === null ? 0 : Math.round((atMs - sinceMs) / 60_000)
+  if (!(minutes > 0)) return ''
+  if (minutes < 120) return ` (${minutes} min later)`
+  return minutes < 2880
+    ? ` (${Math.round(minutes / 60)} h later)`
+    : ` (${Math.round(minutes / 1440)} days later)`
 }
 
 /** Returns the address if it leads to the account's upstream and may be clicked, else null. */
 export type LinkFilter = (account: string, url: string | null) => string | null
 
 /** What is rendered; a `DeliveryMember` of the sinks fits. */
-export interface MessageSubject {
+export interface MessageSubject extends DescribedEvent {
   account: string
-  feed: string
+  /** Names of the routes that chose this destination. */
   routes: readonly string[]
   /** The feed's labels. */
   labels?: Readonly<Record<string, string>> | undefined
@@ -480,15 +363,11 @@ export interface MessageSubject {
   guidance?: Guidance | undefined
   /** As the ledger keeps it; undefined: it is made of the event. */
   title?: string | undefined
-  event: ThreatEvent
-  detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number
   /** The severity in the earlier message to the same readers; undefined: there was none. */
   raisedFrom?: string | undefined
   /** The `LinkFilter`'s result for the event's `url`; left out: nothing to click. */
   link?: string | null | undefined
-  /** A leaked secret in clear, for one fact and nothing else; undefined: it stays masked. */
-  secret?: string | undefined
 }
 
 export interface RenderOptions {

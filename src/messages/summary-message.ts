@@ -1,11 +1,11 @@
 /**
- * A message for people about several events, before any sink's dialect. Every string is sanitized
- * as in a Message, except the attached file's name, which is ours. A sink shows as many of the
- * lines as fit and says with `formatRemainder` how many events it did not show.
+ * A message for people about several events, as parts before any sink's syntax. Every string is
+ * sanitized as in a Message, except the attached file's name, which is ours.
  */
-import { isKnownSeverity, type Severity } from '../event.ts'
-import { type Coverage, buildCoverage } from './coverage.ts'
+import { isKnownSeverity } from '../event.ts'
+import { buildCoverage } from './coverage.ts'
 import { formatTime, zonedTime } from './description.ts'
+import { type Document, type DocumentLine, noParts } from './document.ts'
 import { type MessageGuidance, noGuidance, uniteGuidance } from './guidance.ts'
 import {
   type Message,
@@ -18,7 +18,7 @@ import {
   typeLabel,
   pluralizeType,
 } from './message.ts'
-import { cleanLine, isolate, sanitizeLine } from './sanitize.ts'
+import { cleanLine, sanitizeLine } from './sanitize.ts'
 import {
   cleanSeverities,
   type NameCount,
@@ -29,58 +29,6 @@ import {
   severityLabels,
   type Summary,
 } from './summary.ts'
-
-export interface SummaryMessage {
-  /** The highest severity; null if there is no event. */
-  severity: Severity | null
-  /**
-   * How many and which one is the worst: "37 new events of acme, worst: Stealer log:
-   * joe@acme[.]com at sso[.]acme[.]com". A digest has its title.
-   */
-  headline: string
-  /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
-  title: string
-  /** For notifications and subjects: "[2 CRITICAL] " and the headline. */
-  subject: string
-  total: number
-  bySeverity: SeverityCount[]
-  /** Those of them that the subject does not count. */
-  uncounted: SeverityCount[]
-  /** What must be seen first: feeds that are behind, events that the reader does not get. */
-  alarms: string[]
-  /** What the reader must know about this message itself. */
-  notes: string[]
-  lines: SummaryLine[]
-  /** By type, feed and identifier; only those that have more than one entry. */
-  counts: { label: string; entries: NameCount[] }[]
-  /** Digests only: one entry per day, oldest first. */
-  days: { label: string; total: number; bySeverity: SeverityCount[] }[]
-  /** The zone of the days, where it is not that of the times. */
-  dayZone: string | null
-  coverage: Coverage | null
-  /** Zone of the times: the sink's, else the digest's, else `UTC`. */
-  timeZone: string
-  /** The file that holds all events; null: there is none. */
-  attachment: string | null
-  route: string | null
-  /** What to do, of the events shown; a digest says nothing of it. */
-  guidance: MessageGuidance
-}
-
-/** One event in one line with its remarks. */
-export interface SummaryLine {
-  severity: Severity
-  /** As of a message of its own: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
-  title: string
-  /** "matched VIP": the first matched identifier; null: the title says it, or there is none. */
-  identifier: string | null
-  feed: string
-  /** "matched 2026-11-21 06:59 UTC"; else when it was created, else when it was fetched. */
-  time: string
-  /** "account acme" in a digest, "raised from medium", "ignored"; null: nothing. */
-  remark: string | null
-  link: string | null
-}
 
 /** In code points; `lines` and `entries` in number. */
 export const summaryLimits = {
@@ -94,31 +42,32 @@ export const summaryLimits = {
 
 /** What is rendered; a `Delivery` with a summary fits. */
 interface SummarySubject extends RenderOptions {
+  id: string
   members: readonly MessageSubject[]
   summary: Summary
   attachment?: { fileName: string } | undefined
 }
 
-export function renderSummary(subject: SummarySubject): SummaryMessage {
-  const { summary, members } = subject
-  const { digest } = summary
+export function renderSummary(subject: SummarySubject): Document {
+  const { id, summary, members, attachment } = subject
+  const { digest, route } = summary
   const timeIn = timeFormatter(summary, subject.timeZone)
-  const toLine = (member: MessageSubject): SummaryLine =>
-    toSummaryLine(member, { timeIn, namesAccount: digest !== undefined })
   const bySeverity = cleanSeverities(summary.bySeverity)
-  const lines = members.slice(0, summaryLimits.lines).map(toLine)
-  const headings = buildHeadings(subject, { lines, timeIn })
-  const coverage = digest === undefined ? null : buildCoverage(summary, digest, timeIn)
+  const lines = members
+    .slice(0, summaryLimits.lines)
+    .map((member) => toLine(member, { timeIn, namesAccount: digest !== undefined }))
+  const { headline, title, subject: line, uncounted } = buildHeadings(subject, { lines, timeIn })
   const notes = [...sendingNotes(members, subject), ...kindNote(summary, timeIn)]
   return {
+    ...noParts,
     severity: bySeverity[0]?.severity ?? null,
-    headline: sanitizeLine(headings.headline, summaryLimits.title),
-    title: sanitizeLine(headings.title, summaryLimits.title),
-    subject: sanitizeLine(headings.subject, summaryLimits.subject),
-    total: summary.total,
+    headline: sanitizeLine(headline, summaryLimits.title),
+    title: sanitizeLine(title, summaryLimits.title),
+    notification: sanitizeLine(line, summaryLimits.subject),
+    subject: sanitizeLine(line, summaryLimits.subject),
+    typeLabel: null,
     bySeverity,
-    uncounted: headings.uncounted,
-    alarms: coverage?.alarms ?? [],
+    uncounted,
     notes: notes.map((note) => sanitizeLine(note, summaryLimits.note)),
     lines,
     counts: buildCounts(summary),
@@ -128,11 +77,16 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
       bySeverity: cleanSeverities(day.bySeverity),
     })),
     dayZone: findDayZone(subject),
-    coverage,
-    timeZone: sanitizeLine(subject.timeZone ?? digest?.timeZone ?? 'UTC', summaryLimits.name),
-    attachment: attachmentName(subject.attachment),
-    route: summary.route === null ? null : sanitizeLine(summary.route, summaryLimits.name),
+    ...(digest && buildCoverage(summary, digest, timeIn)),
     guidance: summaryGuidance(subject),
+    foot: {
+      deliveryId: id,
+      uid: null,
+      routes: route === null ? [] : [sanitizeLine(route, summaryLimits.name)],
+      timeZone: sanitizeLine(subject.timeZone ?? digest?.timeZone ?? 'UTC', summaryLimits.name),
+      total: summary.total,
+      attachment: attachment ? cleanLine(attachment.fileName, messageLimits.name) : null,
+    },
   }
 }
 
@@ -152,116 +106,10 @@ function summaryGuidance({ summary, members }: SummarySubject): MessageGuidance 
     : { ...united, mentions: [], moreMentions: 0 }
 }
 
-/**
- * "and 12 more: see the attached events.csv", or the command that lists all; null if all are shown.
- */
-export function formatRemainder(
-  { total, attachment }: Pick<SummaryMessage, 'total' | 'attachment'>,
-  shown: number,
-  deliveryId: string,
-): string | null {
-  const left = total - shown
-  if (left <= 0) return null
-  const where =
-    attachment === null
-      ? `"${explainCommand(deliveryId)}" lists all`
-      : `see the attached ${attachment}`
-  return shown === 0 ? `${left} not listed here: ${where}` : `and ${left} more: ${where}`
-}
-
-/** The command that lists a message's events; null for a message of none. */
-export function listCommand(
-  { total }: Pick<SummaryMessage, 'total'>,
-  deliveryId: string,
-): string | null {
-  return total === 0 ? null : explainCommand(deliveryId)
-}
-
-function explainCommand(deliveryId: string): string {
-  return `tocsin items show ${deliveryId}`
-}
-
-/** What stands around the lines of a summary, as labelled texts for sinks that have no tables. */
-export interface SummaryOutline {
-  /** The title, which stands below the headline; of a digest its window and why it lists nothing. */
-  statement: string[]
-  counts: LabelledTexts[]
-  /** `more`: how many others were already sent. */
-  alreadySent: { events: Coverage['alreadySent']; more: string | null }
-  /** Days, what is not listed, feeds; only those of which there is something to say. */
-  coverage: LabelledTexts[]
-}
-
-interface LabelledTexts {
-  label: string
-  texts: string[]
-}
-
-const outlinedDays = 7
-
-/** `names`: how many of each count and of what was already sent; `feeds`: how many feeds. */
-export function outlineSummary(
-  message: Pick<SummaryMessage, 'title' | 'counts' | 'coverage' | 'days' | 'dayZone'>,
-  { names, feeds }: { names: number; feeds: number },
-): SummaryOutline {
-  const { counts, coverage } = message
-  const sent = coverage?.alreadySent.slice(0, names) ?? []
-  const moreSent = (coverage?.alreadySent.length ?? 0) - sent.length
-  const more = moreSent + (coverage?.moreAlreadySent ?? 0)
-  return {
-    statement:
-      coverage === null
-        ? [message.title]
-        : [coverage.statement, `Window: ${coverage.window}`].filter((text) => text !== null),
-    counts: counts.map(({ label, entries }) => {
-      const shown = entries.slice(0, names).map(({ name, count }) => `${count} ${isolate(name)}`)
-      return { label, texts: entries.length > shown.length ? [...shown, '…'] : shown }
-    }),
-    alreadySent: {
-      events: sent,
-      more: sent.length > 0 && more > 0 ? `and ${more} more that were already sent` : null,
-    },
-    coverage: coverage === null ? [] : outlineCoverage(coverage, message, feeds),
-  }
-}
-
-function outlineCoverage(
-  { feeds, moreFeeds, unlisted }: Coverage,
-  { days, dayZone }: Pick<SummaryMessage, 'days' | 'dayZone'>,
-  maxFeeds: number,
-): LabelledTexts[] {
-  const shown = feeds.slice(0, maxFeeds)
-  const more = feeds.length - shown.length + moreFeeds
-  const parts = [
-    {
-      label: dayZone === null ? 'Days' : `Days (${dayZone})`,
-      texts: days
-        .filter(({ total }) => total > 0)
-        .slice(-outlinedDays)
-        .map(({ label, bySeverity }) => `${label}: ${formatSeverities(bySeverity)}`),
-    },
-    { label: 'Not listed', texts: unlisted },
-    {
-      label: 'Feeds',
-      texts: [
-        ...shown.map(
-          ({ feed, text, isBehind }) => `${isBehind ? '⚠️ BEHIND ' : ''}${feed}: ${text}`,
-        ),
-        ...(more > 0 ? [`and ${more} more`] : []),
-      ],
-    },
-  ]
-  return parts.filter(({ texts }) => texts.length > 0)
-}
-
 /** A digest has the times of its reader's zone, others carry their zone. */
 function timeFormatter({ digest }: Summary, timeZone?: string): (atMs: number) => string {
   if (digest === undefined) return (atMs) => formatTime(atMs, timeZone) ?? 'undated'
   return zonedTime(timeZone ?? digest.timeZone).minute
-}
-
-function attachmentName(attachment: SummarySubject['attachment']): string | null {
-  return attachment === undefined ? null : cleanLine(attachment.fileName, messageLimits.name)
 }
 
 interface LineOptions {
@@ -270,7 +118,7 @@ interface LineOptions {
   namesAccount: boolean
 }
 
-function toSummaryLine(member: MessageSubject, { timeIn, namesAccount }: LineOptions): SummaryLine {
+function toLine(member: MessageSubject, { timeIn, namesAccount }: LineOptions): DocumentLine {
   const message = renderMessage(member, { attempt: 1, mayBeRepeat: false })
   const [identifier] = message.identifiers
   const isSaid = identifier === undefined || message.title.includes(identifier)
@@ -311,7 +159,7 @@ function formatRemark(
   return remarks.length === 0 ? null : sanitizeLine(remarks.join(', '), messageLimits.name)
 }
 
-function buildCounts({ byType, byFeed, byIdentifier }: Summary): SummaryMessage['counts'] {
+function buildCounts({ byType, byFeed, byIdentifier }: Summary): Document['counts'] {
   const toCounts = (
     entries: readonly NameCount[],
     say = (name: string): string => name,
@@ -334,8 +182,8 @@ type TimeFormatter = (atMs: number) => string
 /** The three first lines, still raw. */
 function buildHeadings(
   { summary, members, isTest }: SummarySubject,
-  { lines, timeIn }: { lines: readonly SummaryLine[]; timeIn: TimeFormatter },
-): Pick<SummaryMessage, 'headline' | 'title' | 'subject' | 'uncounted'> {
+  { lines, timeIn }: { lines: readonly DocumentLine[]; timeIn: TimeFormatter },
+): Pick<Document, 'headline' | 'title' | 'subject' | 'uncounted'> {
   const { digest } = summary
   const bySeverity = cleanSeverities(summary.bySeverity)
   const inSubject = countedInSubject(summary, bySeverity)
@@ -383,12 +231,12 @@ function buildTitle(summary: Summary, members: readonly MessageSubject[]): strin
 function buildHeadline(
   summary: Summary,
   members: readonly MessageSubject[],
-  lines: readonly SummaryLine[],
+  lines: readonly DocumentLine[],
 ): string {
   const [top] = summary.bySeverity
-  const isWorst = (_: SummaryLine, at: number): boolean =>
+  const isWorst = (_: DocumentLine, at: number): boolean =>
     members[at]?.event.severity === top?.severity
-  const isOpen = (_: SummaryLine, at: number): boolean =>
+  const isOpen = (_: DocumentLine, at: number): boolean =>
     members[at]?.event.ignoredAtMs === null && members[at].event.remediatedAtMs === null
   const worst =
     lines.find((line, at) => isWorst(line, at) && isOpen(line, at)) ?? lines.find(isWorst)
@@ -562,15 +410,4 @@ function formatDay(day: string): string {
   if (Number.isNaN(atMs)) return day
   const parts = { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' } as const
   return new Intl.DateTimeFormat('en-GB', parts).format(atMs).replaceAll(',', '')
-}
-
-/** As `formatOrigin`, of several events; then the command that lists them. */
-export function formatSummaryOrigin(message: SummaryMessage, deliveryId: string): string[] {
-  const { route, timeZone } = message
-  const by = route === null ? '' : ` · route ${route}`
-  const command = listCommand(message, deliveryId)
-  return [
-    `delivery ${deliveryId}${by} · times are ${timeZone}`,
-    ...(command === null ? [] : [`all events: ${command}`]),
-  ]
 }

@@ -21,7 +21,7 @@ export interface Summary {
   /** Events that the message covers, shown or not. */
   total: number
   /** Most severe first, unknown severities before `critical`; only those that occur. */
-  bySeverity: { severity: Severity; count: number }[]
+  bySeverity: SeverityCount[]
   /**
    * Most frequent first, at most ten, then the rest as `{name: 'other'}`. The next two likewise.
    */
@@ -64,7 +64,7 @@ export interface DigestFacts {
   /** IANA name; the days and hours of the digest are in this zone. */
   timeZone: string
   /** One entry per local day of the window, oldest first, `2026-11-20`; at most 31. */
-  perDay: { day: string; bySeverity: { severity: Severity; count: number }[] }[]
+  perDay: { day: string; bySeverity: SeverityCount[] }[]
   /** Every feed; `isBehind`: it was not read to its end within its objective. */
   feeds: {
     feed: string
@@ -87,7 +87,7 @@ export interface DigestFacts {
   alreadySent: AlreadySent[]
   alreadySentTotal: number
   /** All of them, most severe first. */
-  alreadySentBySeverity: { severity: Severity; count: number }[]
+  alreadySentBySeverity: SeverityCount[]
 }
 
 /** What is counted of one event. */
@@ -102,64 +102,36 @@ export interface SummaryPart {
 }
 
 /** What is known of the message besides its events. */
-export interface SummaryAbout {
-  kind: SummaryKind
-  labels: Record<string, string>
-  route: string | null
-  digest?: DigestFacts
-  undelivered?: Summary['undelivered']
-}
-
-interface Tally {
-  add(part: SummaryPart): Tally
-  /** Without any event both times are 0. */
-  finish(about: SummaryAbout): Summary
-}
+export type SummaryAbout = Pick<Summary, 'kind' | 'labels' | 'route' | 'digest' | 'undelivered'>
 
 /** Names in a count; less frequent ones are counted as `other`. */
 const maxNames = 10
 
-export function summarise(parts: Iterable<SummaryPart>, about: SummaryAbout): Summary {
-  const tally = createTally()
-  for (const part of parts) tally.add(part)
-  return tally.finish(about)
+/** Without any event both times are 0. */
+export function summarise(parts: readonly SummaryPart[], about: SummaryAbout): Summary {
+  const [first] = parts
+  let [firstAtMs, lastAtMs] = [first?.fetchedAtMs ?? 0, first?.fetchedAtMs ?? 0]
+  for (const { fetchedAtMs } of parts) {
+    firstAtMs = Math.min(firstAtMs, fetchedAtMs)
+    lastAtMs = Math.max(lastAtMs, fetchedAtMs)
+  }
+  return {
+    ...about,
+    total: parts.length,
+    bySeverity: countSeverities(parts),
+    byType: mostFrequent(parts.map(({ type }) => type)),
+    byFeed: mostFrequent(parts.map(({ feed }) => feed)),
+    byIdentifier: mostFrequent(parts.flatMap(({ identifiers }) => [...new Set(identifiers)])),
+    firstAtMs,
+    lastAtMs,
+  }
 }
 
-export function createTally(): Tally {
-  const bySeverity = new Map<string, number>()
-  const byType = new Map<string, number>()
-  const byFeed = new Map<string, number>()
-  const byIdentifier = new Map<string, number>()
-  let total = 0
-  let firstAtMs = Infinity
-  let lastAtMs = -Infinity
-  const tally: Tally = {
-    add({ severity, type, feed, identifiers, fetchedAtMs }) {
-      total += 1
-      firstAtMs = Math.min(firstAtMs, fetchedAtMs)
-      lastAtMs = Math.max(lastAtMs, fetchedAtMs)
-      increment(bySeverity, severity)
-      increment(byType, type)
-      increment(byFeed, feed)
-      for (const name of new Set(identifiers)) increment(byIdentifier, name)
-      return tally
-    },
-    finish: ({ kind, labels, route, digest, undelivered }) => ({
-      kind,
-      total,
-      bySeverity: toSeverityCounts(bySeverity),
-      byType: mostFrequent(byType),
-      byFeed: mostFrequent(byFeed),
-      byIdentifier: mostFrequent(byIdentifier),
-      labels,
-      route,
-      firstAtMs: total === 0 ? 0 : firstAtMs,
-      lastAtMs: total === 0 ? 0 : lastAtMs,
-      ...(digest && { digest }),
-      ...(undelivered && { undelivered }),
-    }),
-  }
-  return tally
+/** Most severe first; only those that occur. */
+export function countSeverities(parts: Iterable<Pick<SummaryPart, 'severity'>>): SeverityCount[] {
+  return [...countNames(Array.from(parts, ({ severity }) => severity))]
+    .toSorted(([a], [b]) => compareSeverities(a, b))
+    .map(([severity, count]) => ({ severity, count }))
 }
 
 interface Window {
@@ -183,13 +155,13 @@ export function perDay(
   window: Window,
 ): DigestFacts['perDay'] {
   const days = listDays(window, localDay)
-  const counts = new Map(days.map((day) => [day, new Map<string, number>()]))
+  const onDay = new Map(days.map((day): [string, { severity: Severity }[]] => [day, []]))
   const [first = '', last = first] = [days[0], days.at(-1)]
-  for (const { severity, fetchedAtMs } of parts) {
-    const day = localDay(Math.min(Math.max(fetchedAtMs, window.fromMs), window.toMs))
-    increment(counts.get(day) ?? counts.get(day < first ? first : last) ?? new Map(), severity)
+  for (const part of parts) {
+    const day = localDay(Math.min(Math.max(part.fetchedAtMs, window.fromMs), window.toMs))
+    ;(onDay.get(day) ?? onDay.get(day < first ? first : last))?.push(part)
   }
-  return days.map((day) => ({ day, bySeverity: toSeverityCounts(counts.get(day) ?? new Map()) }))
+  return days.map((day) => ({ day, bySeverity: countSeverities(onDay.get(day) ?? []) }))
 }
 
 function listDays({ fromMs, toMs }: Window, localDay: (atMs: number) => string): string[] {
@@ -231,21 +203,17 @@ function compareLastNull<T extends string | number>(a: T | null, b: T | null): n
   return a < b ? -1 : 1
 }
 
-function increment(counts: Map<string, number>, name: string): void {
-  counts.set(name, (counts.get(name) ?? 0) + 1)
+function countNames(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
 }
 
-function toSeverityCounts(counts: ReadonlyMap<string, number>): Summary['bySeverity'] {
-  return [...counts]
-    .toSorted(([a], [b]) => compareSeverities(a, b))
-    .map(([severity, times]) => ({ severity, count: times }))
-}
-
-function mostFrequent(counts: ReadonlyMap<string, number>): NameCount[] {
-  const sorted = [...counts]
+function mostFrequent(names: readonly string[]): NameCount[] {
+  const sorted = [...countNames(names)]
     .toSorted(([a, times], [b, others]) => others - times || compareLastNull(a, b))
-    .map(([name, times]) => ({ name, count: times }))
-  const rest = sorted.slice(maxNames).reduce((sum, { count: times }) => sum + times, 0)
+    .map(([name, count]) => ({ name, count }))
+  const rest = sorted.slice(maxNames).reduce((sum, { count }) => sum + count, 0)
   return [...sorted.slice(0, maxNames), ...(rest > 0 ? [{ name: 'other', count: rest }] : [])]
 }
 

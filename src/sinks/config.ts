@@ -62,7 +62,7 @@ export const digestConfig = section(
 }))
 
 /** How a sink for people collects its events into messages on a schedule. */
-export type DigestConfig = z.output<typeof digestConfig>
+type DigestConfig = z.output<typeof digestConfig>
 
 /**
  * What happens to a sink's items when it takes none or too many wait; the same keys for every type.
@@ -104,23 +104,17 @@ export const readerKeys = {
   templates: messageTemplatesConfig.optional(),
 }
 
-/** A sink that posts to a chat, by the address of a webhook. */
-export interface ChatConfig extends Outbound {
-  name: string
-  /** It lets whoever has it post. */
-  url: Secret
-  limitPerSecond: number
-  /** Lets the address be private or loopback, over http too. */
-  allowPrivate: boolean
-  batch?: undefined
-  /** undefined: events go at once or in groups. */
-  digest: DigestConfig | undefined
-  /** Leaked credentials are shown in clear. */
-  reveal: boolean
-  /** undefined: UTC; in digests the zone of the schedule. */
-  timeZone?: string | undefined
-  templates?: MessageTemplates | undefined
-}
+/** A sink of the configuration. */
+export type NamedSink<Schema extends z.ZodType> = z.output<Schema> & { name: string }
+
+/** What a sink of a schema is made of: its settings without those of failover; undefined ones may be left out. */
+export type SinkSettings<Schema extends z.ZodType> = LeaveOut<
+  Omit<z.output<Schema>, keyof FailoverConfig>
+> & { name: string }
+
+type LeaveOut<T> = {
+  [Key in keyof T as undefined extends T[Key] ? never : Key]: T[Key]
+} & { [Key in keyof T as undefined extends T[Key] ? Key : never]?: T[Key] }
 
 /** The keys of a sink that posts to a chat, after `url` and `limit`. */
 export const chatKeys = {
@@ -132,17 +126,33 @@ export const chatKeys = {
   ...outboundKeys,
 }
 
-interface ChatFile extends z.output<z.ZodObject<typeof chatKeys>> {
+interface ChatFile<Type> extends z.output<z.ZodObject<typeof chatKeys>> {
+  type: Type
   url?: string | undefined
   url_file?: string | undefined
   limit: number
 }
 
-export function readChat(file: ChatFile): Omit<ChatConfig, 'name'> & FailoverConfig {
+/** A sink that posts to a chat, by the address of a webhook, which lets whoever has it post. */
+interface Chat<Type> extends Outbound, FailoverConfig {
+  type: Type
+  url: Secret
+  limitPerSecond: number
+  allowPrivate: boolean
+  batch: undefined
+  digest: DigestConfig | undefined
+  reveal: boolean
+  timeZone: string | undefined
+  templates: MessageTemplates | undefined
+}
+
+export function readChat<Type>(file: ChatFile<Type>): Chat<Type> {
   return {
+    type: file.type,
     url: requiredSecretFromSection(file, 'url'),
     limitPerSecond: file.limit,
     allowPrivate: file.allow_private,
+    batch: undefined,
     digest: file.digest,
     reveal: file.reveal,
     timeZone: file.time_zone,

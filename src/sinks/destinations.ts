@@ -1,5 +1,27 @@
 import { createHash } from 'node:crypto'
-import type { Destination } from './sink.ts'
+import type { Audience, Destination, Sink } from './sink.ts'
+
+interface DescribedSink {
+  name: string
+  type: string
+  limitPerSecond?: number | undefined
+  timeZone?: string | undefined
+  reveal?: boolean | undefined
+  to?: readonly string[]
+}
+
+/** What a sink says of itself by its configuration alone. */
+export function describeSink(
+  config: DescribedSink,
+  audience: Audience,
+): Pick<
+  Sink,
+  'name' | 'type' | 'audience' | 'timeZone' | 'destinations' | 'limitPerSecond' | 'reveals'
+> {
+  const { name, type, timeZone, limitPerSecond, reveal = false } = config
+  const destinations = listDestinations(config)
+  return { name, type, audience, timeZone, destinations, limitPerSecond, reveals: reveal }
+}
 
 /**
  * Lists a sink's destinations: the sink itself, or each e-mail recipient in `to`. Addresses that
@@ -8,10 +30,7 @@ import type { Destination } from './sink.ts'
 export function listDestinations({
   name,
   to,
-}: {
-  name: string
-  to?: readonly string[]
-}): readonly Destination[] {
+}: Pick<DescribedSink, 'name' | 'to'>): readonly Destination[] {
   if (to === undefined) return [{ id: name, label: name }]
   const byId = to.map((address): [string, Destination] => {
     const id = `${name}:${recipientHash(address)}`

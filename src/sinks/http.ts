@@ -8,14 +8,21 @@ import type { LookupFunction, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { systemClock, waitAtMost, withTimeout } from '../lib/clock.ts'
-import { errorCode, errorMessage } from '../lib/errors.ts'
+import { errorCode } from '../lib/errors.ts'
 import { createOutboundConnector, findProxy, OutboundError } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/outbound-config.ts'
 import type { Secret } from '../lib/secret.ts'
 import { explainTlsFailure, parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
 import { knownAddressProblem } from './known-addresses.ts'
-import { type Receipt, type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
+import {
+  type Receipt,
+  revealSecret,
+  type SendOptions,
+  SinkError,
+  type SinkReason,
+  tooLate,
+} from './sink.ts'
 
 /**
  * Where a request goes; checked again at each use, because a file may hold another address by now.
@@ -40,13 +47,7 @@ export function readTarget({ url, allowPrivate }: Target): URL {
 }
 
 function parseUrl(url: Secret): URL {
-  let text: string
-  try {
-    text = url.reveal()
-  } catch (error) {
-    throw misconfiguredError(`url cannot be read: ${errorMessage(error)}`)
-  }
-  const target = URL.parse(text)
+  const target = URL.parse(revealSecret(url, 'url'))
   if (target === null) throw misconfiguredError('url is not a URL; write https://host/path')
   return target
 }
@@ -101,10 +102,7 @@ const defaultReceiver = 'the receiver'
 export interface HttpTransport {
   /** Resolves with any status; throws SinkError if no status came. */
   post(url: URL, message: HttpMessage, options: SendOptions): Promise<HttpAnswer>
-  /**
-   * As `post`. Whether a GET was written is not known, so one that fails once connected counts as
-   * written.
-   */
+  /** As `post`. */
   get(url: URL, signal: AbortSignal): Promise<HttpAnswer>
   /** Connects, TLS included, and writes nothing. Resolves with what it connected by. */
   reach(url: URL, signal: AbortSignal): Promise<Receipt>
@@ -154,25 +152,14 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
     })
   }
 
-  async function post(
-    url: URL,
-    message: HttpMessage,
-    { signal, mayBegin = () => true }: SendOptions,
-  ): Promise<HttpAnswer> {
+  async function send(url: URL, asked: HttpRequest, options: SendOptions): Promise<HttpAnswer> {
+    const { signal, mayBegin = () => true } = options
     let wasWritten = false
     const mayWrite = (): boolean => (wasWritten = mayBegin())
     try {
-      return await ask(url, { method: 'POST', ...message }, { signal, mayWrite })
+      return await ask(url, asked, { signal, mayWrite })
     } catch (error) {
       throw errorFromFailure({ error, wasWritten, wasAborted: signal.aborted }, receiver)
-    }
-  }
-
-  async function get(url: URL, signal: AbortSignal): Promise<HttpAnswer> {
-    try {
-      return await ask(url, { method: 'GET', headers: { 'user-agent': 'tocsin' } }, { signal })
-    } catch (error) {
-      throw errorFromFailure({ error, wasWritten: true, wasAborted: signal.aborted }, receiver)
     }
   }
 
@@ -188,7 +175,13 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
     }
   }
 
-  return { post, get, reach, close: () => agent.destroy() }
+  const ping = { method: 'GET', headers: { 'user-agent': 'tocsin' } } as const
+  return {
+    post: (url, message, options) => send(url, { method: 'POST', ...message }, options),
+    get: (url, signal) => send(url, ping, { signal }),
+    reach,
+    close: () => agent.destroy(),
+  }
 }
 
 /** A connection that is there only after the signal aborted is closed. The signal is that of one try. */
@@ -240,7 +233,7 @@ interface HttpRequest {
 interface AnswerWait {
   signal: AbortSignal
   /** Asked on a live connection, right before undici writes the request; false: nothing is written. */
-  mayWrite?: () => boolean
+  mayWrite: () => boolean
 }
 
 /**
@@ -273,7 +266,7 @@ function createAnswerHandler(
     onRequestStart(controller) {
       request = controller
       if (signal.aborted) controller.abort(signal.reason as Error)
-      else if (mayWrite?.() === false) controller.abort(new SinkError('unavailable', tooLate))
+      else if (!mayWrite()) controller.abort(new SinkError('unavailable', tooLate))
     },
     onResponseStart(_controller, status, headers) {
       if (status >= 200)
@@ -457,7 +450,7 @@ export function errorFromFailure(
   // reads a request whose handshake it refused.
   const tls = explainTlsFailure(error, 'https')
   if (tls !== undefined) return new SinkError('misconfigured', tls, { cause })
-  if (!wasWritten || isUnreached(code)) {
+  if (!wasWritten) {
     const why = wasAborted ? 'the time was up' : code || 'no connection'
     return new SinkError('unavailable', `${receiver} was not reached (${why})`, { cause })
   }
@@ -466,13 +459,6 @@ export function errorFromFailure(
   }
   const why = code || 'closed'
   return new SinkError('connection_lost', `cut before the answer was read (${why})`, { cause })
-}
-
-/** Codes that only a failed connection has; for a request without a body nothing else can tell. */
-function isUnreached(code: string): boolean {
-  return /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(
-    code,
-  )
 }
 
 function isTimeout(code: string): boolean {

@@ -2,9 +2,8 @@
  * The table of sink types. A new type is one row here, its configuration and its sink; nothing else
  * of the program knows the types by name.
  */
-import type { z } from 'zod'
 import { byType } from '../lib/config-fields.ts'
-import type { SinkType } from './config.ts'
+import type { NamedSink, SinkType } from './config.ts'
 import { emailType } from './email/config.ts'
 import { pagerDutyType } from './pagerduty/config.ts'
 import { slackType } from './slack/config.ts'
@@ -24,7 +23,7 @@ type TypeName = keyof SinkTypes
 
 /** A sink of the configuration. */
 export type SinkConfig = {
-  [Name in TypeName]: z.output<SinkTypes[Name]['config']> & { name: string }
+  [Name in TypeName]: NamedSink<SinkTypes[Name]['config']>
 }[TypeName]
 
 const schemas = Object.values(sinkTypes).map(({ config }) => config)

@@ -1,8 +1,7 @@
-import type { EventDetail, ThreatEvent } from '../event.ts'
-import { TocsinError } from '../lib/errors.ts'
-import { type Fact, formatTime } from '../messages/description.ts'
-import type { Guidance } from '../messages/guidance.ts'
-import { type Message, unverifiedLinkLabel } from '../messages/message.ts'
+import { errorMessage, TocsinError } from '../lib/errors.ts'
+import type { Secret } from '../lib/secret.ts'
+import type { Attachment } from '../messages/csv.ts'
+import type { MessageSubject } from '../messages/message.ts'
 import type { Summary } from '../messages/summary.ts'
 
 /**
@@ -92,45 +91,16 @@ export interface Delivery {
    */
   summary?: Summary
   /** With a summary: the file that a sink with `canAttach` sends along. */
-  attachment?: Attachment
-}
-
-export interface Attachment {
-  /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv.gz`. */
-  fileName: string
-  contentType: string
-  content: Uint8Array
+  attachment?: Attachment | undefined
 }
 
 /** One item of a delivery. */
-export interface DeliveryMember {
+export interface DeliveryMember extends MessageSubject {
   /** The item's own id, the same on every attempt; each element of a webhook batch carries it. */
   id: string
-  account: string
   /** The tenant that the account is configured for; left out: none. */
   tenantId?: number | undefined
-  /** Several accounts are configured, so people are told which one this is. */
-  namesAccount?: boolean | undefined
-  feed: string
   labels: Readonly<Record<string, string>>
-  /** Names of the routes that chose this destination. */
-  routes: readonly string[]
-  /** Of its messages, as the ledger keeps it; undefined: it is made of the event. */
-  title?: string | undefined
-  event: ThreatEvent
-  /** What to do about it, by the configuration as it is now. */
-  guidance?: Guidance | undefined
-  /** The event's `url` if it leads upstream and so may be clicked; else left out or null. */
-  link?: string | null | undefined
-  /**
-   * undefined: the feed did not ask for it; 'unavailable': asked for, but not available in time.
-   */
-  detail?: EventDetail | 'unavailable' | undefined
-  fetchedAtMs: number
-  /** The severity under which this destination got the event before; undefined: it never did. */
-  raisedFrom?: string | undefined
-  /** A leaked secret in clear; set only if the sink has `reveal: true`. */
-  secret?: string | undefined
 }
 
 export interface SendOptions {
@@ -198,6 +168,15 @@ export class SinkError extends TocsinError {
   }
 }
 
+/** Reads a secret at its use, since its file may have changed; `key` names it. Throws SinkError. */
+export function revealSecret(secret: Secret, key: string): string {
+  try {
+    return secret.reveal()
+  } catch (error) {
+    throw new SinkError('misconfigured', `${key} cannot be read: ${errorMessage(error)}`)
+  }
+}
+
 /** Whether the other side may have accepted although the send failed. */
 export function isAnswerLost(reason: SinkReason): boolean {
   return reason === 'timeout' || reason === 'connection_lost'
@@ -211,97 +190,4 @@ export function soleMember({ id, members }: Delivery): DeliveryMember {
   const [member, ...others] = members
   if (member !== undefined && others.length === 0) return member
   throw new SinkError('invalid', `delivery ${id} has ${members.length} events, this sink takes one`)
-}
-
-/** What is said first of an event, and what can wait. */
-interface ArrangedFacts {
-  /** At most five that tell this alert from the next one, and the account if there are several. */
-  first: Fact[]
-  /** The other facts, tags, times and where it came from. */
-  rest: Fact[]
-}
-
-const firstFacts = 5
-/** The first facts say what, whose and where; the matched identifiers follow them. */
-const factsBeforeMatched = 3
-
-export function arrangeFacts(message: Message): ArrangedFacts {
-  const { account, namesAccount, identifiers, tags, unverifiedLink } = message
-  const { telling, source } = splitFacts(message)
-  const matched = listFacts('Matched', identifiers)
-  const shown = message.body === undefined ? firstFacts : 0
-  const isSaid = identifiers.length === 1 && message.title.includes(identifiers[0] ?? '')
-  const inOrder = isSaid
-    ? [...telling, ...matched]
-    : [...telling.slice(0, factsBeforeMatched), ...matched, ...telling.slice(factsBeforeMatched)]
-  return {
-    first: [...inOrder.slice(0, shown), ...(namesAccount ? listFacts('Account', [account]) : [])],
-    rest: [
-      ...inOrder.slice(shown),
-      ...listFacts('Tags', tags),
-      ...source,
-      ...(unverifiedLink === null ? [] : [textFact(unverifiedLinkLabel, unverifiedLink)]),
-      ...listTimes(message).map(({ label, text }) => textFact(`${label} at`, text)),
-      textFact('Feed', formatFeed(message)),
-    ],
-  }
-}
-
-/** Upstream's name of a source tells least: it counts as a fact only where there is hardly another. */
-function splitFacts({ facts, source }: Message): { telling: Fact[]; source: Fact[] } {
-  const isSource = ({ label, value }: Fact): boolean => label === 'Source' && value === source
-  const telling = facts.filter((fact) => !isSource(fact))
-  return telling.length < 2
-    ? { telling: facts, source: [] }
-    : { telling, source: facts.filter(isSource) }
-}
-
-/** Where chats have no room for the rest: times, feed and source in one line. */
-export function formatContext(message: Message): string {
-  const { source, unverifiedLink } = message
-  const isSaid = arrangeFacts(message).first.some(({ value }) => value === source)
-  return [
-    ...listTimes(message).map(({ label, text }) => `${label.toLowerCase()} ${text}`),
-    `feed ${formatFeed(message)}`,
-    ...(source === '' || isSaid ? [] : [`source ${source}`]),
-    ...(unverifiedLink === null ? [] : [`${unverifiedLinkLabel.toLowerCase()}: ${unverifiedLink}`]),
-  ].join(' · ')
-}
-
-function formatFeed({ feed, labels }: Message): string {
-  return labels.length === 0 ? feed : `${feed} (${labels.join(', ')})`
-}
-
-function listTimes(message: Message): { label: string; text: string }[] {
-  const { createdAtMs, matchedAtMs, fetchedAtMs, timeZone } = message
-  const times = [
-    { label: 'Created', atMs: createdAtMs, remark: '' },
-    { label: 'Matched', atMs: matchedAtMs, remark: '' },
-    {
-      label: 'Fetched',
-      atMs: fetchedAtMs,
-      remark: formatLateness(matchedAtMs ?? createdAtMs, fetchedAtMs),
-    },
-  ]
-  return times.flatMap(({ label, atMs, remark }) => {
-    const text = atMs === null ? null : formatTime(atMs, timeZone)
-    return text === null ? [] : [{ label, text: text + remark }]
-  })
-}
-
-function listFacts(label: string, names: readonly string[]): Fact[] {
-  return names.length === 0 ? [] : [textFact(label, names.join(', '))]
-}
-
-function textFact(label: string, value: string): Fact {
-  return { label, value, kind: 'text' }
-}
-
-function formatLateness(sinceMs: number | null, atMs: number): string {
-  const minutes = sinceMs === null ? 0 : Math.round((atMs - sinceMs) / 60_000)
-  if (!(minutes > 0)) return ''
-  if (minutes < 120) return ` (${minutes} min later)`
-  return minutes < 2880
-    ? ` (${Math.round(minutes / 60)} h later)`
-    : ` (${Math.round(minutes / 1440)} days later)`
 }

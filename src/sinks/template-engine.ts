@@ -53,21 +53,20 @@ interface TemplateOptions {
 
 /** Throws an Error that says line and column, and may quote the template. */
 export function parseTemplate(text: string, options: TemplateOptions): Template {
-  const { Context, toValueSync } = loadLibrary()
   const engine = createEngine(options)
   const parsed = engine.parse(text)
   return {
     render(values) {
       // Values pass through JSON, so that none has a method or a prototype of its own.
       const plain: unknown = JSON.parse(JSON.stringify(values), readable)
-      const emitter = createEmitter()
+      let text: string
       try {
-        const context = new Context(plain as object, engine.options, { sync: true })
-        toValueSync(engine.renderer.renderTemplates(parsed, context, emitter))
+        text = engine.renderSync(parsed, plain as object) as string
       } catch (error) {
         throw new TemplateError(describeFailure(error))
       }
-      return emitter.buffer
+      if (text.length > limits.maxOutput) throw new TemplateError('it writes too much')
+      return text
     },
   }
 }
@@ -187,9 +186,13 @@ function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Library.Liqu
   keepOnly(engine.tags, templateTags)
   keepOnly(engine.filters, templateFilters)
   engine.registerFilter('date', createDateFilter(engine.filters['date'] as FilterHandler))
-  engine.registerFilter('json', { handler: countMemory(toJson), raw: kind === 'json' })
-  engine.registerFilter('url_encode', countMemory(engine.filters['url_encode'] as FilterHandler))
-  engine.registerFilter('where', where)
+  const json = engine.filters['json'] as FilterHandler
+  engine.registerFilter('json', {
+    raw: kind === 'json',
+    handler(value: unknown): unknown {
+      return json.call(this, plain(value) ?? null)
+    },
+  })
   return engine
 }
 
@@ -207,28 +210,9 @@ function createDateFilter(shown: FilterHandler): FilterHandler {
   }
 }
 
-/** The library's own reads the name as an expression, which may be a range without end. */
-function where(list: unknown, name: unknown, wanted: unknown): unknown[] {
-  const entries = plain(list)
-  if (!Array.isArray(entries)) return []
-  return entries.filter((entry: unknown) => {
-    const found = new Map<string, unknown>(Object.entries(entry ?? {})).get(String(name))
-    return wanted === undefined ? Boolean(found) : found === plain(wanted)
-  })
-}
-
 /** `nil` and `empty` are objects of the library. */
 function plain(value: unknown): unknown {
   return loadLibrary().toValue(value) as unknown
-}
-
-/** For filters of which the library does not count what they make. */
-function countMemory(handler: FilterHandler): FilterHandler {
-  return function counted(value: unknown): string {
-    const made = String(handler.call(this, value))
-    this.context.memoryLimit.use(made.length)
-    return made
-  }
 }
 
 function toJson(value: unknown): string {
@@ -250,17 +234,4 @@ function toText(given: unknown): string {
 function readable(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.defineProperty(value, Symbol.toPrimitive, { value: () => JSON.stringify(value) })
-}
-
-/** Ends a rendering that writes too much before the text is made. */
-function createEmitter(): { buffer: string; write(text: unknown): void } {
-  return {
-    buffer: '',
-    write(text) {
-      const more = toText(text)
-      if (this.buffer.length + more.length > limits.maxOutput)
-        throw new TemplateError('it writes too much')
-      this.buffer += more
-    },
-  }
 }

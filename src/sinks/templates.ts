@@ -3,8 +3,16 @@
  * goes with the built-in look, which people can read and the receiver of a webhook may refuse.
  */
 import { ownFeed } from '../event.ts'
-import { type Message, messageLimits, renderMessage, testMark } from '../messages/message.ts'
+import type { Document } from '../messages/document.ts'
+import {
+  eventDocument,
+  type Message,
+  messageLimits,
+  renderMessage,
+  testMark,
+} from '../messages/message.ts'
 import { cutText, sanitizeLine } from '../messages/sanitize.ts'
+import { renderSummary } from '../messages/summary-message.ts'
 import { severityLabel } from '../messages/summary.ts'
 import { readTemplateValues, type TemplateValues } from './event-data.ts'
 import { type Delivery, soleMember } from './sink.ts'
@@ -33,12 +41,16 @@ export interface TemplateParts {
 export const templateRemedy =
   'tocsin render <uid> --sink <sink> shows what fails; mend the template and reload'
 
-/** The message about the one event of a delivery. Throws SinkError `invalid` for several. */
-export type RenderEvent = (delivery: Delivery) => Message
+/** The parts of a delivery's message. Throws SinkError `invalid` for several events without a summary. */
+export type RenderDocument = (delivery: Delivery) => Document
 
-/** With the built-in look. */
-export const renderEventMessage: RenderEvent = (delivery) =>
-  renderMessage(soleMember(delivery), delivery)
+/** With the built-in words. */
+export const renderDocument: RenderDocument = (delivery) => {
+  const { summary } = delivery
+  return summary === undefined
+    ? eventDocument(renderMessage(soleMember(delivery), delivery), delivery.id)
+    : renderSummary({ ...delivery, summary })
+}
 
 interface TemplatedSink<Templates> {
   name: string
@@ -50,11 +62,11 @@ interface TemplatedSink<Templates> {
  * Words that a template does not give stay the built-in ones. So does what Tocsin tells of itself: a
  * template written for events would hide it.
  */
-export function createEventRenderer(
+export function createDocumentRenderer(
   { name, templates = {}, timeZone }: TemplatedSink<MessageTemplates>,
   parts: TemplateParts,
-): RenderEvent {
-  if (listTemplates(templates).length === 0) return renderEventMessage
+): RenderDocument {
+  if (listTemplates(templates).length === 0) return renderDocument
   const prepare = <Words>(key: keyof MessageTemplates, read: ReadWords<Words>) => {
     const text = templates[key]
     if (text === undefined) return undefined
@@ -65,11 +77,12 @@ export function createEventRenderer(
   }
   const [title, body] = [prepare('title', readTitle), prepare('body', readBody)]
   return (delivery) => {
-    const message = renderEventMessage(delivery)
+    if (delivery.summary !== undefined) return renderDocument(delivery)
     const member = soleMember(delivery)
-    if (member.feed === ownFeed) return message
+    if (member.feed === ownFeed) return renderDocument(delivery)
     const values = readTemplateValues(member, delivery)
-    return withBody(withTitle(message, title?.(values, delivery)), body?.(values, delivery))
+    const message = withTitle(renderMessage(member, delivery), title?.(values, delivery))
+    return eventDocument(withBody(message, body?.(values, delivery)), delivery.id)
   }
 }
 

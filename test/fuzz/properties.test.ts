@@ -7,7 +7,7 @@ import { duration } from '../../src/lib/config-fields.ts'
 import { createSchedule, cronProblem } from '../../src/lib/cron-schedule.ts'
 import { parseHttpDate, parseRetryAfter } from '../../src/lib/web-address.ts'
 import { formatDuration } from '../../src/lib/time-zone.ts'
-import { createCsv, toCsvRow } from '../../src/messages/csv.ts'
+import { buildAttachment, toCsvRow } from '../../src/messages/csv.ts'
 import { emailType } from '../../src/sinks/email/config.ts'
 import { composeMail } from '../../src/sinks/email/email-sink.ts'
 import { readSmtpAddress } from '../../src/sinks/email/smtp.ts'
@@ -90,7 +90,7 @@ function linksOf(member: DeliveryMember): string[] {
   }
   const members = [member, member]
   const group = { ...sole, members, summary: aSummary(members) }
-  const [, row = ''] = Buffer.from(createCsv().add(toCsvRow(member)).finish())
+  const [, row = ''] = Buffer.from(buildAttachment([toCsvRow(member)], 'row').content)
     .toString()
     .split('\r\n')
   return [

@@ -1,5 +1,4 @@
 /** Deliveries of several events, as the collecting parts hand them to sinks. */
-import { sampleEvents } from '../../src/messages/samples.ts'
 import { zonedTime } from '../../src/messages/description.ts'
 import {
   type DigestFacts,
@@ -11,6 +10,7 @@ import {
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { aMember } from './deliveries.ts'
 import { aThreatEvent } from './events.ts'
+import { sampleEvents } from './samples.ts'
 
 const hourMs = 3_600_000
 const dueAtMs = Date.UTC(2026, 10, 21, 7, 0)

@@ -28,7 +28,7 @@ const loud: MessageTemplates = {
 }
 
 const failing: MessageTemplates = {
-  title: 'Case {% if source == "boom" %}{% for i in (1..150000) %}{{ i }}{% endfor %}{% endif %}',
+  title: 'Case {% if source == "boom" %}{% for i in (1..300000) %}{{ i }}{% endfor %}{% endif %}',
 }
 
 export function describeTemplateConformance<D extends SinkDriver>(suite: SinkConformance<D>): void {

@@ -4,7 +4,7 @@ import type { Config, Environment } from '../../config/config.ts'
 import type { ThreatEvent } from '../../event.ts'
 import { systemClock, withTimeout } from '../../lib/clock.ts'
 import { createGuidanceFinder, type Guidance } from '../../messages/guidance.ts'
-import { sampleEvents } from '../../messages/samples.ts'
+import { sampleEvent } from '../../messages/sample.ts'
 import { createRouter, listNodes } from '../../routing/router.ts'
 import {
   type Delivery,
@@ -104,8 +104,7 @@ async function sendTest(
 function testDelivery(config: SinkNeeds['config'], sink: Sink, destination: Destination): Delivery {
   const { accounts, feeds } = config
   const nowMs = systemClock.now()
-  const [sample] = sampleEvents(nowMs)
-  if (sample === undefined) throw new Error('there is no sample event to send')
+  const sample = sampleEvent(nowMs)
   const id = randomUUID().replaceAll('-', '')
   const member = {
     id: `e${id}`,

@@ -12,60 +12,18 @@ import {
   textField,
   word,
 } from '../../lib/config-fields.ts'
-import {
-  type Outbound,
-  outboundKeys,
-  outboundRules,
-  readOutbound,
-} from '../../lib/outbound-config.ts'
-import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
+import { outboundKeys, outboundRules, readOutbound } from '../../lib/outbound-config.ts'
+import { requiredSecretFromSection, secretKeys, secretRule } from '../../lib/secret.ts'
 import { isLoopback, loginProblem, webAddressProblem } from '../../lib/web-address.ts'
 import {
   digestConfig,
-  type DigestConfig,
-  type FailoverConfig,
+  type NamedSink,
   readFailover,
   failoverKeys,
   readerKeys,
+  type SinkSettings,
   type SinkType,
 } from '../config.ts'
-import type { MessageTemplates } from '../template-config.ts'
-
-export interface EmailConfig extends Outbound {
-  name: string
-  type: 'email'
-  /** smtp:// or smtps:// with user and password. */
-  smtp: Secret
-  from: string
-  to: string[]
-  /**
-   * `required`: STARTTLS or smtps except on loopback; `off`: in clear, by the operator's choice.
-   */
-  tls: 'required' | 'off'
-  /** What the sink calls itself to the server; undefined: this host's name or address. */
-  hello?: string | undefined
-  /** undefined: the user's password, if the URL has one. */
-  oauth?: OAuthConfig | undefined
-  /** Whether a header says that no person wrote the mail. Default: it does. */
-  autoSubmitted?: boolean
-  limitPerSecond: number | undefined
-  batch?: undefined
-  /** undefined: events go at once or in groups. */
-  digest: DigestConfig | undefined
-  /** Leaked credentials are shown in clear. */
-  reveal: boolean
-  /** undefined: UTC; in digests the zone of the schedule. */
-  timeZone?: string | undefined
-  templates?: MessageTemplates | undefined
-}
-
-/** How to get access tokens for the user of the mail server. */
-export interface OAuthConfig {
-  tokenUrl: string
-  clientId: string
-  clientSecret: Secret
-  scope: string
-}
 
 const addressRemedy = 'write an address, such as oncall@example.com'
 const addressPattern = /^[^\s\p{Cc}@<>(),;:"\\[\]]{1,64}@[^\s\p{Cc}@<>(),;:"\\[\]_]{1,253}$/u
@@ -139,12 +97,15 @@ const oauthConfig = section(
     describe: 'Signs in as the user of smtp by access tokens (OAuth 2.0, XOAUTH2), not a password.',
     rules: [secretRule('client_secret', { required: true })],
   },
-).transform((file): OAuthConfig => ({
+).transform((file) => ({
   tokenUrl: file.token_url,
   clientId: file.client_id,
   clientSecret: requiredSecretFromSection(file, 'client_secret'),
   scope: file.scope,
 }))
+
+/** How to get access tokens for the user of the mail server. */
+export type OAuthConfig = z.output<typeof oauthConfig>
 
 function addressRefusal(): Refusal {
   return refusal('not an e-mail address', addressRemedy)
@@ -191,7 +152,7 @@ const emailConfig = section(
       ...outboundRules,
     ],
   },
-).transform((file): Omit<EmailConfig, 'name'> & FailoverConfig => ({
+).transform((file) => ({
   type: file.type,
   smtp: requiredSecretFromSection(file, 'smtp'),
   from: file.from,
@@ -201,6 +162,7 @@ const emailConfig = section(
   oauth: file.oauth,
   autoSubmitted: file.auto_submitted,
   limitPerSecond: file.limit,
+  batch: undefined,
   digest: file.digest,
   reveal: file.reveal,
   timeZone: file.time_zone,
@@ -208,6 +170,8 @@ const emailConfig = section(
   ...readOutbound(file),
   ...readFailover(file),
 }))
+
+export type EmailConfig = SinkSettings<typeof emailConfig>
 
 function smtpProblem(
   input: string,
@@ -260,4 +224,4 @@ export const emailType = {
     const { createEmailSink } = await import('./email-sink.ts')
     return createEmailSink(config, parts)
   },
-} satisfies SinkType<EmailConfig & FailoverConfig>
+} satisfies SinkType<NamedSink<typeof emailConfig>>

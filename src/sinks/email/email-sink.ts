@@ -8,29 +8,28 @@ import type { SendMailOptions } from 'nodemailer'
 import { isKnownSeverity } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
+import type { Attachment } from '../../messages/csv.ts'
 import { zonedTime } from '../../messages/description.ts'
-import type { Message } from '../../messages/message.ts'
-import { cutText } from '../../messages/sanitize.ts'
-import { renderSummary } from '../../messages/summary-message.ts'
-import { severityLabel, type Summary } from '../../messages/summary.ts'
-import { listDestinations, recipientHash } from '../destinations.ts'
+import type { Summary } from '../../messages/summary.ts'
+import { describeSink, recipientHash } from '../destinations.ts'
 import {
-  type Attachment,
   type Delivery,
+  type DeliveryMember,
   type Receipt,
   type SendOptions,
   type Sink,
   SinkError,
+  soleMember,
 } from '../sink.ts'
 import {
-  createEventRenderer,
-  type RenderEvent,
-  renderEventMessage,
+  createDocumentRenderer,
+  renderDocument,
+  type RenderDocument,
   type TemplateParts,
 } from '../templates.ts'
 import type { EmailConfig } from './config.ts'
-import { renderHtml, renderSummaryHtml } from './mail-html.ts'
-import { renderSummaryText, renderText } from './mail-text.ts'
+import { renderHtml } from './mail-html.ts'
+import { renderText } from './mail-text.ts'
 import { SmtpPool } from './smtp.ts'
 import { smtpLimits } from './smtp-session.ts'
 
@@ -44,17 +43,17 @@ const emailSendTimeoutMs = smtpLimits.answerMs + 10 * smtpLimits.commandMs
 
 export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): Sink {
   const { logger, clock } = parts
-  const renderEvent = createEventRenderer(config, parts)
-  const { name, limitPerSecond } = config
+  const render = createDocumentRenderer(config, parts)
+  const { name } = config
   const pool = new SmtpPool(config, clock)
-  const destinations = listDestinations(config)
+  const described = describeSink(config, 'people')
 
   /**
    * The address comes from the configuration, never from the delivery: a queue may not name
    * recipients.
    */
   function findAddress(destinationId: string): string {
-    const destination = destinations.find(({ id }) => id === destinationId)
+    const destination = described.destinations.find(({ id }) => id === destinationId)
     if (destination !== undefined) return destination.label
     throw new SinkError(
       'misconfigured',
@@ -69,29 +68,23 @@ export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): S
       autoSubmitted: config.autoSubmitted,
       to: findAddress(delivery.destination.id),
       nowMs: clock.now(),
-      renderEvent,
+      render,
     })
-    const secrets = delivery.members.flatMap(({ secret }) => secret ?? [])
-    const answer = await pool.send(mail, { ...options, secrets })
+    const showsSecrets = delivery.members.some(({ secret }) => secret !== undefined)
+    const answer = await pool.send(mail, { ...options, showsSecrets })
     logger.debug({ sink: name, delivery: delivery.id, answer }, 'mail accepted')
     return { answer }
   }
 
   return {
-    name,
-    type: 'email',
-    audience: 'people',
-    timeZone: config.timeZone,
+    ...described,
     canAttach: true,
-    destinations,
-    limitPerSecond,
-    reveals: config.reveal,
     concurrency: 4,
     sendTimeoutMs: emailSendTimeoutMs,
     send,
     reach: async (signal) => ({ answer: await pool.reach(signal) }),
     preview(delivery) {
-      const { subject, text, html } = mailContent(delivery, name, renderEvent)
+      const { subject, text, html } = mailContent(delivery, name, render)
       return { subject, text, html }
     },
     close() {
@@ -114,15 +107,15 @@ export interface MailOptions {
   /** The time of this attempt, milliseconds since 1970. */
   nowMs: number
   /** Default: with the built-in look. */
-  renderEvent?: RenderEvent
+  render?: RenderDocument
 }
 
 export function composeMail(
   delivery: Delivery,
-  { sink, from, to, nowMs, autoSubmitted = true, renderEvent }: MailOptions,
+  { sink, from, to, nowMs, autoSubmitted = true, render }: MailOptions,
 ): SendMailOptions {
   const sender = parseSender(from)
-  const { subject, text, html, list, thread, isUrgent } = mailContent(delivery, sink, renderEvent)
+  const { subject, text, html, list, thread, isUrgent } = mailContent(delivery, sink, render)
   // No mail has this id, but mail programs thread the mails that refer to it.
   const root = `<${thread}.tocsin@${sender.domain}>`
   return {
@@ -191,39 +184,25 @@ export interface MailContent {
   isUrgent: boolean
 }
 
-const maxSubjectLength = 180
-
 /** Throws SinkError `invalid` for several events without a summary. */
 export function mailContent(
   delivery: Delivery,
   sink: string,
-  renderEvent: RenderEvent = renderEventMessage,
+  render = renderDocument,
 ): MailContent {
-  const origin = { sink, deliveryId: delivery.id }
-  const { summary } = delivery
-  if (summary === undefined) {
-    const message = renderEvent(delivery)
-    const isUrgent = isCritical(message.severity) && delivery.isTest !== true
-    return {
-      isUrgent,
-      subject: cutText(`[${severityLabel(message.severity)}] ${message.title}`, maxSubjectLength),
-      text: renderText(message, origin),
-      html: renderHtml(message, origin),
-      list: message.feed,
-      thread: isUrgent ? delivery.id : `${message.feed}.${utcDay(eventTime(message))}`,
-    }
-  }
-  const message = renderSummary({ ...delivery, summary })
-  const list = listName(summary, sink)
-  const isAtOnce = summary.kind === 'group' || summary.kind === 'storm'
-  const isUrgent = isAtOnce && isCritical(message.severity) && delivery.isTest !== true
+  const { id, summary, isTest } = delivery
+  const document = render(delivery)
+  const isAtOnce = summary === undefined || summary.kind === 'group' || summary.kind === 'storm'
+  const isUrgent = isAtOnce && isCritical(document.severity) && isTest !== true
+  const list = summary === undefined ? soleMember(delivery).feed : listName(summary, sink)
+  const day = summary === undefined ? eventDay(soleMember(delivery)) : summaryDay(summary)
   return {
     isUrgent,
-    subject: message.subject,
-    text: renderSummaryText(message, origin),
-    html: renderSummaryHtml(message, origin),
+    subject: document.subject,
+    text: renderText(document, sink),
+    html: renderHtml(document, sink),
     list,
-    thread: isUrgent ? delivery.id : `${list}.${summaryDay(summary)}`,
+    thread: isUrgent ? id : `${list}.${day}`,
   }
 }
 
@@ -232,8 +211,8 @@ function isCritical(severity: string | null): boolean {
   return severity !== null && (severity === 'critical' || !isKnownSeverity(severity))
 }
 
-function eventTime({ matchedAtMs, createdAtMs, fetchedAtMs }: Message): number {
-  return matchedAtMs ?? createdAtMs ?? fetchedAtMs
+function eventDay({ event: { matchedAtMs, createdAtMs }, fetchedAtMs }: DeliveryMember): string {
+  return utcDay(matchedAtMs ?? createdAtMs ?? fetchedAtMs)
 }
 
 /** Mails of one feed share a list, however many events each is about. */

@@ -1,147 +1,92 @@
-/** Renders the HTML part of one event: one column for a phone, no images and nothing remote. */
-import type { Coverage } from '../../messages/coverage.ts'
+/** Writes documents as the HTML part of a mail: one column for a phone, no images, nothing remote. */
 import type { Fact } from '../../messages/description.ts'
-import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
-import type { Message } from '../../messages/message.ts'
+import { type Document, type DocumentLine, fit, lineRemarks } from '../../messages/document.ts'
 import { cutText } from '../../messages/sanitize.ts'
-import {
-  formatRemainder,
-  type SummaryLine,
-  type SummaryMessage,
-} from '../../messages/summary-message.ts'
 import {
   formatSeverities,
   type SeverityCount,
   formatSeverity,
   severityLabel,
 } from '../../messages/summary.ts'
-import { arrangeFacts } from '../sink.ts'
-import {
-  dayHeading,
-  hasAlreadySent,
-  type MailOrigin,
-  originLines,
-  summaryOriginLines,
-} from './mail-text.ts'
+import { busiestDay, dayHeading, mailFoot } from './mail-text.ts'
 
-export function renderHtml(message: Message, origin: MailOrigin): string {
-  const accent = accentColor(message.severity)
-  const { first, rest } = arrangeFacts(message)
+/** Gmail clips a mail at 102 kB. */
+const maxHtmlBytes = 99_000
+
+/** `sink`: what the foot names. */
+export function renderHtml(document: Document, sink: string): string {
+  const build = document.typeLabel === null ? buildSummaryPage : buildEventPage
+  return fit(document, {
+    limit: maxHtmlBytes,
+    maxLines: Infinity,
+    render: (part) => build(part, mailFoot(part, sink)),
+    measure: (html) => Buffer.byteLength(html),
+  })
+}
+
+function buildEventPage(document: Document, foot: readonly string[]): string {
+  const { severity, typeLabel, title, notes, body, facts, details, link } = document
+  const word = severity ?? ''
+  const accent = accentColor(word)
   const content = [
-    message.notes.map(renderNote).join(''),
+    notes.map(renderNote).join(''),
     `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em">`,
-    `<span style="${chipStyle(message.severity)}">${escapeHtml(severityLabel(message.severity))}</span> &middot; ${escapeHtml(message.typeLabel)}</p>`,
-    `<h1 dir="auto" style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
-    renderLink(message.link, accent),
-    ...(message.body ?? []).map(renderLineOfBody),
-    first.map(renderFact).join(''),
-    renderGuidance(message.guidance),
-    renderExtract(message.extract),
-    `<div style="margin:20px 0 0;padding:12px 0 0;border-top:1px solid ${grey}">\n${rest.map(renderSmallFact).join('')}</div>`,
-    `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`,
-    `${originLines(message, origin).map(escapeHtml).join('<br>')}</p>`,
+    `<span style="${chipStyle(word)}">${escapeHtml(severityLabel(word))}</span> &middot; ${escapeHtml(typeLabel ?? '')}</p>`,
+    `<h1 dir="auto" style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>`,
+    renderLink(link, accent),
+    ...body.map((line) => ownDirection('margin:0 0 4px;font-size:16px', line)),
+    facts.map(renderFact).join(''),
+    renderGuidance(document),
+    renderExtract(document),
+    `<div style="margin:20px 0 0;padding:12px 0 0;border-top:1px solid ${grey}">\n${details.map(renderSmallFact).join('')}</div>`,
+    footStart,
+    `${foot.map(escapeHtml).join('<br>')}</p>`,
   ]
-  const page = renderAccentBar(content.join('\n'), accent)
-  return renderPage({ title: message.summary, lead: leadText(message) }, page)
+  return renderPage(document, leadText(document), renderAccentBar(content.join('\n'), accent))
 }
 
 /**
  * What the title leaves out. A leaked secret stays out of it, and so does a template's body, which
  * may hold one: an inbox and a locked phone show this to whoever looks.
  */
-function leadText(message: Message): string {
-  const { first, rest } = arrangeFacts(message)
-  const unsaid = [...first, ...rest].filter(
-    ({ kind, value }) => kind !== 'secret' && !message.title.includes(value),
+function leadText({ title, notes, facts, details }: Document): string {
+  const unsaid = [...facts, ...details].filter(
+    ({ kind, value }) => kind !== 'secret' && !title.includes(value),
   )
-  return [...message.notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)].join(' · ')
+  return [...notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)].join(' · ')
 }
 
-/** Puts a bar in the severity's colour along the whole mail. */
-function renderAccentBar(content: string, accent: string): string {
-  return `<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
-${content}
-</div>`
-}
-
-function renderNote(note: string): string {
-  return `<p style="margin:0 0 12px;padding:8px 12px;font-size:14px;${tint};${wrap}">${escapeHtml(note)}</p>\n`
-}
-
-function renderLink(link: string | null, accent: string): string {
-  if (link === null) return ''
-  const style = `display:inline-block;padding:10px 18px;border-radius:4px;background-color:${accent};color:#ffffff;text-decoration:none;font-weight:bold`
-  return `<p style="margin:0 0 20px"><a href="${escapeHtml(link)}" style="${style}">Open event</a></p>`
-}
-
-/** Runbooks are the operator's own links. */
-function renderGuidance(guidance: MessageGuidance): string {
-  const texts = guidanceTexts(guidance).map(
-    ({ label, text }) =>
-      `<p style="margin:0 0 10px;padding:8px 12px;font-size:15px;${tint};${wrap}"><b>${escapeHtml(label)}:</b> ${escapeHtml(text)}</p>\n`,
-  )
-  const pages = guidance.runbookUrls.map(
-    (url) =>
-      `<p style="margin:0 0 10px;font-size:15px;${wrap}"><a href="${escapeHtml(url)}" style="color:inherit">Open runbook</a></p>\n`,
-  )
-  return [...texts, ...pages].join('')
-}
-
-function renderLineOfBody(line: string): string {
-  return `<p dir="auto" style="margin:0 0 4px;font-size:16px;${wrap}">${escapeHtml(line)}</p>`
-}
-
-function renderFact({ label, value, kind }: Fact): string {
-  const font = kind === 'code' || kind === 'secret' ? `${mono};font-size:14px` : 'font-size:16px'
-  return [
-    `<p style="margin:0;font-size:12px;${faint}">${escapeHtml(label)}</p>`,
-    `<p dir="auto" style="margin:0 0 10px;${font};${wrap}">${escapeHtml(value)}</p>\n`,
-  ].join('')
-}
-
-function renderSmallFact({ label, value }: Fact): string {
-  return `<p style="margin:0 0 4px;font-size:13px;${faint};${wrap}">${escapeHtml(label)}: ${quoteHtml(value)}</p>\n`
-}
-
-function renderExtract(extract: Message['extract']): string {
-  if (extract === null) return ''
-  return [
-    `<p style="margin:10px 0 4px;font-size:12px;${faint}">${escapeHtml(extract.label)}</p>`,
-    `<pre dir="auto" style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
-  ].join('\n')
-}
-
-/** Gmail clips a mail at 102 kB. */
-const maxHtmlBytes = 99_000
-/** The size of everything around the events above which it is shortened. */
-const maxFrameBytes = 60_000
-
-export function renderSummaryHtml(message: SummaryMessage, origin: MailOrigin): string {
-  const frameOf = (narrow: SummaryMessage): Frame => renderFrame(narrow, origin)
-  let frame = frameOf(message)
-  for (const narrowing of narrowings) {
-    if (byteLength(frame.before + frame.after) <= maxFrameBytes) break
-    frame = frameOf(narrowMessage(message, narrowing))
-  }
-  const room = maxHtmlBytes - byteLength(frame.before + frame.after) - 2000
-  return renderPage(
-    { title: message.subject, lead: summaryLeadText(message) },
-    limitWidth(`${frame.before}${renderLines(message, room, origin.deliveryId)}${frame.after}`),
-  )
-}
-
-interface Frame {
-  before: string
-  after: string
+function buildSummaryPage(document: Document, foot: readonly string[]): string {
+  const { title, window, alarms, notes, statement, unlisted } = document
+  const small = 'margin:0 0 14px;font-size:14px'
+  const content = [
+    `<h1 style="margin:0 0 10px;font-size:21px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>\n`,
+    window === null
+      ? ''
+      : `${paragraph(`${small};${faint}`, escapeHtml(`${window} (${document.foot.timeZone})`))}\n`,
+    alarms.map(renderAlarm).join(''),
+    notes.map(renderNote).join(''),
+    statement === null ? '' : `${paragraph('margin:0 0 14px', escapeHtml(statement))}\n`,
+    renderSent(document),
+    renderChips(document),
+    renderGuidance(document),
+    renderDays(document),
+    renderLines(document),
+    document.counts.map(renderCounts).join(''),
+    unlisted.length === 0 ? '' : `${renderHeading('Not listed above')}${renderList(unlisted)}`,
+    renderFeeds(document),
+    `${footStart}${foot.map(escapeHtml).join('<br>')}</p>\n`,
+  ]
+  return renderPage(document, summaryLeadText(document), limitWidth(content.join('')))
 }
 
 /** What is wrong, then what the subject leaves out. */
-function summaryLeadText({ alarms, uncounted, coverage, headline, lines }: SummaryMessage): string {
+function summaryLeadText({ alarms, uncounted, statement, headline, lines }: Document): string {
   const titles = lines.map(({ title }) => title).filter((title) => !headline.includes(title))
   const counts = formatSeverities(uncounted)
   return [
     ...alarms.slice(0, 2),
-    coverage?.statement ?? '',
+    statement ?? '',
     counts === '' ? '' : `also ${counts}`,
     ...[...new Set(titles)].slice(0, 3),
   ]
@@ -149,78 +94,20 @@ function summaryLeadText({ alarms, uncounted, coverage, headline, lines }: Summa
     .join(' · ')
 }
 
-function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
-  const { coverage, days } = message
-  const picture = renderDays(days)
-  const heading = hasAlreadySent(coverage) ? renderHeading('New events') : ''
-  const before = [
-    `<h1 style="margin:0 0 10px;font-size:21px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>\n`,
-    coverage === null ? '' : renderWindow(coverage.window, message.timeZone),
-    message.alarms.map(renderAlarm).join(''),
-    message.notes.map(renderNote).join(''),
-    coverage?.statement
-      ? `<p style="margin:0 0 14px;${wrap}">${escapeHtml(coverage.statement)}</p>\n`
-      : '',
-    renderAlreadySent(coverage),
-    renderChips(message.bySeverity, heading),
-    renderGuidance(message.guidance),
-    picture === '' ? '' : `${renderHeading(dayHeading(message))}${picture}`,
-  ]
-  const foot = summaryOriginLines(message, origin).map(escapeHtml).join('<br>')
-  const after = [
-    renderCounts(message.counts),
-    coverage === null ? '' : renderCoverage(coverage),
-    `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">${foot}</p>\n`,
-  ]
-  return { before: before.join(''), after: after.join('') }
+function paragraph(style: string, html: string): string {
+  return `<p style="${style};${wrap}">${html}</p>`
 }
 
-function renderWindow(window: string, timeZone: string): string {
-  const text = `${escapeHtml(window)} (${escapeHtml(timeZone)})`
-  return `<p style="margin:0 0 14px;font-size:14px;${faint};${wrap}">${text}</p>\n`
+/** Text of others on a line of its own. */
+function ownDirection(style: string, text: string): string {
+  return `<p dir="auto" style="${style};${wrap}">${escapeHtml(text)}</p>`
 }
 
-function renderAlarm(alarm: string): string {
-  const red = accentColor('critical')
-  return [
-    `${tableStart}<tr><td style="padding:10px 12px;border-left:5px solid ${red};${tint};font-size:15px;font-weight:bold;${wrap}">`,
-    `&#9888; ${escapeHtml(alarm)}</td></tr><tr><td height="10" style="font-size:1px;line-height:10px">&nbsp;</td></tr></table>\n`,
-  ].join('')
-}
-
-/** Renders lines until `room` bytes are used, then says how many events are not shown. */
-function renderLines(message: SummaryMessage, room: number, deliveryId: string): string {
-  const rows: string[] = []
-  let used = 0
-  for (const line of message.lines) {
-    const row = renderLine(line)
-    used += byteLength(row)
-    if (used > room) break
-    rows.push(row)
-  }
-  const more = formatRemainder(message, rows.length, deliveryId)
-  if (rows.length === 0 && more === null) return ''
-  const table = rows.length === 0 ? '' : `${tableStart}\n${rows.join('')}</table>\n`
-  const rest =
-    more === null
-      ? ''
-      : `<p style="margin:10px 0 0;font-size:14px;${faint};${wrap}">${escapeHtml(more)}</p>\n`
-  return `${renderHeading('Events')}${table}${rest}`
-}
-
-function renderLine(line: SummaryLine): string {
-  const { severity, title, identifier, remark, time, feed, link } = line
-  const accent = accentColor(severity)
-  const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
-  const open =
-    link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
-  const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
-  return [
-    `<tr><td width="4" bgcolor="${accent}" style="width:4px;background-color:${accent};font-size:1px">&nbsp;</td>`,
-    `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${chip} ${quoteHtml(title)}</div>`,
-    `<div style="font-size:13px;line-height:1.4;${faint};${wrap}">${margin.map(quoteHtml).join(' &middot; ')}${open}</div></td></tr>`,
-    '<tr><td colspan="2" height="12" style="font-size:1px;line-height:12px">&nbsp;</td></tr>\n',
-  ].join('')
+/** Puts a bar in the severity's colour along the whole mail. */
+function renderAccentBar(content: string, accent: string): string {
+  return `<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
+${content}
+</div>`
 }
 
 /** Outlook ignores max-width, so it gets a table of its own around the others. */
@@ -232,131 +119,150 @@ function limitWidth(content: string): string {
   ].join('\n')
 }
 
-function byteLength(text: string): number {
-  return Buffer.byteLength(text)
-}
-
-/** Limits on what stands around the events. */
-interface Narrowing {
-  /** Code points of a name, a note, an alarm. */
-  text: number
-  names: number
-  days: number
-  feeds: number
-  alreadySent: number
-}
-
-/** From mild to strict. */
-const narrowings: readonly Narrowing[] = [
-  { text: 200, names: 6, days: 31, feeds: 20, alreadySent: 10 },
-  { text: 60, names: 5, days: 14, feeds: 10, alreadySent: 5 },
-  { text: 30, names: 3, days: 7, feeds: 5, alreadySent: 3 },
-]
-
-/**
- * Shortens what stands around the events; feeds and events left out of the coverage stay counted.
- */
-function narrowMessage(message: SummaryMessage, to: Narrowing): SummaryMessage {
-  const { coverage } = message
-  return {
-    ...message,
-    alarms: message.alarms.map((alarm) => cutText(alarm, Math.max(to.text, 150))),
-    notes: message.notes.map((note) => cutText(note, Math.max(to.text, 100))),
-    counts: message.counts.map(({ label, entries }) => ({
-      label,
-      entries: entries
-        .slice(0, to.names)
-        .map(({ name, count }) => ({ name: cutText(name, to.text), count })),
-    })),
-    days: message.days.slice(-to.days),
-    coverage: coverage && {
-      ...coverage,
-      feeds: coverage.feeds.slice(0, to.feeds),
-      moreFeeds: coverage.moreFeeds + Math.max(0, coverage.feeds.length - to.feeds),
-      alreadySent: coverage.alreadySent
-        .slice(0, to.alreadySent)
-        .map((each) => ({ ...each, title: cutText(each.title, Math.max(to.text, 80)) })),
-      moreAlreadySent:
-        coverage.moreAlreadySent + Math.max(0, coverage.alreadySent.length - to.alreadySent),
-    },
-  }
-}
-
 function renderHeading(text: string): string {
   return `<h2 style="margin:22px 0 8px;font-size:15px;line-height:1.3">${escapeHtml(text)}</h2>\n`
 }
 
-function renderCounts(counts: SummaryMessage['counts']): string {
-  return counts
-    .map(({ label, entries }) => {
-      const rows = entries.map(
-        ({ name, count }) =>
-          `<tr><td width="48" align="right" valign="top" style="padding:2px 10px 2px 0;font-size:14px;font-weight:bold">${count}</td><td dir="auto" valign="top" style="padding:2px 0;font-size:14px;${wrap}">${escapeHtml(name)}</td></tr>`,
-      )
-      return `${renderHeading(label)}${tableStart}\n${rows.join('\n')}\n</table>\n`
-    })
-    .join('')
+function renderNote(note: string): string {
+  return `${paragraph(`margin:0 0 12px;padding:8px 12px;font-size:14px;${tint}`, escapeHtml(note))}\n`
 }
 
-function renderCoverage(coverage: Coverage): string {
+function renderAlarm(alarm: string): string {
+  const red = accentColor('critical')
   return [
-    coverage.unlisted.length === 0
-      ? ''
-      : `${renderHeading('Not listed above')}${renderList(coverage.unlisted)}`,
-    renderFeeds(coverage),
+    `${tableStart}<tr><td style="padding:10px 12px;border-left:5px solid ${red};${tint};font-size:15px;font-weight:bold;${wrap}">`,
+    `&#9888; ${escapeHtml(alarm)}</td></tr><tr><td height="10" style="font-size:1px;line-height:10px">&nbsp;</td></tr></table>\n`,
   ].join('')
 }
 
-/** Stands before the new events: these are the worst of the window. */
-function renderAlreadySent(coverage: Coverage | null): string {
-  if (!hasAlreadySent(coverage)) return ''
-  const { alreadySent, moreAlreadySent } = coverage
-  const lines = alreadySent.map(({ severity, title, link, sent }) => {
-    const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
-    const open =
-      link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
-    return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${quoteHtml(title)}, sent ${escapeHtml(sent)}${open}</p>\n`
-  })
-  return `${renderHeading('Already sent')}${lines.join('')}${renderList(moreLine(moreAlreadySent))}`
+function renderLink(link: string | null, accent: string): string {
+  if (link === null) return ''
+  const style = `display:inline-block;padding:10px 18px;border-radius:4px;background-color:${accent};color:#ffffff;text-decoration:none;font-weight:bold`
+  return `<p style="margin:0 0 20px"><a href="${escapeHtml(link)}" style="${style}">Open event</a></p>`
 }
 
-function renderFeeds({ feeds, moreFeeds }: Coverage): string {
-  if (feeds.length === 0) return ''
-  const rows = feeds.map(({ feed, text, isBehind }) => {
-    const mark = isBehind
-      ? `<span style="${chipStyle('critical')};font-size:11px">&nbsp;BEHIND&nbsp;</span> `
-      : ''
-    return `<p style="margin:0 0 4px;font-size:14px;${wrap}">${mark}<b>${escapeHtml(feed)}</b> ${escapeHtml(text)}</p>\n`
-  })
-  return `${renderHeading('How far the feeds were read')}${rows.join('')}${renderList(moreLine(moreFeeds))}`
-}
-
-function moreLine(more: number): string[] {
-  return more > 0 ? [`and ${more} more`] : []
-}
-
-function renderList(lines: readonly string[]): string {
-  return lines
-    .map(
-      (line) =>
-        `<p dir="auto" style="margin:0 0 4px;font-size:14px;${wrap}">${escapeHtml(line)}</p>\n`,
-    )
+/** Runbooks are the operator's own links. */
+function renderGuidance({ guidance: { texts, runbookUrls } }: Document): string {
+  const style = `margin:0 0 10px;padding:8px 12px;font-size:15px;${tint}`
+  return [
+    ...texts.map(({ label, text }) =>
+      paragraph(style, `<b>${escapeHtml(label)}:</b> ${escapeHtml(text)}`),
+    ),
+    ...runbookUrls.map((url) =>
+      paragraph('margin:0 0 10px;font-size:15px', anchor(url, 'Open runbook')),
+    ),
+  ]
+    .map((html) => `${html}\n`)
     .join('')
 }
 
-type Day = SummaryMessage['days'][number]
+function anchor(url: string, text: string): string {
+  return `<a href="${escapeHtml(url)}" style="color:inherit">${text}</a>`
+}
+
+function renderFact({ label, value, kind }: Fact): string {
+  const font = kind === 'code' || kind === 'secret' ? `${mono};font-size:14px` : 'font-size:16px'
+  return [
+    `<p style="margin:0;font-size:12px;${faint}">${escapeHtml(label)}</p>`,
+    `${ownDirection(`margin:0 0 10px;${font}`, value)}\n`,
+  ].join('')
+}
+
+function renderSmallFact({ label, value }: Fact): string {
+  const html = `${escapeHtml(label)}: ${quoteHtml(value)}`
+  return `${paragraph(`margin:0 0 4px;font-size:13px;${faint}`, html)}\n`
+}
+
+function renderExtract({ extract }: Document): string {
+  if (extract === null) return ''
+  return [
+    `<p style="margin:10px 0 4px;font-size:12px;${faint}">${escapeHtml(extract.label)}</p>`,
+    `<pre dir="auto" style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
+  ].join('\n')
+}
+
+function renderLines({ lines, more }: Document): string {
+  if (lines.length === 0 && more === null) return ''
+  const rows = lines.map(renderLine)
+  const table = rows.length === 0 ? '' : `${tableStart}\n${rows.join('')}</table>\n`
+  const rest =
+    more === null
+      ? ''
+      : `${paragraph(`margin:10px 0 0;font-size:14px;${faint}`, escapeHtml(more))}\n`
+  return `${renderHeading('Events')}${table}${rest}`
+}
+
+function renderLine(line: DocumentLine): string {
+  const { severity, title, feed, link } = line
+  const accent = accentColor(severity)
+  const margin = [...lineRemarks(line), `feed ${feed}`].map(quoteHtml).join(' &middot; ')
+  return [
+    `<tr><td width="4" bgcolor="${accent}" style="width:4px;background-color:${accent};font-size:1px">&nbsp;</td>`,
+    `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${smallChip(severity, severityLabel(severity))} ${quoteHtml(title)}</div>`,
+    `<div style="font-size:13px;line-height:1.4;${faint};${wrap}">${margin}${openLink(link)}</div></td></tr>`,
+    '<tr><td colspan="2" height="12" style="font-size:1px;line-height:12px">&nbsp;</td></tr>\n',
+  ].join('')
+}
+
+function smallChip(severity: string, word: string): string {
+  return `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(word)}&nbsp;</span>`
+}
+
+function openLink(link: string | null): string {
+  return link === null ? '' : ` &middot; ${anchor(link, 'Open')}`
+}
+
+function renderCounts({ label, entries }: Document['counts'][number]): string {
+  const rows = entries.map(
+    ({ name, count }) =>
+      `<tr><td width="48" align="right" valign="top" style="padding:2px 10px 2px 0;font-size:14px;font-weight:bold">${count}</td><td dir="auto" valign="top" style="padding:2px 0;font-size:14px;${wrap}">${escapeHtml(name)}</td></tr>`,
+  )
+  return `${renderHeading(label)}${tableStart}\n${rows.join('\n')}\n</table>\n`
+}
+
+/** The worst of a digest's window: stands before the new events. */
+function renderSent({ sent, moreSent }: Document): string {
+  if (sent.length === 0) return ''
+  const lines = sent.map(({ severity, title, link, sent: when }) => {
+    const chip = smallChip(severity, severityLabel(severity))
+    const html = `${chip} ${quoteHtml(title)}, sent ${escapeHtml(when)}${openLink(link)}`
+    return `${paragraph('margin:0 0 6px;font-size:14px', html)}\n`
+  })
+  return `${renderHeading('Already sent')}${lines.join('')}${renderMore(moreSent)}`
+}
+
+function renderFeeds({ feeds, moreFeeds }: Document): string {
+  if (feeds.length === 0) return ''
+  const rows = feeds.map(({ feed, text, isBehind }) => {
+    const mark = isBehind ? `${smallChip('critical', 'BEHIND')} ` : ''
+    const html = `${mark}<b>${escapeHtml(feed)}</b> ${escapeHtml(text)}`
+    return `${paragraph('margin:0 0 4px;font-size:14px', html)}\n`
+  })
+  return `${renderHeading('How far the feeds were read')}${rows.join('')}${renderMore(moreFeeds)}`
+}
+
+function renderMore(more: number): string {
+  return renderList(more > 0 ? [`and ${more} more`] : [])
+}
+
+function renderList(lines: readonly string[]): string {
+  return lines.map((line) => `${ownDirection('margin:0 0 4px;font-size:14px', line)}\n`).join('')
+}
+
+type Day = Document['days'][number]
 
 const tableStart =
   '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="border-collapse:collapse">'
 
 /** Renders each severity with its count in white on its colour. */
-function renderChips(counts: readonly SeverityCount[], heading: string): string {
-  if (counts.length === 0) return ''
+function renderChips({ bySeverity, sent }: Document): string {
+  if (bySeverity.length === 0) return ''
   const style = 'display:inline-block;margin:0 6px 6px 0;font-size:14px;line-height:1.7'
-  const chips = counts.map(
+  const chips = bySeverity.map(
     ({ severity, count }) =>
       `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(formatSeverity(severity))}&nbsp;</span>`,
   )
+  const heading = sent.length > 0 ? renderHeading('New events') : ''
   return `${heading}<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
 }
 
@@ -364,10 +270,11 @@ function renderChips(counts: readonly SeverityCount[], heading: string): string 
  * Renders one row per day: its name, a bar relative to the busiest day, and the counts in words.
  * Table cells need no image, and the Word engine of Outlook draws them too.
  */
-function renderDays(days: readonly Day[]): string {
-  const busiest = Math.max(...days.map(({ total }) => total), 0)
-  if (days.length < 2 || busiest === 0) return ''
-  return `${tableStart}\n${days.map((day) => renderDay(day, busiest)).join('\n')}\n</table>\n`
+function renderDays(document: Document): string {
+  const busiest = busiestDay(document)
+  if (busiest === 0) return ''
+  const rows = document.days.map((day) => renderDay(day, busiest))
+  return `${renderHeading(dayHeading(document))}${tableStart}\n${rows.join('\n')}\n</table>\n`
 }
 
 function renderDay({ label, total, bySeverity }: Day, busiest: number): string {
@@ -405,8 +312,8 @@ function renderLead(lead: string): string {
   return escapeHtml(shown) + '&nbsp;&zwnj;'.repeat(Math.ceil(left / 2))
 }
 
-/** Wraps content into a whole mail. An inbox shows `lead` beside the subject, which is `title`. */
-function renderPage({ title, lead }: { title: string; lead: string }, content: string): string {
+/** Wraps content into a whole mail. An inbox shows `lead` beside the subject. */
+function renderPage({ notification }: Document, lead: string, content: string): string {
   return `<!doctype html>
 <html lang="en" dir="ltr">
 <head>
@@ -416,7 +323,7 @@ function renderPage({ title, lead }: { title: string; lead: string }, content: s
 <meta name="x-apple-disable-message-reformatting">
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
-<title>${escapeHtml(title)}</title>
+<title>${escapeHtml(notification)}</title>
 </head>
 <body style="margin:0;padding:16px;${sans};font-size:16px;line-height:1.45">
 <div style="display:none;max-height:0;overflow:hidden">${renderLead(lead)}</div>
@@ -438,6 +345,7 @@ const grey = '#767676'
 const faint = 'opacity:0.75'
 const tint = 'background-color:rgba(127,127,127,0.14)'
 const wrap = 'overflow-wrap:anywhere;word-break:break-word'
+const footStart = `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`
 
 const accents: Readonly<Record<string, string>> = {
   critical: '#c62828',

@@ -1,38 +1,72 @@
-/** The plain part of a mail, and the foot that both parts share. */
+/** Writes documents as the plain part of a mail, and the foot that both parts share. */
 import { measureWidth, wrapText } from '../../lib/text-width.ts'
-import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
-import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
-import type { Message } from '../../messages/message.ts'
 import {
-  formatRemainder,
-  listCommand,
-  type SummaryLine,
-  type SummaryMessage,
-} from '../../messages/summary-message.ts'
+  allEventsCommand,
+  type Document,
+  type DocumentLine,
+  fit,
+  lineRemarks,
+} from '../../messages/document.ts'
 import { formatSeverities, formatSeverity, severityLabel } from '../../messages/summary.ts'
-import { arrangeFacts } from '../sink.ts'
+
+/** As much as the HTML part may take: nobody reads more in a mail, and every server accepts it. */
+const maxTextBytes = 99_000
+
+/** `sink`: what the foot names. */
+export function renderText(document: Document, sink: string): string {
+  return fit(document, {
+    limit: maxTextBytes,
+    maxLines: Infinity,
+    render: (part) => buildText(part, sink),
+    measure: (text) => Buffer.byteLength(text),
+  })
+}
 
 /**
- * Renders the plain part of one event. Quoted lines, and those of a template, which may be words of
- * a feed alone, begin with a bar, so that none of them passes for ours.
+ * Quoted lines, and those of a template, which may be words of a feed alone, begin with a bar, so
+ * that none of them passes for ours.
  */
-export function renderText(message: Message, origin: MailOrigin): string {
-  const { first, rest } = arrangeFacts(message)
-  const factLines = (facts: readonly Fact[]): string =>
-    facts.map(({ label, value }) => `${label}: ${value}`).join('\n')
-  const paragraphs = [
-    message.notes.map((note) => `* ${note}`).join('\n'),
-    `${severityLabel(message.severity)} ${message.title}`,
-    (message.body ?? []).map((line) => `${quoteMark}${line}`).join('\n'),
-    factLines(first),
-    renderGuidance(message.guidance),
-    renderExtract(message.extract),
-    message.link === null ? '' : `Open event: ${message.link}`,
-    `${thinLine}\n${factLines(rest)}`,
-    `--\n${originLines(message, origin).join('\n')}`,
-  ]
-  return joinParagraphs(paragraphs)
+function buildText(document: Document, sink: string): string {
+  const { severity, typeLabel, title, alarms, notes, statement, window, link, more } = document
+  const { sent, bySeverity, lines, counts, unlisted, details, foot } = document
+  const isOne = typeLabel !== null
+  const noteLines = notes.map((note) => `* ${note}`)
+  return joinParagraphs([
+    isOne ? noteLines.join('\n') : '',
+    isOne ? `${severityLabel(severity ?? '')} ${title}` : title,
+    alarms.map((alarm) => wrapOwn(`!! ${alarm}`)).join('\n'),
+    isOne ? '' : noteLines.map(wrapOwn).join('\n'),
+    document.body.map(quoteLine).join('\n'),
+    renderList('', [
+      ...(statement === null ? [] : [wrapOwn(statement)]),
+      ...(window === null ? [] : [`Window: ${window} (${foot.timeZone})`]),
+    ]),
+    renderFacts(document.facts),
+    renderList('Already sent', [...sent.flatMap(sentLines), ...moreLine(document.moreSent)]),
+    renderColumns(
+      sent.length > 0 ? 'New events' : '',
+      bySeverity.map(({ severity: word, count }) => [String(count), formatSeverity(word)]),
+    ),
+    renderDays(document),
+    renderGuidance(document),
+    renderExtract(document),
+    link === null ? '' : `Open event: ${link}`,
+    renderList('Events', [...lines.map(renderLine), ...(more === null ? [] : [`  ${more}`])]),
+    ...counts.map(({ label, entries }) =>
+      renderColumns(
+        label,
+        entries.map(({ name, count }) => [String(count), name]),
+      ),
+    ),
+    renderList(
+      'Not listed above',
+      unlisted.map((text) => `  ${text}`),
+    ),
+    renderFeeds(document),
+    details.length === 0 ? '' : `${thinLine}\n${renderFacts(details)}`,
+    `--\n${mailFoot(document, sink).join('\n')}`,
+  ])
 }
 
 function joinParagraphs(paragraphs: readonly string[]): string {
@@ -73,55 +107,26 @@ function wrapLine(line: string): string[] {
   }).map((wrapped) => wrapped.trimEnd())
 }
 
-function renderGuidance(guidance: MessageGuidance): string {
+function renderFacts(facts: readonly Fact[]): string {
+  return facts.map(({ label, value }) => `${label}: ${value}`).join('\n')
+}
+
+function renderGuidance({ guidance: { texts, runbookUrls } }: Document): string {
   return [
-    ...guidanceTexts(guidance).map(({ label, text }) => wrapOwn(`${label}: ${text}`)),
-    ...guidance.runbookUrls.map((url) => `Runbook: ${url}`),
+    ...texts.map(({ label, text }) => wrapOwn(`${label}: ${text}`)),
+    ...runbookUrls.map((url) => `Runbook: ${url}`),
   ].join('\n')
 }
 
 const thinLine = '-'.repeat(20)
 
-function renderExtract(extract: Message['extract']): string {
+function renderExtract({ extract }: Document): string {
   if (extract === null) return ''
-  const lines = extract.text.split('\n').map((line) => `${quoteMark}${line}`)
-  return [`${extract.label}:`, ...lines].join('\n')
+  return [`${extract.label}:`, ...extract.text.split('\n').map(quoteLine)].join('\n')
 }
 
-/** As much as the HTML part may take: nobody reads more in a mail, and every server accepts it. */
-const maxLinesBytes = 60_000
-const barWidth = 24
-
-export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): string {
-  const { coverage } = message
-  const paragraphs = [
-    message.title,
-    message.alarms.map((alarm) => wrapOwn(`!! ${alarm}`)).join('\n'),
-    message.notes.map((note) => wrapOwn(`* ${note}`)).join('\n'),
-    [
-      wrapOwn(coverage?.statement ?? ''),
-      coverage === null ? '' : `Window: ${coverage.window} (${message.timeZone})`,
-    ]
-      .filter(Boolean)
-      .join('\n'),
-    renderAlreadySent(coverage),
-    renderColumns(
-      hasAlreadySent(coverage) ? 'New events' : '',
-      message.bySeverity.map(({ severity, count }) => [String(count), formatSeverity(severity)]),
-    ),
-    renderDays(message),
-    renderGuidance(message.guidance),
-    renderLines(message, origin.deliveryId),
-    ...message.counts.map(({ label, entries }) =>
-      renderColumns(
-        label,
-        entries.map(({ name, count }) => [String(count), name]),
-      ),
-    ),
-    ...renderCoverage(coverage),
-    `--\n${summaryOriginLines(message, origin).join('\n')}`,
-  ]
-  return joinParagraphs(paragraphs)
+function quoteLine(line: string): string {
+  return `${quoteMark}${line}`
 }
 
 /** Right-aligns the first column, as numbers are read. */
@@ -132,19 +137,31 @@ function renderColumns(label: string, rows: [string, string][]): string {
   return [...(label === '' ? [] : [label]), ...lines].join('\n')
 }
 
-/** Whether what follows must be told from what was sent before. */
-export function hasAlreadySent(coverage: Coverage | null): coverage is Coverage {
-  return coverage !== null && coverage.alreadySent.length > 0
+/** Empty without lines. */
+function renderList(label: string, lines: readonly string[]): string {
+  if (lines.length === 0) return ''
+  return [...(label === '' ? [] : [label]), ...lines].join('\n')
 }
 
-export function dayHeading({ dayZone }: Pick<SummaryMessage, 'dayZone'>): string {
+function moreLine(more: number): string[] {
+  return more > 0 ? [`  and ${more} more`] : []
+}
+
+export function dayHeading({ dayZone }: Document): string {
   return dayZone === null ? 'By day' : `By day (${dayZone})`
 }
 
-function renderDays(message: Pick<SummaryMessage, 'days' | 'dayZone'>): string {
-  const { days } = message
-  const busiest = Math.max(...days.map(({ total }) => total), 0)
-  if (days.length < 2 || busiest === 0) return ''
+/** The events of the busiest day; 0: there is nothing to compare. */
+export function busiestDay({ days }: Document): number {
+  return days.length < 2 ? 0 : Math.max(...days.map(({ total }) => total))
+}
+
+const barWidth = 24
+
+function renderDays(document: Document): string {
+  const { days } = document
+  const busiest = busiestDay(document)
+  if (busiest === 0) return ''
   const label = Math.max(...days.map((day) => day.label.length))
   const count = String(busiest).length
   const rows = days.map((day) => {
@@ -153,103 +170,53 @@ function renderDays(message: Pick<SummaryMessage, 'days' | 'dayZone'>): string {
     const words = formatSeverities(day.bySeverity)
     return `  ${day.label.padEnd(label)}  ${String(day.total).padStart(count)}  ${bar}  ${words}`
   })
-  return [dayHeading(message), ...rows.map((row) => row.trimEnd())].join('\n')
+  return [dayHeading(document), ...rows.map((row) => row.trimEnd())].join('\n')
 }
 
-function renderLines(message: SummaryMessage, deliveryId: string): string {
-  const shown: string[] = []
-  let used = 0
-  for (const line of message.lines) {
-    const text = renderLine(line)
-    used += Buffer.byteLength(text)
-    if (used > maxLinesBytes) break
-    shown.push(text)
-  }
-  const more = formatRemainder(message, shown.length, deliveryId)
-  if (shown.length === 0 && more === null) return ''
-  return ['Events', ...shown, ...(more === null ? [] : [`  ${more}`])].join('\n')
+function renderLine(line: DocumentLine): string {
+  const { severity, title, feed, link } = line
+  return [
+    `  ${severityLabel(severity)}  ${title}`,
+    `      ${[...lineRemarks(line), `feed ${feed}`].join(', ')}`,
+    ...(link === null ? [] : [`      ${link}`]),
+  ].join('\n')
 }
 
-function renderLine({
-  severity,
-  title,
-  identifier,
-  remark,
-  time,
-  feed,
-  link,
-}: SummaryLine): string {
-  const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
-  const lines = [`  ${severityLabel(severity)}  ${title}`, `      ${margin.join(', ')}`]
-  return [...lines, ...(link === null ? [] : [`      ${link}`])].join('\n')
-}
-
-/** Stands before the new events: these are the worst of the window. */
-function renderAlreadySent(coverage: Coverage | null): string {
-  if (!hasAlreadySent(coverage)) return ''
-  const { alreadySent, moreAlreadySent } = coverage
-  const lines = alreadySent.flatMap(({ severity, title, link, sent }) => [
+/** The worst of a digest's window: stands before the new events. */
+function sentLines({ severity, title, link, sent }: Document['sent'][number]): string[] {
+  return [
     `  ${severityLabel(severity)}  ${title}`,
     `      sent ${sent}`,
     ...(link === null ? [] : [`      ${link}`]),
-  ])
-  return renderList('Already sent', lines, moreAlreadySent)
-}
-
-function renderCoverage(coverage: SummaryMessage['coverage']): string[] {
-  if (coverage === null) return []
-  const { unlisted, feeds, moreFeeds } = coverage
-  const width = Math.max(...feeds.map(({ feed }) => feed.length), 0)
-  return [
-    renderList(
-      'Not listed above',
-      unlisted.map((text) => `  ${text}`),
-      0,
-    ),
-    renderList(
-      'How far the feeds were read',
-      feeds.map(
-        ({ feed, text, isBehind }) =>
-          `  ${feed.padEnd(width)}  ${isBehind ? 'BEHIND, ' : ''}${text}`,
-      ),
-      moreFeeds,
-    ),
   ]
 }
 
-function renderList(label: string, lines: readonly string[], more: number): string {
-  if (lines.length === 0) return ''
-  return [label, ...lines, ...(more > 0 ? [`  and ${more} more`] : [])].join('\n')
-}
-
-/** What the foot of a mail says about where it came from. */
-export interface MailOrigin {
-  sink: string
-  deliveryId: string
+function renderFeeds({ feeds, moreFeeds }: Document): string {
+  const width = Math.max(...feeds.map(({ feed }) => feed.length), 0)
+  return renderList('How far the feeds were read', [
+    ...feeds.map(
+      ({ feed, text, isBehind }) => `  ${feed.padEnd(width)}  ${isBehind ? 'BEHIND, ' : ''}${text}`,
+    ),
+    ...moreLine(moreFeeds),
+  ])
 }
 
 const uidLabel = 'uid: '
 
-/** The foot of a mail about one event, with the uid for `tocsin items show <uid>`. */
-export function originLines(message: Message, { sink, deliveryId }: MailOrigin): string[] {
+/** The foot of a mail, with the uid for `tocsin items show <uid>` or the command that lists all. */
+export function mailFoot(document: Document, sink: string): string[] {
+  const { deliveryId, uid, routes, timeZone, attachment } = document.foot
+  const names = routes.join(', ')
+  const delivery = `delivery: ${deliveryId}`
+  if (uid !== null) {
+    const by = `Sent by Tocsin to sink ${sink}, routes: ${names || '-'}`
+    return [by, `${uidLabel}${uid}`, delivery]
+  }
+  const command = allEventsCommand(document)
   return [
-    `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,
-    `${uidLabel}${message.uid}`,
-    `delivery: ${deliveryId}`,
-  ]
-}
-
-/** The foot of a mail about several events. */
-export function summaryOriginLines(
-  message: SummaryMessage,
-  { sink, deliveryId }: MailOrigin,
-): string[] {
-  const { route, timeZone, attachment } = message
-  const command = listCommand(message, deliveryId)
-  return [
-    `Sent by Tocsin to sink ${sink}${route === null ? '' : `, route: ${route}`}`,
+    `Sent by Tocsin to sink ${sink}${names === '' ? '' : `, route: ${names}`}`,
     `Times are ${timeZone}. ${attachment === null ? '' : `Attached: ${attachment}`}`.trim(),
-    `delivery: ${deliveryId}`,
+    delivery,
     ...(command === null ? [] : [`all events: ${command}`]),
   ]
 }

@@ -12,7 +12,7 @@ import {
   type HttpTransport,
   isSuccess,
 } from '../http.ts'
-import { isAnswerLost, SinkError } from '../sink.ts'
+import { isAnswerLost, revealSecret, SinkError } from '../sink.ts'
 import type { OAuthConfig } from './config.ts'
 
 export interface AccessTokens {
@@ -106,16 +106,10 @@ async function askForToken(
   { tokenUrl, clientId, clientSecret, scope }: OAuthConfig,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
-  let secret: string
-  try {
-    secret = clientSecret.reveal()
-  } catch {
-    throw new SinkError('misconfigured', 'the file of client_secret cannot be read')
-  }
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
     client_id: clientId,
-    client_secret: secret,
+    client_secret: revealSecret(clientSecret, 'client_secret'),
     scope,
   })
   const headers = {

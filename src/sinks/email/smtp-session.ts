@@ -59,8 +59,8 @@ interface SessionOptions {
 interface SendStep {
   signal: AbortSignal
   mayBegin: () => boolean
-  /** Leaked secrets that the mail shows in clear. */
-  secrets: readonly string[]
+  /** The mail shows leaked secrets in clear. */
+  showsSecrets: boolean
 }
 
 type Awaited = SmtpStage | 'body' | 'reset' | 'idle'
@@ -121,15 +121,15 @@ export class SmtpSession {
   }
 
   /** Resolves with the reply to the accepted message, without a secret. Throws SinkError. */
-  async send(mail: Mail, { signal, mayBegin, secrets }: SendStep): Promise<string> {
+  async send(mail: Mail, { signal, mayBegin, showsSecrets }: SendStep): Promise<string> {
     const message = new MailComposer({ ...mail, ...noAccess }).compile()
     const body = Readable.from(this.#readIfHeld(message.createReadStream(), mayBegin))
     this.#hasBegun = false
     const { response } = await this.#run<{ response: string }>(
       (done) => this.#connection.send(message.getEnvelope(), body, done),
-      { signal, secrets },
+      { signal, showsSecrets },
     )
-    return createRedactor(this.#options.login, secrets)(response)
+    return createRedactor(this.#options.login, showsSecrets)(response)
   }
 
   /** nodemailer reads the message only once the server has said 354. */
@@ -172,7 +172,7 @@ export class SmtpSession {
   /** A step that fails without the server's refusal, which leaves all in order, ends the connection. */
   async #run<T>(
     start: (done: Done<T>) => void,
-    { signal, secrets = [] }: { signal: AbortSignal; secrets?: readonly string[] },
+    { signal, showsSecrets }: { signal: AbortSignal; showsSecrets?: boolean },
   ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const giveUp = (): void =>
@@ -194,7 +194,7 @@ export class SmtpSession {
         isAnonymous: login.user === '',
       }
       if (!isRefusal(error)) this.close()
-      throw errorFromFailure(error, progress, createRedactor(login, secrets))
+      throw errorFromFailure(error, progress, createRedactor(login, showsSecrets))
     } finally {
       if (this.#stage === 'body') this.close() // answered too soon: its rest would follow
       signal.removeEventListener('abort', giveUp)

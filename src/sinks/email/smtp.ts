@@ -7,14 +7,14 @@ import type { SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import { type Clock, withTimeout } from '../../lib/clock.ts'
 import { openTunnel, OutboundError, readTlsSettings, type TlsSettings } from '../../lib/outbound.ts'
 import { isLoopback } from '../../lib/web-address.ts'
-import { type SendOptions, SinkError } from '../sink.ts'
+import { revealSecret, type SendOptions, SinkError } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 import { type AccessTokens, createAccessTokens } from './oauth.ts'
 import { type Mail, smtpLimits, SmtpSession } from './smtp-session.ts'
 
 interface SmtpSendOptions extends SendOptions {
-  /** Leaked secrets that the mail shows in clear. */
-  secrets: readonly string[]
+  /** The mail shows leaked secrets in clear. */
+  showsSecrets: boolean
 }
 
 export class SmtpPool {
@@ -44,7 +44,7 @@ export class SmtpPool {
 
   async #send(
     mail: Mail,
-    { signal, mayBegin = () => true, secrets }: SmtpSendOptions,
+    { signal, mayBegin = () => true, showsSecrets }: SmtpSendOptions,
   ): Promise<string> {
     const address = readSmtpAddress(this.#config)
     const identity = JSON.stringify(address)
@@ -54,7 +54,7 @@ export class SmtpPool {
     this.#tls = tls
     const session = (await this.#takeIdle(signal)) ?? (await this.#open(address, { signal }))
     try {
-      return await session.send(mail, { signal, mayBegin, secrets })
+      return await session.send(mail, { signal, mayBegin, showsSecrets })
     } finally {
       this.#giveBack(session, identity)
     }
@@ -190,8 +190,8 @@ const defaultPorts: Record<string, number> = { 'smtp:': 587, 'smtps:': 465 }
  * URL.
  */
 export function readSmtpAddress(config: EmailConfig): SmtpAddress {
-  const url = parseUrl(revealUrl(config))
-  const defaultPort = url && defaultPorts[url.protocol]
+  const url = URL.parse(revealSecret(config.smtp, 'smtp_file'))
+  const defaultPort = defaultPorts[url?.protocol ?? '']
   if (!url || defaultPort === undefined || url.hostname === '') {
     throw misconfiguredError(
       config,
@@ -205,19 +205,6 @@ export function readSmtpAddress(config: EmailConfig): SmtpAddress {
     user: decode(config, url.username),
     password: decode(config, url.password),
   }
-}
-
-function revealUrl(config: EmailConfig): string {
-  try {
-    return config.smtp.reveal()
-  } catch {
-    throw misconfiguredError(config, 'the file of the smtp URL cannot be read; check smtp_file')
-  }
-}
-
-/** Drops the parser's error, which quotes the URL. */
-function parseUrl(text: string): URL | undefined {
-  return URL.canParse(text) ? new URL(text) : undefined
 }
 
 function decode(config: EmailConfig, text: string): string {

@@ -10,46 +10,22 @@ import {
   section,
   textField,
 } from '../../lib/config-fields.ts'
-import {
-  type Outbound,
-  outboundKeys,
-  outboundRules,
-  readOutbound,
-} from '../../lib/outbound-config.ts'
+import { outboundKeys, outboundRules, readOutbound } from '../../lib/outbound-config.ts'
 import {
   createSecret,
   requiredSecretFromSection,
-  type Secret,
   secretKeys,
   secretRule,
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
-  type FailoverConfig,
+  type NamedSink,
   failoverKeys,
   readerKeys,
   readFailover,
+  type SinkSettings,
   type SinkType,
 } from '../config.ts'
-import type { MessageTemplates } from '../template-config.ts'
-
-export interface PagerDutyConfig extends Outbound {
-  name: string
-  type: 'pagerduty'
-  /** Origin of the Events API, such as `https://events.pagerduty.com`. */
-  url: string
-  routingKey: Secret
-  limitPerSecond: number | undefined
-  /** Lets the address be private or loopback, over http too. */
-  allowPrivate: boolean
-  /** undefined: UTC. */
-  timeZone?: string | undefined
-  templates?: MessageTemplates | undefined
-  batch?: undefined
-  digest?: undefined
-  /** Incidents go on to telephones and other services, so leaked secrets stay masked. */
-  reveal?: undefined
-}
 
 /** One address for each service region of PagerDuty. */
 const origins = { us: 'https://events.pagerduty.com', eu: 'https://events.eu.pagerduty.com' }
@@ -111,7 +87,7 @@ const pagerDutyConfig = section(
       ...outboundRules,
     ],
   },
-).transform((file): Omit<PagerDutyConfig, 'name'> & FailoverConfig => ({
+).transform((file) => ({
   type: file.type,
   url: file.url,
   routingKey: requiredSecretFromSection(file, 'routing_key'),
@@ -119,9 +95,15 @@ const pagerDutyConfig = section(
   allowPrivate: file.allow_private,
   timeZone: file.time_zone,
   templates: file.templates,
+  batch: undefined,
+  digest: undefined,
+  /** Incidents go on to telephones and other services, so leaked secrets stay masked. */
+  reveal: undefined,
   ...readOutbound(file),
   ...readFailover(file),
 }))
+
+export type PagerDutyConfig = SinkSettings<typeof pagerDutyConfig>
 
 export const pagerDutyType = {
   config: pagerDutyConfig,
@@ -134,4 +116,4 @@ export const pagerDutyType = {
     const { createPagerDutySink } = await import('./pagerduty-sink.ts')
     return createPagerDutySink(config, parts)
   },
-} satisfies SinkType<PagerDutyConfig & FailoverConfig>
+} satisfies SinkType<NamedSink<typeof pagerDutyConfig>>

@@ -11,21 +11,20 @@ import {
   ownFeed,
   type Severity,
 } from '../../event.ts'
-import { errorMessage } from '../../lib/errors.ts'
-import { secretFromText } from '../../lib/secret.ts'
-import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
-import { type Message, messageLimits } from '../../messages/message.ts'
-import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
+import { hideSecret, secretFromText } from '../../lib/secret.ts'
 import {
-  formatRemainder,
-  listCommand,
-  renderSummary,
-  type SummaryLine,
-  type SummaryMessage,
-} from '../../messages/summary-message.ts'
+  allEventsCommand,
+  type Document,
+  type DocumentLine,
+  documentLinks,
+  fit,
+  lineRemarks,
+} from '../../messages/document.ts'
+import { messageLimits } from '../../messages/message.ts'
+import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
 import { type NameCount, severityLabel, type Summary } from '../../messages/summary.ts'
 import type { SinkParts } from '../config.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import {
   classifyStatus,
   createHttpTransport,
@@ -37,17 +36,16 @@ import {
   readTarget,
 } from '../http.ts'
 import {
-  arrangeFacts,
   type Delivery,
-  formatContext,
   type Receipt,
+  revealSecret,
   type SendOptions,
   type Sink,
   SinkError,
   type SinkReason,
   soleMember,
 } from '../sink.ts'
-import { createEventRenderer, type RenderEvent, renderEventMessage } from '../templates.ts'
+import { createDocumentRenderer, renderDocument } from '../templates.ts'
 import { type PagerDutyConfig, routingKeyProblem } from './config.ts'
 
 const sendTimeoutMs = 15_000
@@ -58,8 +56,8 @@ const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
 /** Reads the routing key at each send, so that it can change without a restart. */
 export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): Sink {
   const { logger, clock } = parts
-  const render = createEventRenderer(config, parts)
-  const { name, limitPerSecond, allowPrivate } = config
+  const render = createDocumentRenderer(config, parts)
+  const { name, allowPrivate } = config
   const url = secretFromText(`${new URL(config.url).origin}/v2/enqueue`)
   const transport = createHttpTransport({
     allowPrivate,
@@ -87,12 +85,7 @@ export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): 
   }
 
   return {
-    name,
-    type: 'pagerduty',
-    audience: 'people',
-    timeZone: config.timeZone,
-    destinations: listDestinations(config),
-    limitPerSecond,
+    ...describeSink(config, 'people'),
     concurrency,
     sendTimeoutMs,
     send,
@@ -110,12 +103,7 @@ export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): 
 }
 
 function readRoutingKey({ routingKey }: PagerDutyConfig): string {
-  let key: string
-  try {
-    key = routingKey.reveal()
-  } catch (error) {
-    throw new SinkError('misconfigured', `routing_key cannot be read: ${errorMessage(error)}`)
-  }
+  const key = revealSecret(routingKey, 'routing_key')
   const problem = routingKeyProblem(key)
   if (problem === undefined) return key
   throw new SinkError('misconfigured', `routing_key: ${problem.problem}; ${problem.remedy}`)
@@ -135,24 +123,47 @@ interface Incident {
     component?: string | undefined
     group?: string | undefined
     class?: string | undefined
-    custom_details: Record<string, string | string[]>
+    custom_details: Record<string, string | readonly string[]>
   }
   links: { href: string; text: string }[]
 }
 
+/** Bytes of a request: 512 KB are documented (docs/api-notes.md, PagerDuty). */
+const maxIncidentBytes = 500_000
+
+/** Events that an incident lists; nobody on call reads more. It counts all. */
+const maxLines = 25
+
 /** Throws SinkError `invalid` for several events without a summary. */
-export function renderIncident(
-  delivery: Delivery,
-  render: RenderEvent = renderEventMessage,
-): Incident {
-  const { summary, isTest = false } = delivery
-  const { severity, ...rendered } =
-    summary === undefined ? renderEvent(delivery, render) : renderEvents(delivery, summary)
+export function renderIncident(delivery: Delivery, render = renderDocument): Incident {
+  return fit(render({ ...delivery, attachment: undefined }), {
+    limit: maxIncidentBytes,
+    maxLines,
+    render: (document) => buildIncident(document, delivery),
+    measure: (incident) => Buffer.byteLength(JSON.stringify(incident)),
+  })
+}
+
+function buildIncident(document: Document, delivery: Delivery): Incident {
+  const { notification, lines } = document
+  const { summary, members, isTest = false } = delivery
+  // as the feed gave it: cleaned, an unknown word could read as a known one
+  const severity = summary ? summary.bySeverity[0]?.severity : members[0]?.event.severity
   return {
     ...findIncident(delivery),
     client: 'Tocsin',
-    payload: { severity: isTest ? 'info' : toUrgency(severity), ...rendered.payload },
-    links: rendered.links,
+    payload: {
+      severity: isTest ? 'info' : toUrgency(severity),
+      summary: notification,
+      ...(summary === undefined ? describeEvent(delivery) : describeEvents(summary, delivery)),
+      custom_details: toDetails(listDetails(document)),
+    },
+    links: [
+      ...documentLinks(document).map(({ text, url }) => ({ href: url, text })),
+      ...lines.flatMap(({ link }, index) => {
+        return link === null ? [] : [{ href: link, text: `Open event ${index + 1}` }]
+      }),
+    ],
   }
 }
 
@@ -183,85 +194,30 @@ function toUrgency(severity: Severity | undefined): Incident['payload']['severit
   return isKnownSeverity(severity) ? urgencies[severity] : 'critical'
 }
 
-interface Rendered {
-  /** The gravest. */
-  severity: Severity | undefined
-  payload: Omit<Incident['payload'], 'severity'>
-  links: Incident['links']
-}
+type About = Pick<Incident['payload'], 'source' | 'timestamp' | 'component' | 'group' | 'class'>
 
-function renderEvent(delivery: Delivery, render: RenderEvent): Rendered {
-  const member = soleMember(delivery)
-  const message = render(delivery)
-  const { link } = message
+function describeEvent(delivery: Delivery): About {
+  const { event, feed, account, fetchedAtMs } = soleMember(delivery)
+  const clean = (name = ''): string => sanitizeLine(name, messageLimits.name)
   return {
-    severity: member.event.severity,
-    payload: {
-      summary: message.summary,
-      source: message.identifiers[0] || message.feed || 'tocsin',
-      timestamp: new Date(message.fetchedAtMs).toISOString(),
-      component: message.feed,
-      group: message.account,
-      class: sanitizeLine(member.event.type, messageLimits.typeLabel) || undefined,
-      custom_details: toDetails(eventDetails(message, delivery.id)),
-    },
-    links: [
-      ...(link === null ? [] : [{ href: link, text: 'Open event' }]),
-      ...runbookLinks(message.guidance),
-    ],
+    source: clean(event.identifiers[0]?.name) || clean(feed) || 'tocsin',
+    timestamp: new Date(fetchedAtMs).toISOString(),
+    component: clean(feed),
+    group: clean(account),
+    class: sanitizeLine(event.type, messageLimits.typeLabel) || undefined,
   }
 }
 
-function runbookLinks({ runbookUrls }: MessageGuidance): Incident['links'] {
-  return runbookUrls.map((href) => ({ href, text: 'Open runbook' }))
-}
-
-function guidanceDetails(guidance: MessageGuidance): Detail[] {
-  return guidanceTexts(guidance).map(({ label, text }) => [label, text])
-}
-
-type Detail = [label: string, value: string | string[]]
-
-function eventDetails(message: Message, deliveryId: string): Detail[] {
-  const { notes, extract, uid, routes } = message
-  return [
-    ['Notes', notes],
-    ['Text', [...(message.body ?? [])]],
-    ...arrangeFacts(message).first.map(({ label, value }): Detail => [label, value]),
-    ...guidanceDetails(message.guidance),
-    ...(extract === null ? [] : [[extract.label || 'Extract', extract.text] satisfies Detail]),
-    ['Context', formatContext(message)],
-    ['Uid', uid],
-    ['Routes', routes],
-    ['Delivery', deliveryId],
-  ]
-}
-
-/** Events that an incident lists; nobody on call reads more. It counts all. */
-const maxLines = 25
-
-function renderEvents(delivery: Delivery, summary: Summary): Rendered {
-  const message = renderSummary({ ...delivery, summary, attachment: undefined })
-  const { byIdentifier, byFeed, byType, bySeverity, lastAtMs } = summary
+function describeEvents(summary: Summary, { members }: Delivery): About {
+  const { byIdentifier, byFeed, byType, lastAtMs } = summary
+  const accounts = new Set(members.map(({ account }) => account))
   const feed = soleName(byFeed)
-  const accounts = new Set(delivery.members.map(({ account }) => account))
   return {
-    severity: bySeverity[0]?.severity,
-    payload: {
-      summary: message.subject,
-      source: soleName(byIdentifier) ?? feed ?? 'tocsin',
-      timestamp: new Date(lastAtMs).toISOString(),
-      component: feed,
-      group: soleName([...accounts].map((name) => ({ name }))),
-      class: soleName(byType),
-      custom_details: toDetails(summaryDetails(message, delivery.id)),
-    },
-    links: [
-      ...runbookLinks(message.guidance),
-      ...message.lines.slice(0, maxLines).flatMap(({ link }, index) => {
-        return link === null ? [] : [{ href: link, text: `Open event ${index + 1}` }]
-      }),
-    ],
+    source: soleName(byIdentifier) ?? feed ?? 'tocsin',
+    timestamp: new Date(lastAtMs).toISOString(),
+    component: feed,
+    group: soleName([...accounts].map((name) => ({ name }))),
+    class: soleName(byType),
   }
 }
 
@@ -272,35 +228,40 @@ function soleName(names: readonly Pick<NameCount, 'name'>[]): string | undefined
   return sanitizeLine(first.name, messageLimits.name) || undefined
 }
 
-function summaryDetails(message: SummaryMessage, deliveryId: string): Detail[] {
-  const lines = message.lines.slice(0, maxLines)
+type Detail = [label: string, value: string | readonly string[]]
+
+function listDetails(document: Document): Detail[] {
+  const { typeLabel, title, alarms, notes, body, facts, guidance, extract, foot } = document
+  const isOne = typeLabel !== null
   return [
-    ['Notes', [...message.alarms, ...message.notes]],
-    ...guidanceDetails(message.guidance),
-    ['Covers', message.title],
-    ['Events', lines.map(formatLine)],
-    ['Not listed', formatRemainder(message, lines.length, deliveryId) ?? ''],
-    ...message.counts.map(({ label, entries }): Detail => [
+    ['Notes', [...alarms, ...notes]],
+    ['Text', body],
+    ...facts.map(({ label, value }): Detail => [label, value]),
+    ...guidance.texts.map(({ label, text }): Detail => [label, text]),
+    ...(extract === null ? [] : [[extract.label, extract.text] satisfies Detail]),
+    ['Covers', isOne ? '' : title],
+    ['Events', document.lines.map(formatLine)],
+    ['Not listed', document.more ?? ''],
+    ...document.counts.map(({ label, entries }): Detail => [
       label,
       entries.map(({ name, count }) => `${count} ${name}`),
     ]),
-    ['Route', message.route ?? ''],
-    ['Delivery', deliveryId],
-    ['All events', listCommand(message, deliveryId) ?? ''],
+    ['Context', document.context],
+    ['Uid', foot.uid ?? ''],
+    isOne ? ['Routes', foot.routes] : ['Route', foot.routes.join(', ')],
+    ['Delivery', foot.deliveryId],
+    ['All events', allEventsCommand(document) ?? ''],
   ]
 }
 
-function formatLine(
-  { severity, title, identifier, remark, time }: SummaryLine,
-  index: number,
-): string {
-  const margin = [identifier, remark, time].filter((part) => part !== null).join(' · ')
-  return `${index + 1}. ${severityLabel(severity)} ${title} (${margin})`
+function formatLine(line: DocumentLine, index: number): string {
+  const { severity, title } = line
+  return `${index + 1}. ${severityLabel(severity)} ${title} (${lineRemarks(line).join(' · ')})`
 }
 
 /** Leaves out what is empty; of labels that are the same, each but the first gets a number. */
-function toDetails(details: readonly Detail[]): Record<string, string | string[]> {
-  const byLabel = new Map<string, string | string[]>()
+function toDetails(details: readonly Detail[]): Incident['payload']['custom_details'] {
+  const byLabel = new Map<string, string | readonly string[]>()
   for (const [label, value] of details.filter(([, { length }]) => length > 0)) {
     let name = label
     for (let count = 2; byLabel.has(name); count += 1) name = `${label} (${count})`
@@ -343,7 +304,9 @@ function readAnswer(body: string, routingKey: string): string {
   const { status, message, errors, dedup_key: dedupKey } = parseAnswer(body)
   const reasons = Array.isArray(errors) && errors.length > 0 ? errors : [message]
   const clean = (value: unknown): string =>
-    typeof value === 'string' ? cleanLine(hideKey(value, routingKey), maxAnswerLength) : ''
+    typeof value === 'string'
+      ? cleanLine(hideSecret(value, routingKey, fewestHidden), maxAnswerLength)
+      : ''
   const said =
     dedupKey === undefined
       ? [clean(status), reasons.map(clean).filter(Boolean).join('; ')].filter(Boolean).join(': ')
@@ -362,13 +325,3 @@ function parseAnswer(body: string): Record<string, unknown> {
 
 /** Characters of a key that no message shows in a row. */
 const fewestHidden = 6
-
-/** An answer may quote the routing key that it refuses, or a part of it. */
-function hideKey(text: string, routingKey: string): string {
-  const key = routingKey.toLowerCase()
-  const sharesPart = (run: string): boolean =>
-    Array.from(run, (_, at) => run.slice(at, at + fewestHidden)).some(
-      (part) => part.length === fewestHidden && key.includes(part.toLowerCase()),
-    )
-  return text.replace(/[A-Za-z0-9]+/g, (run) => (sharesPart(run) ? '<secret>' : run))
-}

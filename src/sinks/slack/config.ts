@@ -4,18 +4,8 @@ import { rate, section } from '../../lib/config-fields.ts'
 import { outboundRules } from '../../lib/outbound-config.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
-import {
-  type ChatConfig,
-  chatKeys,
-  type FailoverConfig,
-  readChat,
-  type SinkType,
-} from '../config.ts'
+import { chatKeys, type NamedSink, readChat, type SinkSettings, type SinkType } from '../config.ts'
 import { knownAddressProblem } from '../known-addresses.ts'
-
-export interface SlackConfig extends ChatConfig {
-  type: 'slack'
-}
 
 /** One Slack sink of the file; its key is its name. */
 const slackConfig = section(
@@ -36,10 +26,9 @@ const slackConfig = section(
       ...outboundRules,
     ],
   },
-).transform((file): Omit<SlackConfig, 'name'> & FailoverConfig => ({
-  type: file.type,
-  ...readChat(file),
-}))
+).transform((file) => readChat(file))
+
+export type SlackConfig = SinkSettings<typeof slackConfig>
 
 export const slackType = {
   config: slackConfig,
@@ -59,4 +48,4 @@ export const slackType = {
     const { createSlackSink } = await import('./slack-sink.ts')
     return createSlackSink(config, parts)
   },
-} satisfies SinkType<SlackConfig & FailoverConfig>
+} satisfies SinkType<NamedSink<typeof slackConfig>>

@@ -5,7 +5,7 @@
  */
 import { IncomingWebhook } from '@slack/webhook'
 import type { SinkParts } from '../config.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import {
   createHttpTransport,
   errorFromAnswer,
@@ -24,7 +24,7 @@ import {
   type SinkReason,
 } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
-import { createEventRenderer } from '../templates.ts'
+import { createDocumentRenderer } from '../templates.ts'
 import { previewSlack, type SlackMessage } from './slack-message.ts'
 
 /** Covers both the message and, if needed, its plain form. */
@@ -34,8 +34,8 @@ const receiver = 'slack'
 /** Reads the URL at each send, so that it can change without a restart. */
 export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   const { logger, clock } = parts
-  const renderEvent = createEventRenderer(config, parts)
-  const { name, limitPerSecond, allowPrivate } = config
+  const render = createDocumentRenderer(config, parts)
+  const { name, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
     outbound: config,
@@ -57,7 +57,7 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   }
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    const message = previewSlack(delivery, renderEvent)
+    const message = previewSlack(delivery, render)
     const refusal = await post(message.inBlocks, options)
     if (typeof refusal === 'string') return { answer: refusal }
     if (refusal.reason !== 'invalid') throw refusal
@@ -68,19 +68,13 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   }
 
   return {
-    name,
-    type: 'slack',
-    audience: 'people',
-    timeZone: config.timeZone,
-    destinations: listDestinations(config),
-    limitPerSecond,
-    reveals: config.reveal,
+    ...describeSink(config, 'people'),
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send,
     reach: async (signal) => transport.reach(readChatUrl('slack', config), signal),
     preview(delivery) {
-      const { inBlocks, plainText } = previewSlack(delivery, renderEvent)
+      const { inBlocks, plainText } = previewSlack(delivery, render)
       return { text: plainText.text ?? '', body: inBlocks }
     },
     close: () => transport.close(),

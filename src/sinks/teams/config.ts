@@ -4,19 +4,8 @@ import { rate, section } from '../../lib/config-fields.ts'
 import { outboundRules } from '../../lib/outbound-config.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
-import {
-  type ChatConfig,
-  chatKeys,
-  type FailoverConfig,
-  readChat,
-  type SinkType,
-} from '../config.ts'
+import { chatKeys, type NamedSink, readChat, type SinkSettings, type SinkType } from '../config.ts'
 import { knownAddressProblem } from '../known-addresses.ts'
-
-/** `sig=` of the address lets anybody post, so all of it is secret. */
-export interface TeamsConfig extends ChatConfig {
-  type: 'teams'
-}
 
 /** One Teams sink of the file; its key is its name. */
 const teamsConfig = section(
@@ -39,10 +28,10 @@ const teamsConfig = section(
       ...outboundRules,
     ],
   },
-).transform((file): Omit<TeamsConfig, 'name'> & FailoverConfig => ({
-  type: file.type,
-  ...readChat(file),
-}))
+).transform((file) => readChat(file))
+
+/** `sig=` of the address lets anybody post, so all of it is secret. */
+export type TeamsConfig = SinkSettings<typeof teamsConfig>
 
 export const teamsType = {
   config: teamsConfig,
@@ -59,7 +48,7 @@ export const teamsType = {
     const { createTeamsSink } = await import('./teams-sink.ts')
     return createTeamsSink(config, parts)
   },
-} satisfies SinkType<TeamsConfig & FailoverConfig>
+} satisfies SinkType<NamedSink<typeof teamsConfig>>
 
 /** Whether the workflow's trigger asks for a sign-in instead of the signature in the address. */
 function lacksSignature(input: string): boolean {

@@ -4,7 +4,7 @@
  * it posts, and only its run history tells whether the post succeeded.
  */
 import type { SinkParts } from '../config.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import {
   classifyStatus,
   createHttpTransport,
@@ -20,7 +20,7 @@ import {
   type Sink,
   type SinkReason,
 } from '../sink.ts'
-import { createEventRenderer } from '../templates.ts'
+import { createDocumentRenderer } from '../templates.ts'
 import type { TeamsConfig } from './config.ts'
 import { cardText, renderTeams } from './teams-card.ts'
 
@@ -32,8 +32,8 @@ const headers = { 'content-type': 'application/json; charset=utf-8', 'user-agent
 /** Reads the URL at each send, so that it can change without a restart. */
 export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
   const { logger, clock } = parts
-  const renderEvent = createEventRenderer(config, parts)
-  const { name, limitPerSecond, allowPrivate } = config
+  const render = createDocumentRenderer(config, parts)
+  const { name, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
     outbound: config,
@@ -43,7 +43,7 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
   })
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    const body = JSON.stringify(renderTeams(delivery, renderEvent))
+    const body = JSON.stringify(renderTeams(delivery, render))
     const answer = await transport.post(readChatUrl('teams', config), { headers, body }, options)
     const { status } = answer
     logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
@@ -56,19 +56,13 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
   }
 
   return {
-    name,
-    type: 'teams',
-    audience: 'people',
-    timeZone: config.timeZone,
-    destinations: listDestinations(config),
-    limitPerSecond,
-    reveals: config.reveal,
+    ...describeSink(config, 'people'),
     concurrency: 1,
     sendTimeoutMs: teamsSendTimeoutMs,
     send,
     reach: async (signal) => transport.reach(readChatUrl('teams', config), signal),
     preview(delivery) {
-      const card = renderTeams(delivery, renderEvent)
+      const card = renderTeams(delivery, render)
       return { text: cardText(card), body: card, headers }
     },
     close: () => transport.close(),

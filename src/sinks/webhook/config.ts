@@ -4,8 +4,8 @@ import {
   duration,
   type Finding,
   flag,
+  foreignKeys,
   isSection,
-  refusedMark,
   list,
   rate,
   refusal,
@@ -15,46 +15,25 @@ import {
   textField,
   wholeNumber,
 } from '../../lib/config-fields.ts'
-import {
-  type Outbound,
-  outboundKeys,
-  outboundRules,
-  readOutbound,
-} from '../../lib/outbound-config.ts'
+import { outboundKeys, outboundRules, readOutbound } from '../../lib/outbound-config.ts'
 import {
   requiredSecretFromSection,
-  type Secret,
   secretFromSection,
   secretKeys,
   secretList,
   secretRule,
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
-import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
+import {
+  type NamedSink,
+  readFailover,
+  failoverKeys,
+  type SinkSettings,
+  type SinkType,
+} from '../config.ts'
 import { knownAddressProblem } from '../known-addresses.ts'
-import { type BodyTemplates, bodyTemplatesConfig } from '../template-config.ts'
+import { bodyTemplatesConfig } from '../template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
-
-export interface WebhookConfig extends Outbound {
-  name: string
-  type: 'webhook'
-  url: Secret
-  /** Signing secrets, newest first; empty: unsigned. */
-  secrets: Secret[]
-  /** Value of the Authorization header. */
-  authorization?: Secret | undefined
-  /** Basic authentication, in its place. */
-  username?: string | undefined
-  password?: Secret | undefined
-  headers?: readonly { name: string; value: Secret }[] | undefined
-  templates?: BodyTemplates | undefined
-  allowPrivate: boolean
-  batch: { max: number; waitMs: number; maxBytes: number } | undefined
-  digest?: undefined
-  limitPerSecond: number | undefined
-  /** Leaked credentials are shown in clear. */
-  reveal: boolean
-}
 
 const batch = section(
   {
@@ -145,18 +124,6 @@ export function headerValueProblem(input: string): Refusal | undefined {
     : refusal('no value of a header', 'write it on one line, such as: Splunk <token>')
 }
 
-/** A key of the sinks for people, declared here so that its error says more than "unknown key". */
-const noDigest: Rule = (sink) =>
-  sink['digest'] === undefined
-    ? []
-    : [
-        {
-          path: ['digest'],
-          problem: 'not for a webhook: a machine gets every event, soon',
-          remedy: 'write batch: {max: 50, wait: 1s} instead, or remove the line',
-        },
-      ]
-
 /** One webhook of the file; its key is its name. */
 const webhookConfig = section(
   {
@@ -189,7 +156,9 @@ const webhookConfig = section(
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
-    digest: z.unknown().optional().meta(refusedMark),
+    ...foreignKeys({
+      digest: 'write batch: {max: 50, wait: 1s} instead: a machine gets every event, soon',
+    }),
     ...outboundKeys,
   },
   {
@@ -207,11 +176,10 @@ const webhookConfig = section(
       eachHeaderOnce,
       oneKindOfSecret,
       noTemplateOfBatches,
-      noDigest,
       ...outboundRules,
     ],
   },
-).transform((file): Omit<WebhookConfig, 'name'> & FailoverConfig => {
+).transform((file) => {
   const single = secretFromSection(file, 'secret')
   return {
     type: file.type,
@@ -224,12 +192,15 @@ const webhookConfig = section(
     templates: file.templates,
     allowPrivate: file.allow_private,
     batch: file.batch,
+    digest: undefined,
     limitPerSecond: file.limit,
     reveal: file.reveal,
     ...readOutbound(file),
     ...readFailover(file),
   }
 })
+
+export type WebhookConfig = SinkSettings<typeof webhookConfig>
 
 export const webhookType = {
   config: webhookConfig,
@@ -247,7 +218,7 @@ export const webhookType = {
     const { createWebhookSink } = await import('./webhook-sink.ts')
     return createWebhookSink(config, parts)
   },
-} satisfies SinkType<WebhookConfig & FailoverConfig>
+} satisfies SinkType<NamedSink<typeof webhookConfig>>
 
 /** Standard Webhooks 1.0.0, signature schemes. */
 const mostKeyBytes = 64

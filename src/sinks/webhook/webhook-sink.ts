@@ -7,12 +7,13 @@ import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
-import { listDestinations } from '../destinations.ts'
+import { describeSink } from '../destinations.ts'
 import { createHttpTransport, errorFromAnswer, findDenial, isSuccess, readTarget } from '../http.ts'
 import {
   type Delivery,
   type Preview,
   type Receipt,
+  revealSecret,
   type SendOptions,
   type Sink,
   SinkError,
@@ -77,13 +78,8 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   }
 
   return {
-    name: config.name,
-    type: 'webhook',
-    audience: 'machines',
-    destinations: listDestinations(config),
+    ...describeSink(config, 'machines'),
     batch: config.batch,
-    limitPerSecond: config.limitPerSecond,
-    reveals: config.reveal,
     concurrency,
     sendTimeoutMs,
     send,
@@ -122,25 +118,17 @@ function configuredHeaders(config: WebhookConfig): Record<string, string> {
   const own: Record<string, string> = Object.fromEntries(given)
   if (authorization) own['authorization'] = readHeader('authorization', authorization)
   if (username !== undefined && password) {
-    const login = `${username}:${readSecret('password', password)}`
+    const login = `${username}:${revealSecret(password, 'password')}`
     own['authorization'] = `Basic ${Buffer.from(login).toString('base64')}`
   }
   return own
 }
 
 function readHeader(key: string, secret: Secret): string {
-  const value = readSecret(key, secret)
+  const value = revealSecret(secret, key)
   const problem = headerValueProblem(value)
   if (problem === undefined) return value
   throw new SinkError('misconfigured', `${key}: ${problem.problem}; ${problem.remedy}`)
-}
-
-function readSecret(key: string, secret: Secret): string {
-  try {
-    return secret.reveal()
-  } catch (error) {
-    throw new SinkError('misconfigured', `${key} cannot be read: ${errorMessage(error)}`)
-  }
 }
 
 function buildHeaders(

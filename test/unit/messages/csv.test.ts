@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { buildAttachment, createCsv, toCsvRow, type CsvRow } from '../../../src/messages/csv.ts'
+import { buildAttachment, toCsvRow, type CsvRow } from '../../../src/messages/csv.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { hostileTexts } from '../../support/sink-conformance.ts'
@@ -159,9 +159,7 @@ const aRow: CsvRow = {
 }
 
 function textOf(rows: readonly CsvRow[]): string {
-  const csv = createCsv()
-  for (const row of rows) csv.add(row)
-  return Buffer.from(csv.finish()).toString()
+  return Buffer.from(buildAttachment(rows, 'rows').content).toString()
 }
 
 /** RFC 4180 read character by character, apart from the code under test. */

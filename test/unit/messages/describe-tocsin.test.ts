@@ -74,9 +74,9 @@ test('so do canaries that come together; a test of a sink was asked for', () => 
   const own = { ...subject, feed: '_tocsin', event: aThreatEvent(canary) }
   const options = { attempt: 1, mayBeRepeat: false, isTest: true }
   const { summary } = summarised([aMember(), aMember()])
-  expect(renderSummary({ members: [own, own], summary: summary!, ...options }).notes).toEqual([
-    shows,
-  ])
+  expect(
+    renderSummary({ id: 'abc', members: [own, own], summary: summary!, ...options }).notes,
+  ).toEqual([shows])
   expect(renderMessage(aMember(), options).notes[0]).toContain('was asked for')
 })
 

@@ -9,7 +9,7 @@ import {
   type MessageSubject,
   type RenderOptions,
 } from '../../../src/messages/message.ts'
-import { sampleEvents } from '../../../src/messages/samples.ts'
+import { sampleEvents } from '../../support/samples.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { anyUnicode, linkable, unseenCharacters } from './any-unicode.ts'

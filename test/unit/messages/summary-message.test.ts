@@ -1,12 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Document } from '../../../src/messages/document.ts'
 import { messageLimits, renderMessage } from '../../../src/messages/message.ts'
-import {
-  formatRemainder,
-  renderSummary,
-  summaryLimits,
-  type SummaryMessage,
-} from '../../../src/messages/summary-message.ts'
+import { renderSummary, summaryLimits } from '../../../src/messages/summary-message.ts'
 import type { DigestFacts, SummaryAbout } from '../../../src/messages/summary.ts'
 import { type DeliveryMember } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
@@ -16,14 +12,14 @@ import { anySummarised } from '../sinks/any-summary.ts'
 import { linkable, unseenCharacters } from './any-unicode.ts'
 import { runs } from '../../support/runs.ts'
 
-const firstTry = { attempt: 1, mayBeRepeat: false }
+const firstTry = { id: 'b1', attempt: 1, mayBeRepeat: false }
 
-function render(members: DeliveryMember[], about: Partial<SummaryAbout> = {}): SummaryMessage {
+function render(members: DeliveryMember[], about: Partial<SummaryAbout> = {}): Document {
   const { summary } = summarised(members, about)
   return renderSummary({ ...firstTry, members, summary: summary! })
 }
 
-function renderDigest(facts: Partial<DigestFacts>, members: DeliveryMember[] = []): SummaryMessage {
+function renderDigest(facts: Partial<DigestFacts>, members: DeliveryMember[] = []): Document {
   return render(members, { kind: 'digest', route: null, digest: digestFacts(facts) })
 }
 
@@ -32,7 +28,13 @@ const caughtUpMs = Date.UTC(2026, 10, 21, 4, 12)
 test('whatever the feed says, no text hides, breaks, links or is longer than promised', () => {
   fc.assert(
     fc.property(anySummarised, (content) => {
-      const message = renderSummary({ attempt: 3, mayBeRepeat: true, isTest: true, ...content })
+      const message = renderSummary({
+        id: 'b1',
+        attempt: 3,
+        mayBeRepeat: true,
+        isTest: true,
+        ...content,
+      })
       const { lines, ...rest } = message
       const texts = [...textsIn(rest), ...lines.flatMap((line) => textsIn({ ...line, link: null }))]
       for (const text of texts) {
@@ -118,10 +120,8 @@ describe('the title', () => {
 
 describe('a digest after what was sent at once', () => {
   test('does not call it unlisted where it lists it', () => {
-    expect(renderDigest(twelve).coverage?.unlisted).toEqual([])
-    expect(renderDigest({ alreadySentTotal: 2 }).coverage?.unlisted).toEqual([
-      '2 already sent at once',
-    ])
+    expect(renderDigest(twelve).unlisted).toEqual([])
+    expect(renderDigest({ alreadySentTotal: 2 }).unlisted).toEqual(['2 already sent at once'])
   })
 
   const twelve = {
@@ -146,7 +146,7 @@ describe('an empty digest', () => {
     const message = renderDigest({})
     expect(message.subject).toBe('Digest 2026-11-21 08:00: nothing new')
     expect(message.alarms).toEqual([])
-    expect(message.coverage?.statement).toBe('Nothing new, and every feed was read to its end.')
+    expect(message.statement).toBe('Nothing new, and every feed was read to its end.')
   })
 
   test.each([
@@ -172,9 +172,9 @@ describe('an empty digest', () => {
     expect(message.alarms).toEqual([
       `${alarm}; "tocsin items list --state quarantined" shows which.`,
     ])
-    expect(message.coverage?.statement).toMatch(/does not mean/)
-    expect(message.coverage?.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
-    expect(message.coverage?.feeds[0]?.text).toMatch(/; 5 in the quarantine$/)
+    expect(message.statement).toMatch(/does not mean/)
+    expect(message.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
+    expect(message.feeds[0]?.text).toMatch(/; 5 in the quarantine$/)
   })
 
   test('names the feed that is behind in subject, title and alarm, first of all feeds', () => {
@@ -187,8 +187,8 @@ describe('an empty digest', () => {
     expect(message.alarms).toEqual([
       'Feed brand is behind: events after 2026-11-21 05:12 may be missing here.',
     ])
-    expect(message.coverage?.statement).toMatch(/does not mean/)
-    expect(message.coverage?.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
+    expect(message.statement).toMatch(/does not mean/)
+    expect(message.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
   })
 
   test('never claims quiet for a feed that was not read, for dead or for held events', () => {
@@ -203,7 +203,7 @@ describe('an empty digest', () => {
       { alreadySentTotal: 1 },
     ]) {
       const message = renderDigest(facts)
-      expect(message.coverage?.statement).not.toMatch(/every feed was read/)
+      expect(message.statement).not.toMatch(/every feed was read/)
     }
     expect(renderDigest({ feeds: [never] }).subject).toContain('was never read to its end')
     expect(renderDigest({ dead: 2 }).subject).toContain('2 could not be delivered')
@@ -243,16 +243,6 @@ describe('a leaked secret in clear', () => {
     expect(JSON.stringify(rest)).not.toContain('hunter2')
     expect(JSON.stringify(render([member, member]))).not.toContain('hunter2')
   })
-})
-
-test('what is not shown is counted, with the place where it is', () => {
-  expect(formatRemainder({ total: 5, attachment: null }, 5, 'b1')).toBeNull()
-  expect(formatRemainder({ total: 5, attachment: null }, 3, 'b1')).toBe(
-    'and 2 more: "tocsin items show b1" lists all',
-  )
-  expect(formatRemainder({ total: 5, attachment: 'a.csv' }, 0, 'b1')).toBe(
-    '5 not listed here: see the attached a.csv',
-  )
 })
 
 function textsIn(value: unknown): string[] {

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
+import { aThreatEvent } from '../../support/events.ts'
 import { hostileTexts } from '../../support/sink-conformance.ts'
 
 export const anyText = fc.oneof(
@@ -47,3 +48,22 @@ export const anyMember: fc.Arbitrary<DeliveryMember> = fc
     }),
   })
   .map(aMember)
+
+/** An event that is as long as can be in all of its parts, of one character. */
+export function longestMember(character: string): DeliveryMember {
+  const long = character.repeat(5000)
+  const many = Array.from({ length: 50 }, () => long)
+  const event = aThreatEvent({
+    uid: long,
+    type: long,
+    source: long,
+    severity: long,
+    originalSeverity: long,
+    notes: long,
+    tags: many,
+    identifiers: many.map((name, id) => ({ id, name })),
+    highlights: { content: [`${character}\n`.repeat(2000)] },
+    url: `https://app.example.com/${'a'.repeat(1900)}`,
+  })
+  return aMember({ event, routes: many })
+}

@@ -1,7 +1,6 @@
 /** Which facts of an event are said first, and which can wait. */
 import { expect, test } from 'vitest'
-import { type Message, renderMessage } from '../../../src/messages/message.ts'
-import { arrangeFacts } from '../../../src/sinks/sink.ts'
+import { arrangeFacts, type Message, renderMessage } from '../../../src/messages/message.ts'
 import { aMember } from '../../support/deliveries.ts'
 
 const facts = ['What', 'Whose', 'Where', 'How', 'Why', 'Since'].map(

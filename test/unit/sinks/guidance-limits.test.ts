@@ -8,6 +8,7 @@ import { maxBlocksLength, previewSlack } from '../../../src/sinks/slack/slack-me
 import { aMember } from '../../support/deliveries.ts'
 import { delivery } from '../../support/scenes.ts'
 import { aBusyDigest, manyMembers, summarised } from '../../support/summaries.ts'
+import { longestMember } from './any-member.ts'
 
 /** Escaped, each takes five characters. */
 const longText = (at: number): string => `${at} ${'&'.repeat(398)}`
@@ -27,6 +28,7 @@ const several = manyMembers(200).map((member, at) => ({ ...member, guidance: lon
 
 const fullest: [string, Delivery][] = [
   ['one event', delivery([aMember({ guidance: longGuidance(0) })])],
+  ['the longest event', delivery([{ ...longestMember('&'), guidance: longGuidance(0) }])],
   ['a group', delivery(several, summarised(several))],
   ['a digest', delivery(several, aBusyDigest())],
 ]

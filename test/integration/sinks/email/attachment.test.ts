@@ -21,6 +21,7 @@ test('an attached file arrives byte for byte, beside the two parts of the text',
       limitPerSecond: undefined,
       digest: undefined,
       reveal: false,
+      autoSubmitted: true,
     },
     { logger: silent, clock: systemClock },
   )

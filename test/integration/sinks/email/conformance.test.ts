@@ -40,6 +40,7 @@ const suite: SinkConformance<EmailDriver> = {
         limitPerSecond: undefined,
         digest: undefined,
         reveal: false,
+        autoSubmitted: true,
         templates: environment.templates,
       },
       environment,

@@ -35,6 +35,7 @@ test.each([
       limitPerSecond: undefined,
       digest: undefined,
       reveal: false,
+      autoSubmitted: true,
     },
     { logger: createLogger({ level: 'silent' }), clock: stillClock() },
   )

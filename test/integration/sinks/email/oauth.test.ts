@@ -244,7 +244,7 @@ describe('each wrong way is said, with what to do', () => {
     const { failure } = await arrange({}, secretFromFile('/no/such/file'))
     expect(await failure()).toMatchObject({
       reason: 'misconfigured',
-      message: 'the file of client_secret cannot be read',
+      message: expect.stringMatching(/^client_secret cannot be read: /),
     })
   })
 })
@@ -321,6 +321,7 @@ async function arrange(
       limitPerSecond: undefined,
       digest: undefined,
       reveal: false,
+      autoSubmitted: true,
     },
     {
       logger: createLogger({

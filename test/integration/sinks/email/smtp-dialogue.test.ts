@@ -4,7 +4,8 @@ import type { Clock } from '../../../../src/lib/clock.ts'
 import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
-import { type Attachment, type Delivery, type Sink, SinkError } from '../../../../src/sinks/sink.ts'
+import type { Attachment } from '../../../../src/messages/csv.ts'
+import { type Delivery, type Sink, SinkError } from '../../../../src/sinks/sink.ts'
 import { aDelivery } from '../../../support/deliveries.ts'
 import { type StillClock, stillClock } from '../../../support/still-clock.ts'
 import {
@@ -261,6 +262,7 @@ function sinkFor({ port }: RawSmtpServer, clock: Clock, step: Step): Sink {
       limitPerSecond: undefined,
       digest: undefined,
       reveal: false,
+      autoSubmitted: true,
     },
     { logger: createLogger({ level: 'silent' }), clock },
   )

@@ -1,13 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { renderMessage } from '../../../../src/messages/message.ts'
+import { eventDocument, type Message, renderMessage } from '../../../../src/messages/message.ts'
 import { renderHtml } from '../../../../src/sinks/email/mail-html.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
-import { anyMember } from '../any-member.ts'
+import { anyMember, longestMember } from '../any-member.ts'
 import { runs } from '../../../support/runs.ts'
 
-const origin = { sink: 'oncall', deliveryId: 'abc' }
+/** The HTML part of a message about one event. */
+function show(message: Message): string {
+  return renderHtml(eventDocument(message, 'abc'), 'oncall')
+}
 
 const ownTags = new Set(
   'a body br div h1 head html meta p pre span title !doctype'
@@ -19,7 +22,7 @@ test('whatever the feed says, no tag, attribute or entity comes from it, and the
   fc.assert(
     fc.property(anyMember, (member) => {
       const message = renderMessage(member, { attempt: 2, mayBeRepeat: true, isTest: true })
-      const html = renderHtml(message, origin)
+      const html = show(message)
       expect(Buffer.byteLength(html)).toBeLessThan(100_000)
       for (const [tag, name = ''] of html.matchAll(/<([^\s>]*)[^>]*>?/g)) {
         expect(ownTags).toContain(name)
@@ -36,32 +39,19 @@ test('whatever the feed says, no tag, attribute or entity comes from it, and the
 
 test('an event at the bounds of everything stays under what mail programs clip', () => {
   for (const character of ['"', '&', '😀']) {
-    const long = character.repeat(5000)
-    const message = renderMessage(
-      aMember({
-        routes: Array.from({ length: 50 }, () => long),
-        event: aThreatEvent({
-          uid: long,
-          severity: long,
-          notes: long,
-          tags: Array.from({ length: 50 }, () => long),
-          identifiers: Array.from({ length: 50 }, (_, id) => ({ id, name: long })),
-          highlights: { content: [long] },
-        }),
-      }),
-      { attempt: 2, mayBeRepeat: true, isTest: true },
-    )
+    const options = { attempt: 2, mayBeRepeat: true, isTest: true }
+    const message = renderMessage(longestMember(character), options)
     const facts = Array.from({ length: 12 }, () => ({
       label: character.repeat(40),
       value: character.repeat(300),
       kind: 'code' as const,
     }))
-    expect(Buffer.byteLength(renderHtml({ ...message, facts }, origin))).toBeLessThan(100_000)
+    expect(Buffer.byteLength(show({ ...message, facts }))).toBeLessThan(100_000)
   }
 })
 
 test('the mail loads nothing and lets the reader choose between light and dark', () => {
-  const html = renderHtml(renderMessage(aMember(), { attempt: 1, mayBeRepeat: false }), origin)
+  const html = show(renderMessage(aMember(), { attempt: 1, mayBeRepeat: false }))
   expect(html).toContain('<meta name="color-scheme" content="light dark">')
   expect(html).toContain('<meta name="viewport"')
   expect(html).toContain('content="telephone=no, date=no, address=no, email=no, url=no"')
@@ -77,7 +67,7 @@ test('an inbox and a locked phone, which show the beginning of a mail, show no l
     mayBeRepeat: false,
   })
   for (const body of [undefined, ['hunter2-in-clear of alice']]) {
-    const html = renderHtml({ ...message, body }, origin)
+    const html = show({ ...message, body })
     const [, lead = '', rest = ''] = /display:none[^>]*>([^<]*)<\/div>(.*)/s.exec(html) ?? []
     expect(lead).toContain('Fetched at: ')
     expect(lead).not.toContain('hunter2')

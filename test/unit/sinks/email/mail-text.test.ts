@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderMessage } from '../../../../src/messages/message.ts'
+import { eventDocument, type Message, renderMessage } from '../../../../src/messages/message.ts'
 import { renderText } from '../../../../src/sinks/email/mail-text.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
@@ -30,7 +30,7 @@ test('a line of a template, which may be words of a feed alone, stands behind th
     `Note: FORGED ${'FORGED '.repeat(20)}`,
   ]
   const body = forged.map((line) => line.trim())
-  const text = renderText({ ...message, facts: [], extract: null, body }, origin)
+  const text = show({ ...message, facts: [], extract: null, body })
   const own = text.split('\n').filter((line) => !line.startsWith('  | '))
   expect(own.filter((line) => line.includes('FORGED'))).toEqual([])
   expect(own.filter((line) => line === '--')).toHaveLength(1)
@@ -48,21 +48,24 @@ test('what matched may read as a line of ours, and never begins one', () => {
       highlights: { [words]: [words], content: [words] },
     })
     const message = renderMessage(aMember({ event }), { attempt: 1, mayBeRepeat: false })
-    const lines = renderText(message, origin).split('\n')
+    const lines = show(message).split('\n')
     expect(lines.filter((line) => /^\W*(?:uid|Next step): FORGED/.test(line))).toEqual(
       lines.filter((line) => /^ {2}\| (?:uid|Next step): FORGED/.test(line)),
     )
   }
 })
 
-const origin = { sink: 'oncall', deliveryId: 'abc' }
+/** The plain part of a message about one event. */
+function show(message: Message): string {
+  return renderText(eventDocument(message, 'abc'), 'oncall')
+}
 
 test('long words of a feed are broken, and what follows keeps the bar', () => {
   const message = renderMessage(aMember({ event: hostileMember('西'.repeat(300)).event }), {
     attempt: 1,
     mayBeRepeat: false,
   })
-  const lines = renderText(message, { sink: 'oncall', deliveryId: 'abc' }).split('\n')
+  const lines = show(message).split('\n')
   expect(Math.max(...lines.map(measureWidth))).toBeLessThanOrEqual(78)
   const follow = lines.filter((line) => /^\W*西+/.test(line))
   expect(follow.length).toBeGreaterThan(3)

@@ -108,32 +108,12 @@ describe('the server’s words', () => {
     expect(redact(text)).toBe('535 <secret>')
   })
 
-  describe('about a mail with a leaked secret in it', () => {
-    const secret = 'Correct horse=battery'
-    const inBase64 = (before: string): string =>
-      Buffer.from(`${before}${secret}`).toString('base64').slice(8, -4)
-    const quoting = createRedactor({ user: '', password: '' }, [secret, 'another-one'])
-
-    test.each([
-      [`554 5.7.1 refused: ${secret} is spam`, '554 5.7.1 refused: <secret> is spam'],
-      [`554-5.7.1 cut "${secret.slice(0, 9)}`, '554-5.7.1 cut "<secret>'],
-      [`554 horse=3Dbatt\r\nttery`, '554 <secret>3D<secret> <secret>'],
-      [`250 2.0.0 queued another-one`, '250 2.0.0 queued <secret>'],
-      [`550 5.1.1 no such user`, '550 5.1.1 no such user'],
-    ])('%j come as %j', (text, shown) => {
-      expect(quoting(text)).toBe(shown)
-    })
-
-    test.each(['', 'x', 'xy'])('come without it also where it is base64 after %j', (before) => {
-      const shown = quoting(`554 5.6.0 part ${inBase64(before)} refused`)
-      expect(shown).toMatch(/^554 5\.6\.0 part \S{0,3}<secret>\S{0,3} refused$/u)
-    })
-
-    test('shorter than any piece are its codes alone', () => {
-      const short = createRedactor({ user: '', password: '' }, ['abc'])
-      expect(short('554 5.7.1 no abc here')).toBe('554 5.7.1')
-      expect(short('554 no abc here')).toBe('554')
-      expect(short('55412 abc')).toBe('')
-    })
+  test.each([
+    ['554 5.7.1 refused: hunter2 is spam', '554 5.7.1 (the rest may quote the leaked secret)'],
+    ['554-5.7.1 cut "hunt', '554-5.7.1 (the rest may quote the leaked secret)'],
+    ['250 queued', '250 (the rest may quote the leaked secret)'],
+    ['55412 hunter2', '(the rest may quote the leaked secret)'],
+  ])('%j, about a mail that shows leaked secrets, come as %j', (text, shown) => {
+    expect(createRedactor({ user: '', password: '' }, true)(text)).toBe(shown)
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { renderMessage } from '../../../../src/messages/message.ts'
+import { eventDocument, renderMessage } from '../../../../src/messages/message.ts'
 import {
   maxBlocksLength,
   renderPlainSlack,
@@ -10,7 +10,7 @@ import {
 } from '../../../../src/sinks/slack/slack-message.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
-import { anyMember } from '../any-member.ts'
+import { anyMember, longestMember } from '../any-member.ts'
 import { runs } from '../../../support/runs.ts'
 
 const firstTry = { attempt: 1, mayBeRepeat: false }
@@ -20,9 +20,10 @@ describe('whatever the feed says', () => {
     fc.assert(
       fc.property(anyMember, (member) => {
         const message = renderMessage(member, { attempt: 3, mayBeRepeat: true, isTest: true })
-        const payload = renderSlack(message, 'a'.repeat(64))
+        const document = eventDocument(message, 'a'.repeat(64))
+        const payload = renderSlack(document)
         expectWithinLimits(payload)
-        expect(renderPlainSlack(message, 'abc').text!.length).toBeLessThanOrEqual(slackLimits.text)
+        expect(renderPlainSlack(document).text!.length).toBeLessThanOrEqual(slackLimits.text)
       }),
       { numRuns: runs({ short: 60, long: 300 }) },
     )
@@ -31,9 +32,9 @@ describe('whatever the feed says', () => {
   test('no text is open to a mention, a link or markup', () => {
     fc.assert(
       fc.property(anyMember, (member) => {
-        const message = renderMessage(member, firstTry)
-        const { text, blocks } = renderSlack(message, 'abc')
-        for (const escaped of [text!, renderPlainSlack(message, 'abc').text!]) {
+        const document = eventDocument(renderMessage(member, firstTry), 'abc')
+        const { text, blocks } = renderSlack(document)
+        for (const escaped of [text!, renderPlainSlack(document).text!]) {
           expect(escaped).not.toMatch(/[<>`]|&(?!amp;|lt;|gt;)/)
         }
         for (const found of objectsIn(blocks)) {
@@ -50,27 +51,13 @@ describe('whatever the feed says', () => {
 
 test('an event at the bounds of everything still fits', () => {
   for (const character of ['&', '"', '<', '😀', 'ﷺ']) {
-    const long = character.repeat(5000)
-    const event = aThreatEvent({
-      uid: long,
-      type: long,
-      source: long,
-      severity: long,
-      originalSeverity: long,
-      notes: long,
-      tags: Array.from({ length: 50 }, () => long),
-      identifiers: Array.from({ length: 50 }, (_, id) => ({ id, name: long })),
-      highlights: { content: [long] },
-      url: `https://app.example.com/${'a'.repeat(1900)}`,
-    })
-    const routes = Array.from({ length: 50 }, () => long)
-    const message = renderMessage(aMember({ event, routes }), { attempt: 9, mayBeRepeat: true })
+    const message = renderMessage(longestMember(character), { attempt: 9, mayBeRepeat: true })
     const facts = Array.from({ length: 12 }, () => ({
       label: character.repeat(40),
       value: character.repeat(300),
       kind: 'text' as const,
     }))
-    const payload = renderSlack({ ...message, facts }, 'a'.repeat(64))
+    const payload = renderSlack(eventDocument({ ...message, facts }, 'a'.repeat(64)))
     expectWithinLimits(payload)
     expect(JSON.stringify(payload.blocks)).toContain('delivery aaaa')
   }
@@ -85,7 +72,7 @@ test('the button leads to the event; without a link there is none', () => {
 })
 
 test('nothing unfurls, is formatted or is parsed for names', () => {
-  const payload = renderSlack(renderMessage(aMember(), firstTry), 'abc')
+  const payload = renderSlack(eventDocument(renderMessage(aMember(), firstTry), 'abc'))
   expect(Object.keys(payload).toSorted()).toEqual([
     'blocks',
     'mrkdwn',
@@ -97,7 +84,7 @@ test('nothing unfurls, is formatted or is parsed for names', () => {
 })
 
 function blocksOf(event = aThreatEvent()): Record<string, unknown>[] {
-  const { blocks } = renderSlack(renderMessage(aMember({ event }), firstTry), 'abc')
+  const { blocks } = renderSlack(eventDocument(renderMessage(aMember({ event }), firstTry), 'abc'))
   return blocks as unknown as Record<string, unknown>[]
 }
 

@@ -12,7 +12,7 @@ import {
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import { digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
-import { anyMember } from '../any-member.ts'
+import { anyMember, longestMember } from '../any-member.ts'
 import { anySummarised } from '../any-summary.ts'
 import { runs } from '../../../support/runs.ts'
 
@@ -54,21 +54,8 @@ describe('whatever the feed says, Teams shows the card, and no text is open to m
 test.each(['"', '😀', 'ﷺ', '\\'])(
   'an event at the bounds of everything fits, of %s',
   (character) => {
-    const long = character.repeat(5000)
-    const event = aThreatEvent({
-      uid: long,
-      type: long,
-      source: long,
-      severity: long,
-      originalSeverity: long,
-      notes: long,
-      tags: Array.from({ length: 50 }, () => long),
-      identifiers: Array.from({ length: 50 }, (_, id) => ({ id, name: long })),
-      highlights: { content: [`${character}\n`.repeat(2000)] },
-      url: `https://app.example.com/${'a'.repeat(1900)}`,
-    })
-    const routes = Array.from({ length: 50 }, () => long)
-    const message = render({ members: [aMember({ event, routes })], attempt: 9, mayBeRepeat: true })
+    const members = [longestMember(character)]
+    const message = render({ members, attempt: 9, mayBeRepeat: true })
     expect(findProblem(message)).toBeNull()
     expect(cardText(message)).toContain('delivery abc')
   },

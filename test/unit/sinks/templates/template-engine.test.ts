@@ -25,11 +25,10 @@ test('a template that takes too long ends between two of its steps', () => {
   expect(looks).toBe(templateLimits.maxMs / 10 + 2)
 })
 
-const large = { quotes: '"'.repeat(100), percents: '%'.repeat(20_000), dots: 'a.'.repeat(9000) }
+const large = { quotes: '"'.repeat(100), dots: 'a.'.repeat(9000) }
 
 test.each([
   ['escapes doubled', `{{ quotes ${'| json '.repeat(26)}| size }}`],
-  ['percents doubled', `{{ percents ${'| url_encode '.repeat(1000)}| size }}`],
   ['a text emptied again and again', `{{ dots ${'| remove: "a." | default: dots'.repeat(300)} }}`],
   ['a date filled to a width', '{{ 0 | date: "%99999999d" }}'],
   ['a long list', '{% for i in (1..300000) %}x{% endfor %}'],
@@ -68,7 +67,6 @@ test('entries are chosen by a key of their own', () => {
   expect(shown('"label", "b"')).toBe('b')
   expect(shown('"value"')).toBe('a')
   expect(shown('"constructor"')).toBe('')
-  expect(shown('"a[(9007199254740992..9007199254740994)]"')).toBe('')
 })
 
 /** undefined: it failed as a template. A defect of the library would throw anything else. */

@@ -1,11 +1,6 @@
-/** Invented events for test messages. */
-import type { EventDetail, ThreatEvent } from '../event.ts'
-
-/** An invented event with its detail. */
-export interface Sample {
-  event: ThreatEvent
-  detail: EventDetail
-}
+/** Invented events of many types, beside the one that `tocsin sinks test` sends. */
+import type { EventDetail, ThreatEvent } from '../../src/event.ts'
+import { type Sample, sampleEvent } from '../../src/messages/sample.ts'
 
 interface Seed {
   severity: string
@@ -14,18 +9,6 @@ interface Seed {
 }
 
 const seeds: Record<string, Seed> = {
-  stealer_log: {
-    severity: 'critical',
-    detail: {
-      victim_information: {
-        country_code: 'CH',
-        os: 'Windows 11 Pro',
-        username: 'test.user',
-        hardware: ['Computer Name: TEST-DESKTOP'],
-      },
-      malware_information: { malware_family: 'TestStealer', infected_at: '2026-01-05T08:30:00' },
-    },
-  },
   leaked_credential: {
     severity: 'high',
     detail: {
@@ -150,24 +133,12 @@ const seeds: Record<string, Seed> = {
 
 /** One event per family, as if matched at `atMs`; each says TEST in its uid, tags and notes. */
 export function sampleEvents(atMs: number): Sample[] {
-  return Object.entries(seeds).map(([type, { severity, detail, highlights = {} }]) => ({
-    event: {
-      uid: `${type}/tocsin-test/TEST`,
-      kind: 'event',
-      type,
-      source: 'tocsin-test',
-      severity,
-      originalSeverity: null,
-      createdAtMs: atMs,
-      matchedAtMs: atMs,
-      ignoredAtMs: null,
-      remediatedAtMs: null,
-      url: null,
-      tags: ['TEST'],
-      notes: 'TEST: an invented event.',
-      identifiers: [{ id: 1, name: 'TEST example.com' }],
-      highlights,
+  const sample = sampleEvent(atMs)
+  const others = Object.entries(seeds).map(
+    ([type, { severity, detail, highlights = {} }]): Sample => {
+      const uid = `${type}/tocsin-test/TEST`
+      return { event: { ...sample.event, uid, type, severity, highlights }, detail }
     },
-    detail,
-  }))
+  )
+  return [sample, ...others]
 }

@@ -1,0 +1,56 @@
+/** What a size leaves out of a message is said, and nothing that counts is lost. */
+import { expect, test } from 'vitest'
+import { type Document, fit, formatRemainder } from '../../../src/messages/document.ts'
+import { renderDocument } from '../../../src/sinks/templates.ts'
+import { delivery } from '../../support/scenes.ts'
+import { aBusyDigest } from '../../support/summaries.ts'
+
+const document = renderDocument(delivery([], aBusyDigest(60)))
+
+function fitted(limit: number, maxLines = Infinity): Document {
+  const measure = (one: Document): number => JSON.stringify(one).length
+  return fit(document, { limit, maxLines, render: (one) => one, measure })
+}
+
+function sum(counts: readonly { count: number }[] = []): number {
+  return counts.reduce((total, { count }) => total + count, 0)
+}
+
+test('what fits is whole', () => {
+  expect(fitted(Infinity)).toEqual(document)
+})
+
+test.each([4000, 6000, 9000, 15_000, 20_000])(
+  'within %i all events, names, feeds and earlier messages are shown or counted',
+  (limit) => {
+    const { lines, more, counts, feeds, moreFeeds, sent, moreSent, alarms } = fitted(limit)
+    expect(JSON.stringify(fitted(limit)).length).toBeLessThanOrEqual(limit)
+    const [, left] = /(?:^|and )(\d+)/.exec(more ?? '') ?? []
+    expect(lines.length + Number(left ?? 0)).toBe(60)
+    expect(counts.map(({ entries }) => sum(entries))).toEqual(
+      document.counts.map(({ entries }) => sum(entries)),
+    )
+    expect(feeds.length + moreFeeds).toBe(document.feeds.length)
+    expect(sent.length + moreSent).toBe(document.sent.length + document.moreSent)
+    expect(alarms).toHaveLength(document.alarms.length)
+  },
+)
+
+test('texts are shortened before the last event is left out', () => {
+  expect(fitted(4500).lines.length).toBeGreaterThan(0)
+})
+
+test('no more events are shown than people read', () => {
+  expect(fitted(Infinity, 25).lines).toHaveLength(25)
+  expect(fitted(Infinity, 25).more).toMatch(/^and 35 more: /)
+})
+
+test('what is not shown is counted, with the place where it is', () => {
+  expect(formatRemainder({ total: 5, attachment: null, deliveryId: 'b1' }, 5)).toBeNull()
+  expect(formatRemainder({ total: 5, attachment: null, deliveryId: 'b1' }, 3)).toBe(
+    'and 2 more: "tocsin items show b1" lists all',
+  )
+  expect(formatRemainder({ total: 5, attachment: 'a.csv', deliveryId: 'b1' }, 0)).toBe(
+    '5 not listed here: see the attached a.csv',
+  )
+})
