@@ -296,9 +296,11 @@ function toPageRescan(place: RescanPlace, scan: Scan): PageRescan {
   }
 }
 
-/** A skipped page is accounted for as one unreadable item. */
+/** A skipped page is accounted for as one unreadable item, by its cursor. */
 function toMalformed({ request, problem }: SkippedPage): MalformedItem {
-  return { uid: null, problem, raw: canonicalJson(withholdIn(request)) }
+  const { from } = request
+  const shown = { ...withholdIn(request), ...(from !== undefined && { from }) }
+  return { uid: null, problem, raw: canonicalJson(shown) }
 }
 
 function withNotes(

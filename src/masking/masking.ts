@@ -16,9 +16,8 @@ const harmless =
 
 /** The first sign by which the text may hold a secret; null: it has none. */
 export function withholds(text: string): Sign | null {
-  const judged = removeInvisible(withoutMarks(text)).replaceAll(withheldText, ' ')
-  const spelled = markupAsText(judged).replaceAll(harmless, ' ')
-  return signs.find(({ test }) => test(spelled)) ?? null
+  const judged = markupAsText(removeInvisible(withoutMarks(text))).replaceAll(harmless, ' ')
+  return signs.find(({ test }) => test(judged)) ?? null
 }
 
 /** The text without mark tags, or, if it may hold a secret, which addresses matched and `withheldText`. */

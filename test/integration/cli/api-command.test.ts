@@ -111,6 +111,10 @@ describe('a request', () => {
     [['events.search-tenant', '--body={"from":"x"}'], /leave out from and size/],
     [['events.act', '--body={"targets":'], /--body: not JSON/],
     [['assets.replace', '--asset-id=7', '--body={"name":"••••"}'], /a masked secret/],
+    [
+      ['assets.replace', '--asset-id=7', '--body={"name":"[withheld: may hold a secret]"}'],
+      /a masked secret/,
+    ],
     [['credentials.search', '--body={"query":{"type":"secret","secret":"x"}}'], /others can read/],
     [['cookies.search', '--body={"domain":"a.example","values":["x"]}'], /others can read/],
   ])('that is wrong is refused with the field, and nothing is sent: %j', async (args, told) => {
