@@ -1,7 +1,7 @@
 /** Words of generated events: posts, actors, and the contents of stealer logs. */
 import { createRandom, hashText, type Random } from '../options.ts'
 import { formatZonelessTime } from '../times.ts'
-import type { SandboxEvent, Stolen, StolenCookie, StolenCredential } from './history.ts'
+import type { SandboxEvent, Stolen } from './history.ts'
 
 export function markTerm(text: string): string {
   return `<mark>${text}</mark>`
@@ -65,15 +65,6 @@ export function makePassword(random: Random): string {
   return `Pa55-${random.hex(10)}`
 }
 
-const applications = ['Google Chrome [Default]', 'Mozilla Firefox', 'Microsoft Edge', 'Outlook']
-const otherSites = [
-  'accounts.video.test',
-  'mail.provider.test',
-  'shop.market.test',
-  'chat.game.test',
-]
-const cookieNames = ['session_id', 'SSO_AUTH', 'csrftoken', 'remember_me', '_ga', 'JSESSIONID']
-
 /**
  * Returns the stolen credentials and cookies of a stealer log, the same on each read;
  * `event.stolen` overrides generated ones. Null for other events.
@@ -87,44 +78,23 @@ export function readStolen(event: SandboxEvent): Stolen | null {
     url: highlighted('url') || 'https://login.workplace.test/login',
     username: highlighted('username') || 'user@workplace.test',
     password: highlighted('password') || makePassword(random),
-    application: random.pick(applications),
+    application: 'Google Chrome [Default]',
   }
   const host = URL.canParse(first.url) ? new URL(first.url).hostname : 'workplace.test'
-  const others = Array.from({ length: random.int(0, 44) }, () =>
-    makeStolenCredential(random, host, first.username),
-  )
-  const cookies = Array.from({ length: random.int(0, 50) }, () =>
-    makeStolenCookie(random, host, event.createdAtMs),
-  )
+  const others = Array.from({ length: random.int(0, 44) }, (_, n) => ({
+    ...first,
+    url: `https://site-${n}.test/login`,
+    password: makePassword(random),
+  }))
+  const cookies = Array.from({ length: random.int(0, 50) }, (_, n) => ({
+    host_key: n % 3 === 0 ? `.${host}` : `site-${n}.test`,
+    path: n % 2 === 0 ? '/' : '/app',
+    expires_utc: formatZonelessTime(event.createdAtMs + random.int(-30, 365) * 86_400_000),
+    name: `session_${n}`,
+    value: `${random.next()}`, // cheap to make: searches read the cookies of every log
+  }))
   return {
     credentials: event.stolen?.credentials ?? [first, ...others],
     cookies: event.stolen?.cookies ?? cookies,
   }
-}
-
-function makeStolenCredential(random: Random, host: string, username: string): StolenCredential {
-  const site = random.chance(0.2) ? `sso.${host}` : random.pick(otherSites)
-  return {
-    url: `https://${site}/${random.pick(['login', 'signin', 'auth'])}`,
-    username: random.chance(0.6) ? username : `${random.hex(6)}@provider.test`,
-    password: makePassword(random),
-    application: random.pick(applications),
-  }
-}
-
-function makeStolenCookie(random: Random, host: string, createdAtMs: number): StolenCookie {
-  const site = random.chance(0.3) ? host : random.pick(otherSites)
-  return {
-    host_key: random.chance(0.5) ? `.${site}` : site,
-    path: random.pick(['/', '/', '/app']),
-    expires_utc: formatZonelessTime(createdAtMs + random.int(-30, 365) * 86_400_000),
-    name: random.pick(cookieNames),
-    value: makeCookieValue(random),
-  }
-}
-
-/** Returns a long value that is cheap to make: searches regenerate the cookies of every log. */
-function makeCookieValue(random: Random): string {
-  const words = Array.from({ length: 4 }, () => Math.floor(random.next() * 2 ** 32))
-  return words.map((word) => word.toString(16).padStart(8, '0')).join('')
 }

@@ -10,7 +10,8 @@ const tests = redisForTests()
 let sandbox: Sandbox | undefined
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ backlog: 3 })
+  sandbox = await startSandbox()
+  sandbox.addEvents(3) // of the first group
 })
 afterAll(() => sandbox?.close())
 
