@@ -45,6 +45,7 @@ async function downloadReport(
   options: DownloadOptions,
 ): Promise<void> {
   const { format, out } = options
+  if (out === '-') throw new CommandError('mistake', '--out -: write the name of a file')
   const file = await withClient(context, options, ({ client, callOptions }) => {
     const request = client.downloadReport({ id, format, ...callOptions() })
     const named = nameFailure(`report ${id}`, request)

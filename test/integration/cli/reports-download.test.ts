@@ -68,6 +68,12 @@ test('what is there under this name stays, a link that leads nowhere too', async
   expect(readdirSync(dirname(link))).toEqual(['old', 'report'])
 })
 
+test('a file has a name: - is none', async () => {
+  const { run } = await aServiceScene(tests)
+  const err = '--out -: write the name of a file\n'
+  expect(await run(...download, '--out', '-')).toEqual({ code: 2, out: '', err })
+})
+
 test.each([
   [{ status: 404, message: 'no such report' }, /^report 9001: .*\(404\)/],
   [{ status: 403, message: 'not yours' }, /^report 9001: access is forbidden \(403\)/],
