@@ -94,6 +94,8 @@ export interface Draft {
   apiKey?: string
   /** undefined: the default of the key's user. */
   tenantId?: string | undefined
+  /** undefined: the feed reads all of the tenant. */
+  groupId?: string | undefined
   sinks: readonly DraftSink[]
   allowPrivate: boolean
 }
@@ -175,7 +177,7 @@ export function tryDraft(draft: Draft, file: string, folder = './data'): Config 
 }
 
 function render(draft: Draft, write: Write, folder = './data'): string {
-  const { tenantId, sinks } = draft
+  const { tenantId, groupId, sinks } = draft
   return `# Written by "tocsin init". "tocsin check" says what it does;
 # docs/reference/configuration.md has every key.
 redis:
@@ -190,7 +192,11 @@ accounts:
 
 feeds:
   all:
-    type: tenant_events # or events, with the identifier_group of one group: "tocsin groups list"
+    ${
+      groupId === undefined
+        ? 'type: tenant_events # or events, with the identifier_group of one group: "tocsin groups list"'
+        : `type: events\n    identifier_group: ${groupId}`
+    }
 
 sinks:
 ${sinks.map((sink) => sinkText(sink, draft, write)).join('')}

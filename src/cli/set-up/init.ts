@@ -9,11 +9,14 @@ import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { type Config, formatMistake } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { errorCode, quoteForShell, suggestion } from '../../lib/errors.ts'
 import { checkPrivateFolder, createPrivateFile } from '../../lib/private-files.ts'
 import type { Redis } from '../../redis/connection.ts'
 import { StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
+import { UpstreamError } from '../../upstream/error.ts'
+import { eventOperations } from '../../upstream/resources/events.ts'
 import { calledAs, type Context } from '../context.ts'
 import { withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
@@ -31,7 +34,8 @@ import {
   sinkKinds,
   tryDraft,
 } from './init-draft.ts'
-import { type Finding, formatFinding, isProblem, runProbes } from './probe.ts'
+import { type AccountNeeds, accountTimeoutMs } from './account-probes.ts'
+import { type Finding, formatFinding, isProblem, type Probe, runProbes } from './probe.ts'
 import { probes } from './probes.ts'
 
 interface InitOptions {
@@ -165,6 +169,7 @@ async function interview(context: Context, file: string, allowPrivate: boolean):
       draft = await askForAddress(talk, draft) // stands when the key does not work
       return askForKey(talk, draft)
     })
+    draft = await settle(talk, () => askForGroup(talk, draft))
     do {
       draft = await settle(talk, () => askForSink(talk, draft))
     } while (await terminal.confirm('Another destination?'))
@@ -234,13 +239,47 @@ async function askForKey(talk: Interview, draft: Draft): Promise<Draft> {
   const apiKey = await ask(talk, gaps.apiKey)
   const tenantId = await ask(talk, tenant)
   const answered = { ...draft, apiKey, tenantId: tenantId === '' ? undefined : tenantId }
-  await tryWithRedis(talk, answered, (redis, config) => {
-    const store = { redis, keys: createKeys(config.redis.prefix), ledgers: [] }
-    return withUpstream(config, store, (upstream) =>
-      runProbes(probes.key, { config, store, client: upstream.client('main') }, talk.context.stop),
-    )
-  })
+  await tryAccount(talk, answered, probes.key)
   return answered
+}
+
+const group: Gap = {
+  key: 'identifier_group',
+  variable: '',
+  asks: 'id of an identifier group; empty: all that the tenant watches for',
+}
+
+/** Not every server can search a whole tenant. */
+async function askForGroup(talk: Interview, draft: Draft): Promise<Draft> {
+  const groupId = await ask(talk, group)
+  const answered = { ...draft, groupId: groupId === '' ? undefined : groupId }
+  await tryAccount(talk, answered, [feedProbe])
+  return answered
+}
+
+/** One search of the only feed. */
+const feedProbe: Probe<AccountNeeds> = {
+  name: 'feed',
+  timeoutMs: accountTimeoutMs,
+  subject: ({ config }) => config.feeds[0]?.type ?? '',
+  async find({ config, client }, subject, signal) {
+    const [feed] = config.feeds
+    const slot = { kind: 'command', name: 'init', dueSinceMs: systemClock.now() } as const
+    const asked = { slot, signal }
+    try {
+      if (feed?.type !== 'events')
+        await client.call(eventOperations.searchTenant, { size: 1 }, asked)
+      else {
+        const request = { identifier_group_id: feed.identifierGroup, size: 1 }
+        await client.call(eventOperations.searchGroup, request, asked)
+      }
+      return [subject.good('can be read')]
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      const remedy = 'give the id of an identifier group: the page of the service shows it'
+      return [subject.bad('problem', error.message, remedy)]
+    }
+  },
 }
 
 async function askForSink(talk: Interview, draft: Draft): Promise<Draft> {
@@ -279,6 +318,19 @@ function configOf({ file, folder }: Interview, draft: Draft): Config {
   const config = tryDraft(draft, file, folder)
   if (typeof config === 'string') throw new WrongAnswer(config)
   return config
+}
+
+function tryAccount(
+  talk: Interview,
+  draft: Draft,
+  asked: readonly Probe<AccountNeeds>[],
+): Promise<void> {
+  return tryWithRedis(talk, draft, (redis, config) => {
+    const store = { redis, keys: createKeys(config.redis.prefix), ledgers: [] }
+    return withUpstream(config, store, (upstream) =>
+      runProbes(asked, { config, store, client: upstream.client('main') }, talk.context.stop),
+    )
+  })
 }
 
 async function tryWithRedis(

@@ -106,6 +106,8 @@ test('asks, explains what does not work, and writes a configuration that does', 
       ['Address of the service', ''],
       ['API key', key],
       ['Id of the tenant', '42'],
+      ['Id of an identifier group', '5'],
+      ['Id of an identifier group', ''],
       ['Where messages go', 'slak'],
       ['Where messages go', ''],
       ['URL of an incoming webhook of Slack', sandbox.slackUrl],
@@ -236,6 +238,7 @@ function answers({ sandbox, key }: Scene): [string, string][] {
     ['Address of the service', sandbox.url],
     ['API key', key],
     ['Id of the tenant', ''],
+    ['Id of an identifier group', ''],
     ['Where messages go', ''],
     ['URL of an incoming webhook of Slack', sandbox.slackUrl],
     ['Send it one message marked TEST', 'y'],
@@ -259,7 +262,7 @@ test('leaves nothing behind where it is broken off', async () => {
   const place = aFolder()
   vi.stubEnv('TMPDIR', place)
   onTestFinished(() => void vi.unstubAllEnvs())
-  const said: Dialogue = [['URL of your Redis', ''], ...answers(scene).slice(1, 4)]
+  const said: Dialogue = [['URL of your Redis', ''], ...answers(scene).slice(1, 5)]
   const { code, left } = await talk([scene.file], [...said, ['Where messages go', '\u0003']])
   expect([code, left]).toEqual([130, []])
   expect(readdirSync(scene.folder)).toEqual([])
