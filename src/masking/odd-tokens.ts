@@ -48,10 +48,16 @@ const digestWord =
 const digest =
   /(?<![\p{L}\p{N}])(?:[\da-f]{7,12}|(?:0x)?(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{64}|[\da-f]{128}))(?![\p{L}\p{N}])/giu
 
+/** The last text that was read: several signs ask about the same. */
+let known = { text: '', rest: '' }
+
 /** Replaces ordinary things by spaces. */
 export function withoutThings(text: string): string {
-  const rest = ordinaryThings.reduce((left, thing) => left.replaceAll(thing, ' '), text)
-  return digestWord.test(text) ? rest.replaceAll(digest, ' ') : rest
+  if (known.text === text) return known.rest
+  const others = ordinaryThings.reduce((left, thing) => left.replaceAll(thing, ' '), text)
+  const rest = digestWord.test(text) ? others.replaceAll(digest, ' ') : others
+  known = { text, rest }
+  return rest
 }
 
 const token =
