@@ -1,15 +1,11 @@
 /** `credentials search`: leaked credentials, with secrets masked unless revealed. */
 import { Command } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
-import {
-  credentialOperations,
-  type WireCredential,
-  type WireCredentialQuery,
-} from '../../upstream/resources/credentials.ts'
+import { credentialOperations, type WireCredential } from '../../upstream/resources/credentials.ts'
 import type { Operation } from '../../upstream/resources/operation.ts'
 import type { Context } from '../context.ts'
 import { addPeriodOptions, toRangeFilter, resolvePeriod, type PeriodOptions } from '../options.ts'
-import { CommandError, sanitize } from '../terminal.ts'
+import { sanitize } from '../terminal.ts'
 import { fetchRows } from './api.ts'
 import { type Listing, rowListing, shortTime } from './listing.ts'
 import { listCommand, type ListOptions } from './pages.ts'
@@ -35,7 +31,8 @@ export function credentialsCommand(context: Context): Command {
     async ask(options: CredentialsSearchOptions) {
       resolvePeriod(options, systemClock.now()) // said before a secret is asked for
       const { since, until } = options
-      return { query: await requireQuery(context, options), since, until }
+      const query = await readQuery(context, credentialTerms, options, nothingToSearch)
+      return { query, since, until }
     },
     listing: () => credentialsListing,
     fetch(asking) {
@@ -47,13 +44,8 @@ export function credentialsCommand(context: Context): Command {
   return new Command('credentials').addCommand(search)
 }
 
-/** Throws CommandError unless exactly one query is given. */
-async function requireQuery(context: Context, options: QueryOptions): Promise<WireCredentialQuery> {
-  const query = await readQuery(context, credentialTerms, options)
-  if (query !== undefined) return query
-  const kinds = '--domain, --auth-domain, --email, --keyword and --secret'
-  throw new CommandError('mistake', `a search is for one thing; give exactly one of ${kinds}`)
-}
+const nothingToSearch =
+  'a search is for one thing; give exactly one of --domain, --auth-domain, --email, --keyword and --secret'
 
 const credentialsListing: Listing<WireCredential> = {
   ...rowListing(row),

@@ -24,7 +24,7 @@ import {
   resolvePeriod,
   type PeriodOptions,
 } from '../options.ts'
-import { CommandError, sanitize } from '../terminal.ts'
+import { sanitize } from '../terminal.ts'
 import { fetchRows } from './api.ts'
 import { parseId } from './api-command.ts'
 import { type Listing, rowListing, severityStyle, shortTime } from './listing.ts'
@@ -55,10 +55,8 @@ export function eventsSearchCommand(context: Context): Command {
       resolvePeriod(options, systemClock.now()) // said before a secret is asked for
       const { severity, type, tag: tags, since, until } = options
       const { row, place } = chooseScope(options)
-      const query = await readQuery(context, eventTerms, options)
-      if (query === undefined && row.costsQuota) {
-        throw new CommandError('mistake', `a search needs something to look for; ${scopeRemedy}`)
-      }
+      const ifNone = row.costsQuota ? nothingToSearch : undefined
+      const query = await readQuery(context, eventTerms, options, ifNone)
       return { name: row.name, place, query, filters: { severity, type, tags }, since, until }
     },
     listing: (options) => eventsListing(context, chooseScope(options).row),
@@ -73,8 +71,8 @@ export function eventsSearchCommand(context: Context): Command {
   })
 }
 
-const scopeRemedy =
-  'name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77'
+const nothingToSearch =
+  'a search needs something to look for; name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77'
 
 function addSearchOptions(command: Command): Command {
   command
