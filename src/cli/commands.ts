@@ -33,7 +33,7 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'doctor [options]',
-    description: 'check Redis, the ledger, the API, all sinks and this host; print fixes',
+    description: 'check Redis, the ledger, the API and all sinks; print fixes',
     load: async () => (await import('./set-up/doctor.ts')).doctorCommand,
   },
   {

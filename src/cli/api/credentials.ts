@@ -1,22 +1,11 @@
 /** `credentials search`: leaked credentials, with secrets masked unless revealed. */
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
-import {
-  credentialOperations,
-  type WireCredential,
-  type WireCredentialQuery,
-} from '../../upstream/resources/credentials.ts'
-import { credentialIncludes, orders } from '../../upstream/resources/enumerations.ts'
+import { credentialOperations, type WireCredential } from '../../upstream/resources/credentials.ts'
 import type { Operation } from '../../upstream/resources/operation.ts'
 import type { Context } from '../context.ts'
-import {
-  addPeriodOptions,
-  wordsOption,
-  toRangeFilter,
-  resolvePeriod,
-  type PeriodOptions,
-} from '../options.ts'
-import { CommandError, sanitize } from '../terminal.ts'
+import { addPeriodOptions, toRangeFilter, resolvePeriod, type PeriodOptions } from '../options.ts'
+import { sanitize } from '../terminal.ts'
 import { fetchRows } from './api.ts'
 import { type Listing, rowListing, shortTime } from './listing.ts'
 import { listCommand, type ListOptions } from './pages.ts'
@@ -24,13 +13,10 @@ import { addQueryOptions, credentialTerms, type QueryOptions, readQuery } from '
 
 const row = credentialOperations.search as Operation
 
-interface CredentialsSearchOptions extends ListOptions, PeriodOptions, QueryOptions {
-  include: (typeof credentialIncludes)[number][]
-  order: 'asc' | 'desc'
-}
+type CredentialsSearchOptions = ListOptions & PeriodOptions & QueryOptions
 
 /** Without `urls`, which servers before 2026-07 refuse. */
-const defaultIncludes = ['known_password_id', 'auth_domains'] as const
+const include = ['known_password_id', 'auth_domains'] as const
 
 /** No maximum is published for a page; large ones are slow (docs/api-notes.md, Page sizes). */
 const pageSize = { usual: 100, most: 10_000 }
@@ -39,42 +25,27 @@ export function credentialsCommand(context: Context): Command {
   const search = listCommand(context, {
     name: 'credentials search',
     description: 'search all leaked credentials (costs quota)',
-    options: addSearchOptions,
+    options: (command) => addPeriodOptions(addQueryOptions(command, credentialTerms), 'imported'),
     pageSize,
     reveal: true,
-    ask(options: CredentialsSearchOptions) {
+    async ask(options: CredentialsSearchOptions) {
       resolvePeriod(options, systemClock.now()) // said before a secret is asked for
-      return requireQuery(context, options)
+      const { since, until } = options
+      const query = await readQuery(context, credentialTerms, options, nothingToSearch)
+      return { query, since, until }
     },
-    scan: (query, { since, until, include, order }) => ({ query, since, until, include, order }),
     listing: () => credentialsListing,
     fetch(asking) {
-      const { order, include } = asking.options
       const imported_at = toRangeFilter(resolvePeriod(asking.options, asking.position.asOfMs))
       const filters = imported_at && { imported_at }
-      return fetchRows(asking, row, { query: asking.asked, filters, order, include })
+      return fetchRows(asking, row, { query: asking.asked.query, filters, order: 'desc', include })
     },
   })
   return new Command('credentials').addCommand(search)
 }
 
-function addSearchOptions(command: Command): Command {
-  const says = 'what each record holds besides'
-  const include = wordsOption('--include <names>', says, credentialIncludes)
-  return addPeriodOptions(addQueryOptions(command, credentialTerms), 'imported')
-    .addOption(include.default(defaultIncludes, defaultIncludes.join(',')))
-    .addOption(
-      new Option('--order <order>', "in the service's order").choices(orders).default('desc'),
-    )
-}
-
-/** Throws CommandError unless exactly one query is given. */
-async function requireQuery(context: Context, options: QueryOptions): Promise<WireCredentialQuery> {
-  const query = await readQuery(context, credentialTerms, options)
-  if (query !== undefined) return query
-  const kinds = '--domain, --auth-domain, --email, --keyword and --secret'
-  throw new CommandError('mistake', `a search is for one thing; give exactly one of ${kinds}`)
-}
+const nothingToSearch =
+  'a search is for one thing; give exactly one of --domain, --auth-domain, --email, --keyword and --secret'
 
 const credentialsListing: Listing<WireCredential> = {
   ...rowListing(row),

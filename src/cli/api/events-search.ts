@@ -6,11 +6,10 @@ import { systemClock } from '../../lib/clock.ts'
 import { describeEvent, buildHeadline } from '../../messages/headline.ts'
 import { cleanLine } from '../../messages/sanitize.ts'
 import { formatSeverity } from '../../messages/summary.ts'
-import { eventSeverities, orders } from '../../upstream/resources/enumerations.ts'
+import { eventSeverities } from '../../upstream/resources/enumerations.ts'
 import {
   eventOperations,
   type GroupSearchBody,
-  wireSearchItem,
   type WireSearchItem,
 } from '../../upstream/resources/events.ts'
 import type { Fields, Operation } from '../../upstream/resources/operation.ts'
@@ -25,11 +24,10 @@ import {
   resolvePeriod,
   type PeriodOptions,
 } from '../options.ts'
-import { CommandError, sanitize } from '../terminal.ts'
+import { sanitize } from '../terminal.ts'
 import { fetchRows } from './api.ts'
 import { parseId } from './api-command.ts'
-import { columnsOf } from './fields.ts'
-import { type Listing, severityStyle, shortTime } from './listing.ts'
+import { type Listing, rowListing, severityStyle, shortTime } from './listing.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 import { addQueryOptions, eventTerms, type QueryOptions, readQuery } from './queries.ts'
 
@@ -40,9 +38,6 @@ interface EventsSearchOptions extends ListOptions, PeriodOptions, QueryOptions {
   severity?: NonNullable<GroupSearchBody['filters']>['severity']
   type?: string[]
   tag?: string[]
-  ignored?: true
-  remediated?: true
-  order: 'asc' | 'desc'
 }
 
 /** The largest page that the API returns (docs/api-notes.md, Page sizes). */
@@ -58,35 +53,26 @@ export function eventsSearchCommand(context: Context): Command {
     reveal: true,
     async ask(options: EventsSearchOptions) {
       resolvePeriod(options, systemClock.now()) // said before a secret is asked for
-      const scope = chooseScope(options)
-      const query = await readQuery(context, eventTerms, options)
-      if (query === undefined && scope.row.costsQuota) {
-        throw new CommandError('mistake', `a search needs something to look for; ${scopeRemedy}`)
-      }
-      return { ...scope, query }
+      const { severity, type, tag: tags, since, until } = options
+      const { row, place } = chooseScope(options)
+      const ifNone = row.costsQuota ? nothingToSearch : undefined
+      const query = await readQuery(context, eventTerms, options, ifNone)
+      return { name: row.name, place, query, filters: { severity, type, tags }, since, until }
     },
-    scan: ({ row, place, query }, options) => {
-      const { since, until, order } = options
-      return { name: row.name, place, query, since, until, order, ...toFilters(options) }
-    },
-    listing: (_, { row }) => eventsListing(context, row.costsQuota === undefined),
+    listing: (options) => eventsListing(context, chooseScope(options).row),
     fetch(asking) {
       const { options, asked, position } = asking
-      const created = toRangeFilter(resolvePeriod(options, position.asOfMs))
-      const filters = { ...toFilters(options), ...(created && { estimated_created_at: created }) }
-      const { row, place, query } = asked
-      return fetchRows<WireSearchItem>(asking, row, {
-        ...place,
-        query,
-        filters,
-        order: options.order,
-      })
+      const { place, query } = asked
+      const estimated_created_at = toRangeFilter(resolvePeriod(options, position.asOfMs))
+      const filters = { ...asked.filters, estimated_created_at }
+      const request = { ...place, query, filters, order: 'desc' }
+      return fetchRows<WireSearchItem>(asking, chooseScope(options).row, request)
     },
   })
 }
 
-const scopeRemedy =
-  'name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77'
+const nothingToSearch =
+  'a search needs something to look for; name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77'
 
 function addSearchOptions(command: Command): Command {
   command
@@ -109,11 +95,9 @@ function addSearchOptions(command: Command): Command {
       ),
     )
     .addOption(new Option('--type <types>', 'of these types, such as a,b').argParser(parseList))
-  return addPeriodOptions(command, 'created')
-    .addOption(new Option('--tag <tags>', 'with one of these tags').argParser(parseList))
-    .option('--ignored', 'only what was ignored')
-    .option('--remediated', 'only what was remediated')
-    .addOption(new Option('--order <order>', 'by creation').choices(orders).default('desc'))
+  return addPeriodOptions(command, 'created').addOption(
+    new Option('--tag <tags>', 'with one of these tags').argParser(parseList),
+  )
 }
 
 function parseSeverity(text: string): NonNullable<EventsSearchOptions['severity']> {
@@ -135,18 +119,7 @@ function chooseScope({ group, identifier, tenant }: EventsSearchOptions): {
   return { row: (tenant ? searchTenant : searchGlobal) as Operation, place: {} }
 }
 
-function toFilters(options: EventsSearchOptions): NonNullable<GroupSearchBody['filters']> {
-  const { severity, type, tag, ignored, remediated } = options
-  return {
-    ...(severity !== undefined && { severity }),
-    ...(type && { type }),
-    ...(tag && { tags: tag }),
-    ...(ignored && { is_ignored: true }),
-    ...(remediated && { is_remediated: true }),
-  }
-}
-
-function eventsListing({ terminal }: Context, hasIdentifiers: boolean): Listing<WireSearchItem> {
+function eventsListing({ terminal }: Context, row: Operation): Listing<WireSearchItem> {
   const columns: Listing<WireSearchItem>['columns'] = [
     {
       title: 'SEVERITY',
@@ -168,13 +141,12 @@ function eventsListing({ terminal }: Context, hasIdentifiers: boolean): Listing<
     { title: 'EVENT', width: 80, text: (item) => titleOf(item) ?? item.metadata.uid },
   ]
   return {
-    columns: columns.filter(({ title }) => hasIdentifiers || title !== 'IDENTIFIERS'),
+    ...rowListing(row),
+    columns: columns.filter(({ title }) => !row.costsQuota || title !== 'IDENTIFIERS'),
     below: (item) => [
       ...highlightLines(item.highlights),
       ...(titleOf(item) === null ? [] : [terminal.paint('dim', sanitize(item.metadata.uid, 600))]),
     ],
-    json: (item) => item,
-    csv: columnsOf(wireSearchItem).map(({ name }) => name),
   }
 }
 

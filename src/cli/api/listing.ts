@@ -215,7 +215,7 @@ export function parseRows<Item>(
 const maxColumns = 6
 
 /** A plain table of the first fields; CSV has all of them. */
-export function rowListing({ item }: Operation): Listing<unknown> {
+export function rowListing({ item }: Pick<Operation, 'item'>): Listing<unknown> {
   const known = item ? columnsOf(item) : []
   const columns = known.length > 0 ? known : [{ name: 'value', isPlain: true }]
   const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)

@@ -14,7 +14,6 @@ import { wordsOption } from '../options.ts'
 import { jsonText, sanitize } from '../terminal.ts'
 import { rowsCommand } from './api.ts'
 import { explainRefusal, parseId } from './api-command.ts'
-import { columnsOf } from './fields.ts'
 import { type Listing, parseRows, rowListing } from './listing.ts'
 import { maskIdentifier } from './masks.ts'
 import { listCommand, type ListOptions } from './pages.ts'
@@ -77,6 +76,7 @@ const enabledOnly =
   'these are the enabled identifiers alone; --disabled lists those that are not watched'
 
 const identifierListing: Listing<WireIdentifier> = {
+  ...rowListing({ item: wireIdentifier }),
   columns: [
     { title: 'ID', width: 14, text: ({ id }) => String(id) },
     { title: 'TYPE', width: 17, text: readType },
@@ -98,8 +98,6 @@ const identifierListing: Listing<WireIdentifier> = {
     `data: ${sanitize(jsonText(data ?? {}), 1_000)}`,
     `search types: ${sanitize((categories ?? search_types ?? []).join(', ') || 'none given', 1_000)}`,
   ],
-  json: (row) => row,
-  csv: columnsOf(wireIdentifier).map(({ name }) => name),
 }
 
 /** v3 states the type beside `data`, v4 within it. */

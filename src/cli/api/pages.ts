@@ -2,7 +2,7 @@
  * Commands that list things of the API, each described by one row: `listCommand` makes the command,
  * fetches pages up to a limit and prints where to continue.
  */
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command } from 'commander'
 import { z } from 'zod'
 import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
@@ -29,12 +29,10 @@ interface ListCommand<Options extends ListOptions, Asked, Row> {
   /** Whether it takes `--reveal`. */
   reveal?: true
   /**
-   * Checks the command line and reads what is asked for, before anything is opened. Throws
-   * CommandError.
+   * Checks the command line and reads what is asked for, before anything is opened; it must stay the
+   * same over a scan. Throws CommandError.
    */
   ask: (options: Options) => Asked | Promise<Asked>
-  /** What must stay the same over a scan; by default what is asked for. */
-  scan?: (asked: Asked, options: Options) => unknown
   listing: (options: Options, asked: Asked) => Listing<Row>
   fetch: (request: ListRequest<Options, Asked>) => Promise<FetchedRows<Row>>
 }
@@ -69,10 +67,9 @@ export function listCommand<Options extends ListOptions, Asked, Row>(
   const { name, description, options: addOptions, pageSize, reveal } = row
   const command = new Command(name.split(' ').at(-1)).description(description)
   addOptions?.(command)
-  if (pageSize) addSizeOption(command, pageSize)
   if (reveal) addRevealOption(command)
-  if (pageSize) addPagingOptions(command)
-  else addWideOption(command)
+  addWideOption(command)
+  if (pageSize) addPagingOptions(command, pageSize)
   return addServiceOptions(command).action((given: Options) =>
     printList(context, row, pageSize ? given : { ...given, all: true }),
   )
@@ -84,11 +81,11 @@ async function printList<Options extends ListOptions, Asked, Row>(
   options: Options,
 ): Promise<void> {
   const asOfMs = systemClock.now()
-  const { name, pageSize, ask, scan = (asked) => asked, listing, fetch } = row
+  const { name, pageSize, ask, listing, fetch } = row
   const asked = await ask(options)
   const size = options.size ?? pageSize?.usual ?? defaultLimit
   await withClient(context, options, (api) => {
-    const tag = requestTag(api, name, scan(asked, options))
+    const tag = requestTag(api, name, asked)
     const start: ScanPosition =
       options.from === undefined
         ? {
@@ -109,28 +106,18 @@ async function printList<Options extends ListOptions, Asked, Row>(
 
 const defaultLimit = 20
 
-function addPagingOptions(command: Command): Command {
-  return addWideOption(command)
-    .addOption(
-      new Option('--limit <n>', 'how many at most').argParser(parseLimit).default(defaultLimit),
-    )
-    .option('--all', 'all there are, page after page')
-    .option('--from <place>', 'go on where an earlier answer ended')
-}
+const mostLimit = 1_000_000
 
-function addSizeOption(
+function addPagingOptions(
   command: Command,
   { usual, most }: { usual: number; most: number },
 ): Command {
-  const range = `1 to ${most}`
-  const says = `how many are asked for at once, ${range} (default: ${usual}, or --limit if that is less)`
-  return command.addOption(new Option('--size <n>', says).argParser(sizeParser(most)))
-}
-
-function parseLimit(text: string): number {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (value > 0) return value
-  throw new InvalidArgumentError('Write a whole number of at least 1, or --all.')
+  const says = `how many are asked for at once, 1 to ${most} (default: ${usual}, or --limit if that is less)`
+  return command
+    .option('--size <n>', says, sizeParser(most))
+    .option('--limit <n>', 'how many at most', sizeParser(mostLimit), defaultLimit)
+    .option('--all', 'all there are, page after page')
+    .option('--from <place>', 'go on where an earlier answer ended')
 }
 
 interface PagedRequest<Row> {
@@ -257,22 +244,16 @@ const positionShape = z.tuple([z.string(), count, count.min(1), count, z.string(
 
 /** Throws CommandError for a position of another scan, and for what is none. */
 export function parsePosition(text: string, tag: string): ScanPosition {
-  const parsed = positionShape.safeParse(parseJson(Buffer.from(text, 'base64url').toString()))
-  if (!parsed.success) throw mistake('is cut or changed; copy it again')
-  const [givenTag, asOfMs, size, skip, cursor] = parsed.data
+  const [givenTag, asOfMs, size, skip, cursor] = decodePosition(text)
   if (givenTag === tag) return { asOfMs, size, skip, cursor }
-  const remedy = 'repeat the one that gave it, with the same account, filters and order'
-  throw mistake(`belongs to another request; ${remedy}`)
+  const remedy = 'repeat the one that gave it, with the same account and filters'
+  throw new CommandError('mistake', `--from belongs to another request; ${remedy}`)
 }
 
-function mistake(problem: string): CommandError {
-  return new CommandError('mistake', `--from ${problem}`)
-}
-
-function parseJson(text: string): unknown {
+function decodePosition(text: string): z.infer<typeof positionShape> {
   try {
-    return JSON.parse(text)
+    return positionShape.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
   } catch {
-    return undefined
+    throw new CommandError('mistake', '--from is cut or changed; copy it again')
   }
 }

@@ -49,11 +49,15 @@ export function addQueryOptions(command: Command, terms: readonly Term<Query>[])
   return command.option('--secret', 'a secret, which is asked for or read from standard input')
 }
 
-/** Returns the one query that is given; undefined for none. Throws CommandError for several. */
+/**
+ * Returns the one query that is given. Throws CommandError for several, and for none where `ifNone`
+ * says what to do.
+ */
 export async function readQuery<Kind extends Query>(
   context: Context,
   terms: readonly Term<Kind>[],
   options: QueryOptions,
+  ifNone?: string,
 ): Promise<Kind | { type: 'secret'; secret: string } | undefined> {
   const flags = terms.map(([flag]) => flag.split(' ')[0] ?? '')
   const given = flags.filter((flag) => options[new Option(flag).attributeName()] !== undefined)
@@ -66,5 +70,7 @@ export async function readQuery<Kind extends Query>(
   }
   if (options.secret) return { type: 'secret', secret: await readSecret(context, 'secret') }
   const [flag] = given
-  return flag === undefined ? undefined : (options[new Option(flag).attributeName()] as Kind)
+  if (flag !== undefined) return options[new Option(flag).attributeName()] as Kind
+  if (ifNone !== undefined) throw new CommandError('mistake', ifNone)
+  return undefined
 }

@@ -58,10 +58,16 @@ async function examine(
     Promise.all(config.accounts.map((account) => runProbes(probes.reach, { account, env }, stop))),
     Promise.all(config.sinks.map((sink) => runProbes(ofSink, { sink, config, env }, stop))),
   ])
-  // the host last: the folder of an embedded Redis is there once that was started
-  const host = await runProbes(probes.host, loaded, stop)
   const { redis, accounts } = served
-  return [host, redis, ...reached, accounts, ...sinks].flat()
+  return [judgeFile(loaded), redis, ...reached, accounts, ...sinks].flat()
+}
+
+function judgeFile({ warnings }: LoadedConfig): Finding[] {
+  if (warnings.length === 0) return [about('configuration', 'file').good('no warning')]
+  return warnings.map(({ file, line, path, problem, remedy }) => {
+    const detail = `${line === 0 ? '' : `line ${line}: `}${problem}`
+    return about('configuration', path === '' ? file : path).bad('warning', detail, remedy)
+  })
 }
 
 interface Served {

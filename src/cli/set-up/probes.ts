@@ -11,7 +11,6 @@ import {
   serviceProbe,
 } from './account-probes.ts'
 import { filterProbe } from './filter-probe.ts'
-import { configurationProbe, diskProbe, type HostNeeds, memoryProbe } from './host-probes.ts'
 import type { Probe } from './probe.ts'
 import {
   layoutProbe,
@@ -30,7 +29,6 @@ function list<Needs>(...probes: Probe<Needs>[]): readonly Probe<Needs>[] {
 }
 
 export const probes = {
-  host: list<HostNeeds>(configurationProbe, diskProbe, memoryProbe),
   /** That Redis can be used, and more. */
   redisServer: list<RedisNeeds>(serverProbe, safetyProbe, redisMemoryProbe),
   redis: list<RedisNeeds>(lossProbe, layoutProbe, ledgerProbe),

@@ -15,9 +15,12 @@ import { readLedgerState } from '../../daemon/for-commands/problems.ts'
 import { describeLoss, findLead, lossRemedy, readLoss } from '../../store/account-ledger.ts'
 import { openLeftLedgers } from '../../store/accounts.ts'
 import { excessiveRetention, isWithinMemory } from '../../store/retention.ts'
-import { formatMebibytes } from './host-probes.ts'
 import { pluralize } from '../terminal.ts'
 import { about, type Finding, type Probe, splitRemedy, type Subject } from './probe.ts'
+
+function formatMebibytes(bytes: number): string {
+  return `${Math.round(bytes / 2 ** 20)} MiB`
+}
 
 const seeDocs = 'see docs/install.md, Redis'
 

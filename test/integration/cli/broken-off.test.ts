@@ -72,7 +72,6 @@ describe('--from', () => {
 
   test.each([
     [['events', 'search', '--group=1043', '--since=30d']],
-    [[...group, '--order=asc']],
     [[...group, '--severity=high']],
     [[...group, '--domain=example.com']],
     [['events', 'search', '--group=1042', '--since=29d']],

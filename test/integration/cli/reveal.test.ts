@@ -67,14 +67,7 @@ test('credentials search --reveal as CSV is a list for forced resets: exact, or 
   const identifierIds = [77]
   const plain = { hash: 'Summer "26", hush', hashType: null, identifierIds }
   sandbox.addCredentials([{ ...plain, identityName: 'anna@example.com' }])
-  const args = [
-    'credentials',
-    'search',
-    '--domain=example.com',
-    '--order=asc',
-    '--reveal',
-    '--output=csv',
-  ]
+  const args = ['credentials', 'search', '--domain=example.com', '--reveal', '--output=csv']
   const exact = await run(...args)
   expect(exact).toMatchObject({ code: 0, err: '' })
   expect(exact.out).toContain('"anna@example.com","Summer ""26"", hush"')

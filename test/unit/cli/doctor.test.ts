@@ -1,10 +1,6 @@
 /** The probes that judge, and what becomes of one that fails itself. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { serviceProbe } from '../../../src/cli/set-up/account-probes.ts'
-import { diskProbe, judgeDisk, judgeMemory } from '../../../src/cli/set-up/host-probes.ts'
 import { about, type Finding, type Probe, runProbes } from '../../../src/cli/set-up/probe.ts'
 import { probes } from '../../../src/cli/set-up/probes.ts'
 import { redisMemoryProbe } from '../../../src/cli/set-up/redis-probes.ts'
@@ -108,9 +104,9 @@ test('words of filters that do not come in time are a warning beside a key that 
   ])
 })
 
-function minimalConfig(folder: string): Config {
+function minimalConfig(): Config {
   const text = `
-redis: { embedded: ${folder} }
+redis: { embedded: ./nowhere }
 accounts: { main: { base_url: 'https://api.example.com', api_key: key } }
 feeds: { brand: { type: tenant_events } }
 sinks: { soc: { type: slack, url: 'https://hooks.example.com/x' } }
@@ -118,44 +114,6 @@ route: { sinks: [soc] }
 `
   return parseConfig(text, { file: '/tmp/tocsin.yaml', env: {} }).config
 }
-
-const diskOf = (folder: string): Promise<Finding[]> =>
-  runProbes([diskProbe], { config: minimalConfig(folder), warnings: [] }, never)
-
-test('the disk of a folder that is not there yet is that of the folder around it', async () => {
-  const outer = mkdtempSync(join(tmpdir(), 'tocsin-disk-'))
-  onTestFinished(() => rmSync(outer, { recursive: true }))
-  expect(await diskOf(join(outer, 'not/yet'))).toMatchObject([
-    { check: 'disk', detail: expect.stringMatching(/^\d+ MiB free$/) },
-  ])
-})
-
-test('a disk that cannot be asked is a problem', async () => {
-  expect(await diskOf('/dev/null/data')).toMatchObject([
-    { status: 'problem', detail: expect.stringContaining('ENOTDIR') },
-  ])
-})
-
-test.each([
-  [100, 'problem'],
-  [300, 'warning'],
-  [2_048, 'ok'],
-])('%i MiB of disk for a ledger of 1 GiB are %s', (free, status) => {
-  const found = judgeDisk(about('disk', '/data'), free * mebibyte, 1024 * mebibyte)
-  expect(found).toMatchObject({ status, detail: `${free} MiB free` })
-  expect(found.remedy === null).toBe(status === 'ok')
-})
-
-test.each([
-  [100, 0, 'problem'],
-  [300, 0, 'warning'],
-  [600, 0, 'ok'],
-  [600, 1_024, 'warning'],
-  [1_600, 1_024, 'ok'],
-])('%i MiB of memory with an embedded Redis of %i MiB are %s', (all, ofRedis, status) => {
-  const subject = about('memory', 'this machine')
-  expect(judgeMemory(subject, all * mebibyte, ofRedis * mebibyte)).toMatchObject({ status })
-})
 
 test.each([
   [69, 'ok', 'used, of'],
@@ -166,7 +124,7 @@ test.each([
   const nodes = (role: string): unknown[] => (role === 'master' ? [node] : [])
   const answers = { ping: async () => 'PONG', get: async () => null }
   const redis = { isCluster: true, ...answers, nodes } as unknown as Redis
-  const given = minimalConfig('./nowhere')
+  const given = minimalConfig()
   const config = { ...given, ledger: { ...given.ledger, maxBytes: mebibyte } }
   expect(await runProbes([redisMemoryProbe], { redis, config }, never)).toMatchObject([
     { status, detail: expect.stringContaining(detail) },
