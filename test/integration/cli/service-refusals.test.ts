@@ -12,7 +12,7 @@ const commands: [string[], boolean, string][] = [
   [['api', 'assets.toggle', '--asset-id=77', '--is-disabled=true', '--yes'], true, 'asset_id 77'],
   [['api', 'policies.get', `--policy-uuid=${uuid}`], false, `policy_uuid ${uuid}`],
   [['events', 'search', '--group=1042'], false, 'identifier_group_id 1042'],
-  [['reports', 'download', '9001', '--out', '-'], false, 'report 9001'],
+  [['reports', 'download', '9001', '--out', '/nowhere/report'], false, 'report 9001'],
 ]
 
 test.each(commands)('a refusal names what was asked for: %j', async (args, _writes, thing) => {
