@@ -245,6 +245,24 @@ function answers({ sandbox, key }: Scene): [string, string][] {
   ]
 }
 
+test('reads a group where the service cannot search a whole tenant', async () => {
+  const scene = await aScene()
+  const { sandbox, file } = scene
+  sandbox.faults.add({ on: '/firework/v4/events/tenant/_search', effect: 'status', status: 404 })
+  const said: Dialogue = answers(scene).flatMap((line): [string, string][] =>
+    line[0] === 'Id of an identifier group' ? [line, [line[0], '1042']] : [line],
+  )
+  const { code, err } = await talk(
+    [file, '--allow-private'],
+    [...said, ['Another destination?', 'n']],
+  )
+  expect(err).toContain('give the id of an identifier group')
+  expect([code, readFileSync(file, 'utf8')]).toEqual([
+    0,
+    expect.stringContaining('type: events\n    identifier_group: 1042'),
+  ])
+})
+
 test('keeps a file that came meanwhile, and leaves no secret beside it', async () => {
   const scene = await aScene()
   const { sandbox, folder, file } = scene
