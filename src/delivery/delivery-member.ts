@@ -59,7 +59,8 @@ export function toDeliveryMember(
     feed: member.feed,
     labels: member.labels,
     routes: member.routes,
-    title: member.title,
+    // a full event tells more than the title that was kept at intake
+    title: payload.detail === undefined ? member.title : undefined,
     event: { ...payload.event, severity: member.severity },
     guidance: findGuidance({ ...member, event: payload.event }),
     link: serviceLink(account, payload.event.url),
