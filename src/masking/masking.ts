@@ -20,11 +20,10 @@ export function withholds(text: string): Sign | null {
   return signs.find(({ test }) => test(judged)) ?? null
 }
 
-/** The text without mark tags, or, if it may hold a secret, which addresses matched and `withheldText`. */
+/** The text without mark tags, or `withheldText` if it may hold a secret: what is marked may be one. */
 export function withhold(text: string): string {
   const shown = withoutMarks(text)
-  if (withholds(shown) === null) return shown
-  return [...matchedTerms(text), withheldText].join(' ')
+  return withholds(shown) === null ? shown : withheldText
 }
 
 /** As `withhold`, for a tag: `token:github` is a usual tag, and no secret is called `github`. */
@@ -64,18 +63,6 @@ function markupAsText(text: string): string {
     if (secretKind(name) !== null) return close === '' ? `${name}= ` : ' | '
     return tagOfTables.test(name) ? ` | ${attributes} ` : whole
   })
-}
-
-const term = /(?<![\p{L}\p{N}])<mark(?:\s[^<>]{0,200})?>([^<>]{1,200})<\/mark>(?![\p{L}\p{N}])/giu
-/** A host, a network or an e-mail address; a word may be part of a secret. */
-const address = /^(?:[\p{L}\p{N}._+-]+@)?(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+(?:\/\d+)?$/u
-const maxTerms = 3
-
-/** Addresses that the service marks: they are the customer's own, and no secret. */
-function matchedTerms(text: string): string[] {
-  const terms = Array.from(text.matchAll(term), ([, inner = '']) => inner.trim())
-  const shown = terms.filter((one) => address.test(one) && withholds(one) === null)
-  return [...new Set(shown)].slice(0, maxTerms)
 }
 
 /** Shorter secrets occur in unrelated words. */

@@ -1,5 +1,6 @@
 /** The first line of an event: what it is about, whose it is, where it was found. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
+import { withheldText } from '../masking/masking.ts'
 import { type Description, readFields } from './description.ts'
 import { findDescriber } from './families.ts'
 import { cleanLine, cutText } from './sanitize.ts'
@@ -43,7 +44,7 @@ function matchedExtract({ highlights }: ThreatEvent, { isOwnWords }: Description
     sortByTelling(highlights)
       .filter(([field]) => !untellingFields.test(field.split('.').at(-1) ?? ''))
       .flatMap(([, texts]) => texts)
-      .find((extract) => cleanLine(extract, Infinity) !== '') ?? null
+      .find((extract) => extract !== withheldText && cleanLine(extract, Infinity) !== '') ?? null
   )
 }
 
