@@ -65,8 +65,6 @@ export interface Member {
   raisedFrom: string | undefined
   /** What people did with the event upstream. */
   closed: 'ignored' | 'remediated' | undefined
-  /** The title of its messages. */
-  title: string | undefined
   /** undefined once retention removed it; the member can no longer be sent. */
   payload: Payload | undefined
 }
@@ -129,7 +127,6 @@ interface StoredMember {
   l: Record<string, string>
   rf?: string
   cl?: 'ignored' | 'remediated'
-  title?: string
 }
 
 interface StoredClaim {
@@ -261,7 +258,6 @@ function readMember(
     labels: member.l,
     raisedFrom: member.rf,
     closed: member.cl,
-    title: member.title,
     payload,
   }
 }

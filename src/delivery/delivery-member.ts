@@ -29,12 +29,12 @@ export function toStoredMember(
   options: MemberOptions,
 ): DeliveryMember | undefined {
   const sighting = record.sightings[item.sighting]
-  const { account, uid, title } = record
+  const { account, uid } = record
   const { severity, routes, raisedFrom } = item
   const id = itemId(account, uid, severity, item.destination)
   const feed = sighting?.feed ?? ''
   const labels = sighting?.labels ?? {}
-  const member = { id, uid, severity, routes, feed, labels, raisedFrom, title, payload }
+  const member = { id, uid, severity, routes, feed, labels, raisedFrom, payload }
   return toDeliveryMember(sink, account, member, options)
 }
 
@@ -59,8 +59,6 @@ export function toDeliveryMember(
     feed: member.feed,
     labels: member.labels,
     routes: member.routes,
-    // a full event tells more than the title that was kept at intake
-    title: payload.detail === undefined ? member.title : undefined,
     event: { ...payload.event, severity: member.severity },
     guidance: findGuidance({ ...member, event: payload.event }),
     link: serviceLink(account, payload.event.url),

@@ -14,7 +14,7 @@ import { jobOptions, queueSettings, type Redis, workerSettings } from '../redis/
 import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import { type ItemChange, releaseDetail, type SinkBatchWaits } from '../store/pending-items.ts'
-import { readPayload } from '../store/records.ts'
+import { readPayload, readRecord } from '../store/records.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../upstream/error.ts'
 
@@ -136,6 +136,7 @@ async function fetchOnce(
   const ledger = options.findLedger(job.account)
   const payload = ledger && (await readPayload(ledger, job.recordId))
   if (!ledger || !payload) return
+  const [first] = (await readRecord(ledger, job.recordId))?.sightings ?? []
   const leftMs = Math.max(0, job.deadlineMs - options.clock.now())
   const detail =
     payload.detail ??
@@ -145,7 +146,7 @@ async function fetchOnce(
   if (signal.aborted) return
   const changes = await releaseDetail(ledger, job.recordId, options.batchWaits, {
     payload: { ...payload, detail },
-    title: titleOf({ feed: '', event: payload.event, detail }),
+    title: titleOf({ feed: first?.feed ?? '', event: payload.event, detail }),
   })
   await options.release(job.account, changes)
 }

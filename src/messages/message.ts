@@ -138,10 +138,7 @@ export function titleOf(subject: DescribedEvent): string {
   return cutText(sanitizeLine(built, summary), title)
 }
 
-/**
- * Renders no more than the first lines: a webhook's body needs no more. A title that the ledger keeps
- * is taken as it is: it is what lists show of the event.
- */
+/** Renders no more than the first lines: a webhook's body needs no more. */
 export function renderFirstLines(
   subject: MessageSubject,
   options: Pick<RenderOptions, 'isTest'>,
@@ -150,9 +147,7 @@ export function renderFirstLines(
   const severity = sanitizeLine(subject.event.severity, messageLimits.severity)
   const test = testMark(options)
   const maxLength = messageLimits.title - test.length
-  const built =
-    subject.title ??
-    buildTitle(headline ?? describeEvent(subject), { maxLength, clean: sanitizeLine })
+  const built = buildTitle(headline ?? describeEvent(subject), { maxLength, clean: sanitizeLine })
   const whole = sanitizeLine(test + built, messageLimits.summary)
   const label = sanitizeLine(severityLabel(severity), messageLimits.summary)
   return {
@@ -361,8 +356,6 @@ export interface MessageSubject extends DescribedEvent {
   /** Several accounts are configured, so a reader must be told which one this is. */
   namesAccount?: boolean | undefined
   guidance?: Guidance | undefined
-  /** As the ledger keeps it; undefined: it is made of the event. */
-  title?: string | undefined
   fetchedAtMs: number
   /** The severity in the earlier message to the same readers; undefined: there was none. */
   raisedFrom?: string | undefined

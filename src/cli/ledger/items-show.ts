@@ -278,13 +278,13 @@ function isKnown({ record, quarantined, shownBy = [], writes = [] }: KnownEvent)
  */
 function renderRecordMessage(
   config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
-  { account, uid, title, sightings }: LedgerRecord,
+  { account, uid, sightings }: LedgerRecord,
   payload: Payload,
   item?: Item,
 ): Message | undefined {
   const { feed = '', labels = {} } = sightings[item?.sighting ?? 0] ?? {}
   const { severity = payload.event.severity, routes = [], raisedFrom } = item ?? {}
-  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, title, payload }
+  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, payload }
   const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
   const sink = config.sinks.find(({ name }) => name === item?.sink)
   const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined

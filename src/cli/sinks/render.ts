@@ -93,7 +93,6 @@ function buildDelivery(config: Config, sink: Sink, given: GivenEvent): Delivery 
     labels,
     routes: item?.routes ?? findRoutes(config, sink, destination.id, given),
     raisedFrom: item?.raisedFrom,
-    title: stored?.record.title,
     payload: stored?.payload ?? { event, fetchedAtMs, ...(detail !== undefined && { detail }) },
   }
   const member = toDeliveryMember(sink, account, about, buildMemberOptions(config))

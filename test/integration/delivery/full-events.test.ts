@@ -7,6 +7,7 @@ import {
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { ItemChange } from '../../../src/store/pending-items.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
 import { stillClock } from '../../support/still-clock.ts'
@@ -85,6 +86,25 @@ test('a full event that is kept already is not asked for again, and what waits f
   }
   expect(asked).toBe(1)
   expect(released.map((made) => made.length)).toEqual([1, 0])
+})
+
+test('the title of a full event names the feed that found it', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys, account: 'main' })
+  const jobs = aDetailJobs(keys, {
+    findLedger: () => ledger,
+    fetchDetail: () => Promise.resolve('unavailable'),
+  })
+  const recordId = ledger.fingerprints.recordId('a/b/1')
+  try {
+    const event = routed({ uid: 'a/b/1', type: 'leak', identifiers: [] }, ['soc'], true)
+    await takeIn(ledger, [event], { feed: 'brand' })
+    const work = { account: 'main', recordId, deadlineMs: Date.now() + 60_000 }
+    await jobs.fetchOnce(work, new AbortController().signal)
+  } finally {
+    await jobs.stop(3_000)
+  }
+  expect((await readRecord(ledger, recordId))?.title).toContain('feed brand')
 })
 
 test.each<[string, Partial<DetailJobsOptions>]>([

@@ -97,7 +97,6 @@ test('an attempt has all that a message says of the event, as the feed that brou
       labels,
       raisedFrom: undefined,
       closed: 'ignored',
-      title: 'Stealer log: user alice (matched example[.]com) in stealer_logs_live',
       payload: { event: expect.objectContaining(event), fetchedAtMs: expect.any(Number) },
     },
   ])

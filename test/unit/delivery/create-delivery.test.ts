@@ -21,7 +21,6 @@ function aBegunMember(overrides: Partial<Member> = {}): Member {
     labels: { team: 'brand' },
     raisedFrom: 'low',
     closed: undefined,
-    title: undefined,
     payload: { event: aThreatEvent(), fetchedAtMs: 7, sealedSecret: 's2.sealed' },
     ...overrides,
   }

@@ -207,12 +207,6 @@ describe('the notes tell the reader', () => {
   })
 })
 
-test('a title that the ledger keeps is that of the message, a test or not', () => {
-  const title = 'Paste: as lists show it'
-  expect(render({}, {}, { title })).toMatchObject({ title, summary: `HIGH ${title}` })
-  expect(render({}, { isTest: true }, { title }).title).toBe(`TEST ${title}`)
-})
-
 test('a password that nobody masked is masked', () => {
   const message = render({ type: 'leaked_credential' }, {}, { detail: { password: 'hunter22' } })
   expect(JSON.stringify(message)).not.toContain('hunter22')

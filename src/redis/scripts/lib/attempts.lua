@@ -4,7 +4,7 @@
 local function describe(rid, n, record, item)
   local sight = record.f[item.g]
   return { rid = rid, n = n, u = record.u, sv = item.sv, d = item.d, q = item.q, f = sight.f, l = sight.l, at = sight.at, ty = record.ty,
-    rf = item.rf, cl = record.cl, title = record.about and record.about.title }
+    rf = item.rf, cl = record.cl }
 end
 
 -- A claim as the sender receives it. `holder` is the item or message: n attempts, x tries that
