@@ -8,7 +8,7 @@
  */
 import { blankEvent, type ThreatEvent } from '../event.ts'
 import { fullMask } from '../masking/mask-secret.ts'
-import { cut, maskKnown, withholdIn } from '../masking/masking.ts'
+import { cut, maskKnown, withholdIn, withholdName } from '../masking/masking.ts'
 import {
   credentialOperations,
   wireCookie,
@@ -111,7 +111,7 @@ export function parseCookie(
       ...blankEvent('cookie'),
       kind: 'credential',
       uid: `cookie/${id}`,
-      source: eventUid.split('/')[1] ?? '',
+      source: withholdName(eventUid.split('/')[1] ?? ''),
       severity: isExpired ? feed.expiredSeverity : feed.severity,
       createdAtMs,
       highlights: buildHighlights(texts, value),

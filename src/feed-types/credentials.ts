@@ -8,7 +8,14 @@
  * what they miss.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
-import { cut, maskIdentity, maskKnown, withhold, withholdIn } from '../masking/masking.ts'
+import {
+  cut,
+  maskIdentity,
+  maskKnown,
+  withhold,
+  withholdIn,
+  withholdName,
+} from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
 import {
   credentialOperations,
@@ -423,7 +430,7 @@ function toEvent(
     uid,
     kind: 'credential',
     type: 'credential',
-    source: cut(mask(fields.source), limits.source),
+    source: cut(withholdName(mask(fields.source)), limits.source),
     originalSeverity: null,
     createdAtMs: fields.importedAtMs,
     matchedAtMs: null,

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { noSeverity, ownUidPrefixes, type ThreatEvent } from '../event.ts'
-import { cut, withhold, withholdIn, withholdTag } from '../masking/masking.ts'
+import { cut, withhold, withholdIn, withholdName, withholdTag } from '../masking/masking.ts'
 import {
   eventOperations,
   type GlobalSearchBody,
@@ -261,7 +261,12 @@ function readIdentifiers(value: unknown, reader: FieldReader): ThreatEvent['iden
     if (id === null || name === '') reader.note('identifiers')
     return name === ''
       ? []
-      : [{ id: id ?? 0, name: cut(withhold(cut(name, limits.extractRead)), limits.identifierName) }]
+      : [
+          {
+            id: id ?? 0,
+            name: cut(withholdName(cut(name, limits.extractRead)), limits.identifierName),
+          },
+        ]
   })
 }
 

@@ -26,6 +26,16 @@ export function withhold(text: string): string {
   return withholds(shown) === null ? shown : withheldText
 }
 
+/** Signs of how a word looks alone: names and ids look so, too. */
+const looks: ReadonlySet<string> = new Set(['odd token', 'near a word', 'encoded', 'groups'])
+
+/** As `withhold`, for a name, which says whose or where something is: one word may look odd. */
+export function withholdName(name: string): string {
+  const plain = withoutMarks(name)
+  const sign = withholds(plain)?.name ?? ''
+  return idForm.test(plain) && looks.has(sign) ? plain : withhold(name)
+}
+
 /** As `withhold`, for a tag: `token:github` is a usual tag, and no secret is called `github`. */
 export function withholdTag(tag: string): string {
   const [, value] = /^[\p{L}_-]{1,40}:([^\s:]+)$/u.exec(withoutMarks(tag)) ?? []

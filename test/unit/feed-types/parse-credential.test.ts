@@ -235,3 +235,8 @@ test('any record parses or is refused, and nothing of it is unbounded', () => {
     }),
   )
 })
+
+test('a source that holds a pair is withheld as any text', () => {
+  const read = parseCredential({ id: 1, source_id: 'joe@acme.com:hunter2' }, 'high')
+  expect(read).toMatchObject({ event: { source: withheldText } })
+})

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { withhold, withholds, withholdTag, withheldText } from '../../../src/masking/masking.ts'
+import {
+  withheldText,
+  withhold,
+  withholdName,
+  withholds,
+  withholdTag,
+} from '../../../src/masking/masking.ts'
 import { signs } from '../../../src/masking/signs.ts'
 
 test.each(signs.map(({ name, example }) => [name, example]))(
@@ -68,6 +74,17 @@ test.each([
   ['password: <mark>Acme</mark>-22', withheldText],
 ])('of %j is shown %j: what is marked may be the secret', (text, shown) => {
   expect(withhold(text)).toBe(shown)
+})
+
+test.each([
+  ['jdoe_99', 'jdoe_99'],
+  ['5f4dcc3b5aa765d61d8327deb882cf99', '5f4dcc3b5aa765d61d8327deb882cf99'],
+  ['Größe & Söhne', 'Größe & Söhne'],
+  ['joe:hunter2pw', withheldText],
+  ['ghp_abcdefghijklmnopqrstuvwxyz0123456789', withheldText],
+  ['password: hunter22', withheldText],
+])('of the name %j is shown %j', (name, shown) => {
+  expect(withholdName(name)).toBe(shown)
 })
 
 test.each([
