@@ -109,6 +109,8 @@ interface TimeNotes {
   grows: boolean
   firstMs: number | null
   lastMs: number | null
+  /** How often a time was later than the one before. */
+  steps: number
 }
 
 const initialNotes: OrderNotes = {
@@ -119,7 +121,7 @@ const initialNotes: OrderNotes = {
   hasCompleted: false,
   lastWalkGrew: true,
   isAscending: false,
-  times: { grows: true, firstMs: null, lastMs: null },
+  times: { grows: true, firstMs: null, lastMs: null, steps: 0 },
 }
 
 function readNotes({ notes }: Scan): OrderNotes {
@@ -140,7 +142,8 @@ function noteOrder(
   const hasMoved = Boolean(next) && next !== scan.cursor // else the same page is read again
   const isBroken = before.isAscending && !grows
   const isWhole = isEnd && before.isFromStart
-  const hasProof = isWhole && pages >= 2
+  // two batches of one time each show no order
+  const hasProof = isWhole && pages >= 2 && (growsById || times.steps >= pages)
   return {
     isFromStart: before.isFromStart,
     lastId: hasMoved ? (ids.at(-1) ?? before.lastId) : before.lastId,
@@ -154,15 +157,15 @@ function noteOrder(
 }
 
 function trackTimes(
-  { grows, firstMs, lastMs }: TimeNotes,
+  { grows, firstMs, lastMs, steps }: TimeNotes,
   items: readonly unknown[],
   limitMs: number,
 ): TimeNotes {
   const read = items.map(readImportedMs).filter((ms) => ms !== null)
-  const isLater = (ms: number, at: number): boolean =>
-    ms >= (read[at - 1] ?? lastMs ?? ms) && ms <= limitMs
+  const before = (ms: number, at: number): number => read[at - 1] ?? lastMs ?? ms
   return {
-    grows: grows && read.every(isLater),
+    grows: grows && read.every((ms, at) => ms >= before(ms, at) && ms <= limitMs),
+    steps: steps + read.filter((ms, at) => ms > before(ms, at)).length,
     firstMs: firstMs ?? read[0] ?? null,
     lastMs: read.at(-1) ?? lastMs,
   }

@@ -294,18 +294,19 @@ export function windowRescan(every?: string): z.ZodType<RescanConfig | undefined
   return sectionOrFalse(rescan, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
 }
 
-/** `rescan` of a feed that cannot be read by time, so that a rescan reads all of it. */
-export function fullRescan(every: string): z.ZodType<RescanConfig | undefined> {
-  const rescan = section(
+/** `rescan` of a feed that cannot be read by time: it reads all, and nothing else finds what polls pass by. */
+export function fullRescan(every: string): z.ZodType<RescanConfig> {
+  return section(
     {
       every: duration(rescanEvery, '10s').prefault(every),
       ...foreignKeys({
         back: 'remove the line: the service takes no times for this feed, so a rescan reads all of it',
       }),
     },
-    { describe: 'Reads the whole feed again, for what arrived late. false: never.' },
-  ).transform((file): RescanConfig => ({ everyMs: file.every, backMs: 0 }))
-  return sectionOrFalse(rescan, '{every: 24h}')
+    { describe: 'Reads the whole feed again, for what arrived late.' },
+  )
+    .transform((file): RescanConfig => ({ everyMs: file.every, backMs: 0 }))
+    .prefault({})
 }
 
 /**

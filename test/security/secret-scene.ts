@@ -171,7 +171,7 @@ accounts:
 ${refusals.flatMap((status) => refusedAccounts(url, status)).join('\n')}
 feeds:
   main: {type: events, account: main, identifier_group: 1042, every: 5s, initial_poll: send, detail: [high]}
-  staff: {type: credentials, account: main, identifier: 1119, every: 5s, initial_poll: send, severity: high, rescan: false}
+  staff: {type: credentials, account: main, identifier: 1119, every: 5s, initial_poll: send, severity: high}
   proxied: {type: events, account: proxied, identifier_group: 1, detail: [], every: 5s}
   closed: {type: events, account: closed, identifier_group: 1, detail: [], every: 5s}
 ${refusals.flatMap((status) => refusedFeeds(status)).join('\n')}

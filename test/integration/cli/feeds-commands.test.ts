@@ -30,11 +30,12 @@ accounts:
   second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
 feeds:
   brand: { type: events, account: main, identifier_group: 1042 }
-  staff: { type: credentials, account: second, identifier: 77, severity: high, rescan: false }
+  staff: { type: credentials, account: second, identifier: 77, severity: high }
   leaks:
     type: credential_search
     account: main
     severity: low
+    rescan: false
     query: { type: auth_domain, fqdn: sso.example.com }
 sinks:
   soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
@@ -84,8 +85,8 @@ test('feeds list tells how the rescan is, and what came late or was raised', asy
       rescan: { last_completed: null, running_since: '2026-01-03T00:00:00.000Z' },
       counts: { fetched: 3, new: 2, late: 1, raised: 1 },
     },
-    { rescan: null },
     {},
+    { rescan: null },
   ])
 
   await takeIn(ledger, [], { ...rescanPage(startedAtMs), sequence: 1 })

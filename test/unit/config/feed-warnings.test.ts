@@ -75,7 +75,8 @@ ${indexes.map((index) => `  feed${index}: { account: tenant${index}, ${feed} }`)
         fc.option(fc.integer({ min: 5, max: 2000 })),
       )
       .map(([keys, every, rescan]) => {
-        const written = rescan === null ? 'false' : `{ every: ${rescan}m }`
+        const none = keys === credentials ? '{}' : 'false'
+        const written = rescan === null ? none : `{ every: ${rescan}m }`
         return `${keys}, every: ${every}s, rescan: ${written}`
       })
     const limit = fc.integer({ min: 1, max: 500 }).map((thousandth) => thousandth / 1000)

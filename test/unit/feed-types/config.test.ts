@@ -71,7 +71,11 @@ describe('rescan', () => {
     expect(() => feedOf(`${keys}, rescan: { every: 9s }`)).toThrow(/10s/)
   })
 
-  test.each([events, credentials, search])('of { %s } is switched off by false', (keys) => {
+  test('of a feed that nothing else reads whole is not switched off', () => {
+    expect(() => feedOf(`${credentials}, rescan: false`)).toThrow(/rescan: not a section/)
+  })
+
+  test.each([events, search])('of { %s } is switched off by false', (keys) => {
     expect(feedOf(`${keys}, rescan: false`).rescan).toBeUndefined()
     expect(feedOf(`${keys}, rescan: "\${RESCAN}"`, { RESCAN: 'false' }).rescan).toBeUndefined()
   })

@@ -178,6 +178,13 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
     expect(order.endsWhenKnown(state.scan!)).toBe(true)
   })
 
+  test('that came in two batches prove no order: each poll reads all', () => {
+    const items = shuffledIds.map((id, i) => ({ id, imported_at: at(i < 30 ? 1 : 2) }))
+    const { state } = read(opened, items)
+    expect(read(state, items).first).toBeNull()
+    expect(order.endsWhenKnown(state.scan!)).toBe(false)
+  })
+
   test('that stop growing are read from the start again', () => {
     const proven = read(
       opened,
