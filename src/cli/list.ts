@@ -8,6 +8,7 @@ import { fieldLines } from './api/listing.ts'
 import { type Column, tableLines, toJson } from './columns.ts'
 import { type CommonOptions, type Context, print } from './context.ts'
 import { addWideOption, type WideOption } from './options.ts'
+import { findingLine } from './set-up/probe.ts'
 import { findNamed, pluralize, sanitize, type Style } from './terminal.ts'
 
 export interface ListOptions extends CommonOptions, WideOption {
@@ -58,8 +59,19 @@ export function printList<Row>(
   print(context, options, { json: chosen.map(whole), lines })
 
   function lines(): string[] {
+    // without a daemon no row gets better or worse
+    const daemon = problems.filter(({ check }) => check === 'daemon')
+    return [...daemon.map((one) => findingLine(context.terminal, one)), ...rowLines()]
+  }
+
+  function rowLines(): string[] {
     if (chosen.length === 0) {
-      return [options.problems ? `no ${thing} has a problem` : `there is no ${thing} yet`]
+      const { account } = options
+      const none =
+        account === undefined
+          ? `there is no ${thing} yet`
+          : `no ${thing} has anything of account ${account} yet`
+      return [options.problems ? `no ${thing} has a problem` : none]
     }
     if (name !== undefined) {
       return chosen.flatMap((one) => {

@@ -33,9 +33,17 @@ export function parseList(text: string): string[] {
   throw new InvalidArgumentError('Write words with a comma between each, such as a,b.')
 }
 
-/** Parses `a,b` where each word is of a closed list. Throws InvalidArgumentError. */
-export function listParser<Word extends string>(known: readonly Word[]): (text: string) => Word[] {
-  return (text) => parseList(text).map((word) => parseWord(known, word))
+/**
+ * Parses `a,b` where each word is of a closed list; a repeated option adds to what came `before`. Throws
+ * InvalidArgumentError.
+ */
+export function listParser<Word extends string>(
+  known: readonly Word[],
+): (text: string, before?: readonly Word[]) => Word[] {
+  return (text, before = []) => [
+    ...before,
+    ...parseList(text).map((word) => parseWord(known, word)),
+  ]
 }
 
 /**
@@ -46,9 +54,11 @@ export function wordsOption(
   flags: string,
   says: string,
   known: readonly string[],
-  parse: (text: string) => unknown = listParser(known),
+  parse: (text: string, before?: string[]) => unknown = listParser(known),
 ): Option {
-  return new Option(flags, says).choices(known).argParser(parse)
+  return new Option(flags, says)
+    .choices(known)
+    .argParser((text, before: unknown) => parse(text, before as string[] | undefined))
 }
 
 export function parseWord<Word extends string>(known: readonly Word[], word: string): Word {

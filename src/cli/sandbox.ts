@@ -106,6 +106,7 @@ const writtenBySandbox = '# Written by "tocsin sandbox", which replaces it.\n'
 
 /** Replaces what a sandbox wrote, and nothing else. Throws CommandError. */
 function writeConfig(file: string, config: string): void {
+  if (file === '-') throw new CommandError('mistake', '--write-config -: write the name of a file')
   const text = `${writtenBySandbox}redis:\n  embedded: ./data-sandbox\n\n${config}`
   try {
     if (!existsSync(file)) return createPrivateFile(file, text)

@@ -2,7 +2,7 @@
  * Commands that list things of the API, each described by one row: `listCommand` makes the command,
  * fetches pages up to a limit and prints where to continue.
  */
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { z } from 'zod'
 import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
@@ -116,7 +116,7 @@ function addPagingOptions(
   return command
     .option('--size <n>', says, sizeParser(most))
     .option('--limit <n>', 'how many at most', sizeParser(mostLimit), defaultLimit)
-    .option('--all', 'all there are, page after page')
+    .addOption(new Option('--all', 'all there are, page after page').conflicts('limit'))
     .option('--from <place>', 'go on where an earlier answer ended')
 }
 

@@ -1,6 +1,6 @@
 /** `feeds list`: how each feed is read, and what is wrong with it. */
 import type { FeedReport } from '../../daemon/for-commands/feed-report.ts'
-import { readLedgerState } from '../../daemon/for-commands/problems.ts'
+import { type Problem, readLedgerState } from '../../daemon/for-commands/problems.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
 import { datedAheadMs } from '../../store/feed-state.ts'
 import type { Column } from '../columns.ts'
@@ -24,8 +24,20 @@ export async function listFeeds(
     rows: feeds,
     nameOf: ({ feed }) => feed.name,
     columns,
-    problems,
+    problems: [...problems, ...feeds.flatMap(({ feed }) => ofAccount(feed, problems))],
   })
+}
+
+/** What keeps the whole account from being read, as a problem of the feed. */
+function ofAccount({ name, account }: FeedConfig, problems: readonly Problem[]): Problem[] {
+  return problems
+    .filter(({ check, subject, stops }) => check === 'account' && subject === account && stops)
+    .map((one) => ({
+      ...one,
+      check: 'feed',
+      subject: name,
+      detail: `account ${account}: ${one.detail}`,
+    }))
 }
 
 const columns: readonly Column<FeedReport>[] = [

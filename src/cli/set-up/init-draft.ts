@@ -25,6 +25,8 @@ export interface SinkKind {
   /** What the first sink of the kind is called. */
   name: string
   gaps: readonly Gap[]
+  /** A comment under its keys. */
+  hint?: string
 }
 
 function secret(key: string, variable: string, asks: string): Gap {
@@ -57,6 +59,7 @@ export const sinkKinds: readonly SinkKind[] = [
     type: 'pagerduty',
     name: 'duty',
     gaps: [secret('routing_key', 'PAGERDUTY_KEY', 'key of an Events API v2 integration')],
+    hint: 'url: https://events.eu.pagerduty.com, for accounts of the EU region',
   },
   {
     type: 'webhook',
@@ -114,7 +117,9 @@ export function renderWithVariables(draft: Draft): { text: string; variables: st
   const variables: string[] = []
   const text = render(draft, ({ key, variable, isList }) => {
     variables.push(variable)
-    return isList ? `${key}: ['\${${variable}}']` : `${key}: \${${variable}}`
+    return isList
+      ? `${key}: ['\${${variable}}'] # one value; an item for each further one`
+      : `${key}: \${${variable}}`
   })
   return { text, variables }
 }
@@ -212,6 +217,7 @@ function sinkText({ name, kind, values }: DraftSink, draft: Draft, write: Write)
   const lines = [
     `type: ${kind.type}`,
     ...kind.gaps.map((gap) => write(gap, values[gap.key], name)),
+    ...(kind.hint === undefined ? [] : [`# ${kind.hint}`]),
     ...(isGuarded ? ['allow_private: true'] : []),
   ]
   return `  ${name}:\n${lines.map((line) => `    ${line}\n`).join('')}`

@@ -81,6 +81,7 @@ async function init(context: Context, file: string, options: InitOptions): Promi
 function refuseUnwritable(file: string): void {
   const folder = dirname(file)
   const secrets = join(folder, secretsFolder)
+  if (file === '-') throw new CommandError('mistake', '-: write the name of a file')
   if (existsSync(file)) {
     throw new CommandError('mistake', `${file}: there already; move it away, or name another file`)
   }

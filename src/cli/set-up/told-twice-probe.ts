@@ -26,7 +26,7 @@ export const toldTwiceProbe: Probe<AccountNeeds> = {
       return alerts.flatMap((alert) => {
         const told = own.filter((feed) => tells(alert, feed)).map((feed) => feed.name)
         if (told.length === 0) return []
-        const detail = `the service tells what feed ${told.join(', ')} tells: ${alert.type ?? 'its'} alert "${alert.name ?? alert.id}"`
+        const detail = `the service tells what feed ${told.join(', ')} tells: ${alert.type ?? 'its'} alert ${alert.id}${alert.name ? ` "${alert.name}"` : ''}`
         return [subject.good(`${detail}: end one of them at the service, or leave both`)]
       })
     } catch (error) {

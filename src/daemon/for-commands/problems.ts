@@ -147,7 +147,11 @@ async function* judgeFeeds(parts: LedgerParts): AsyncGenerator<Problem> {
     const { feed, state, quarantined } = report
     if (state === undefined) continue // no daemon has had it yet
     const judge = about('feed', feed.name)
-    if (!refused.has(feed.account)) {
+    if (refused.has(feed.account)) {
+      // the account tells why nothing is read; who paused a feed waits for something else
+      const own = state.paused && judgeReading(report, judge, parts)
+      if (own) yield own
+    } else {
       const tail = judgeReading(report, judge, parts)
       const quota = await judgeQuota(report, judge, parts)
       if (tail) yield tail

@@ -16,6 +16,7 @@ import { reportFeeds } from '../../../src/daemon/for-commands/feed-report.ts'
 import { noteCanary } from '../../../src/self-alerts/canary.ts'
 import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
+import { tocsin } from './tocsin.ts'
 
 const tests = redisForTests()
 const hourMs = 3_600_000
@@ -50,6 +51,13 @@ function lines(findings: readonly Finding[]): string[] {
 const feedOf = ({ ledger }: SocScene): string => ledger.key('feed', 'brand')
 const failure = { reason: 'timeout', answer: 'no answer within 30 s', waitMs: 90_000 }
 const sent = { reason: 'unauthorized', answer: '403 no', nextTryInMs: 60_000 } as const
+
+/** As a daemon does on the answer 401. */
+async function refuseKey({ parsed, keys }: SocScene): Promise<void> {
+  const { fingerprint } = createAccountKey(parsed.accounts[0]!)()
+  const pause = keys.shared('account-pause', fingerprint)
+  await runScript(tests.redis, 'pause-account', [pause], ['auth', 30_000, 900_000, 'refused (401)'])
+}
 
 test('a ledger in which all is well is one line, and so is one that took nothing in yet', async () => {
   const scene = await aScene()
@@ -189,20 +197,22 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   ],
   [
     'an account whose key is refused, and nothing of its feeds, which follows from it',
-    async ({ parsed, keys, ledger }) => {
+    async (scene) => {
+      const { ledger } = scene
       await tests.redis.hset(ledger.key('feed', 'brand'), 'caught_up', Date.now() - hourMs)
       await noteFeedTrouble(ledger, 'brand', 'feed', failure)
       await noteFeedTrouble(ledger, 'brand', 'rescan', failure)
-      const { fingerprint } = createAccountKey(parsed.accounts[0]!)()
-      const args = ['auth', 30_000, 900_000, 'refused (401)']
-      await runScript(
-        tests.redis,
-        'pause-account',
-        [keys.shared('account-pause', fingerprint)],
-        args,
-      )
+      await refuseKey(scene)
     },
     [/^problem account main: its key: failing since .*auth, refused \(401\)/, /account second: /],
+  ],
+  [
+    'an account whose key is refused, and who paused its feed beside it',
+    async (scene) => {
+      await pauseFeed(scene.ledger, 'brand', { reason: 'noise', sinceMs: Date.now() })
+      await refuseKey(scene)
+    },
+    [/^problem account main: its key: /, /account second: /, /^problem feed brand: paused since/],
   ],
   [
     'an account that left with work',
@@ -367,6 +377,13 @@ test.each(troubles)('doctor says %s', async (_what, disturb, said) => {
   await disturb(scene)
   const findings = lines(await found(scene))
   expect(findings).toEqual(said.map((line) => expect.stringMatching(line)))
+})
+
+test('feeds list shows at each feed that the key of its account is refused', async () => {
+  const scene = await aScene()
+  await refuseKey(scene)
+  const { out } = await tocsin('feeds', 'list', ...scene.config)
+  expect(out).toMatch(/^brand .*\n {2}problem {2}account main: its key: failing since .*401/m)
 })
 
 test('rescans that were switched off fail no more, for doctor and feeds list', async () => {

@@ -240,7 +240,7 @@ test('an alert of the service on what a feed reads is said, and only where the k
   const notes = judged((await doctor(text)).findings, 'told twice')
   expect(notes).toHaveLength(2)
   expect(notes[0]).toMatch(
-    /^ok: the service tells what feed brand tells: \w+ alert "Brand \(\w+\)": end one of them/,
+    /^ok: the service tells what feed brand tells: \w+ alert \d+ "Brand \(\w+\)": end one of them/,
   )
   const other = text.replace('identifier_group: 1042', 'identifier_group: 5')
   expect(judged((await doctor(other)).findings, 'told twice')).toEqual([])

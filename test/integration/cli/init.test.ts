@@ -187,6 +187,15 @@ test('writes a draft without questions, whose gaps are variables of the environm
   expect(doctor).toMatchObject({ code: 0, out: expect.stringContaining('0 problems') })
 })
 
+test('a draft has each sink of a repeated option, and a hint where a region matters', async () => {
+  const { file } = await aScene()
+  const { out } = await tocsin('init', file, '--sink', 'slack', '--sink', 'pagerduty')
+  expect(out).toContain('SLACK_WEBHOOK_URL PAGERDUTY_KEY\n')
+  const draft = readFileSync(file, 'utf8')
+  expect(draft.match(/^ {2}(soc|duty):$/gm)).toEqual(['  soc:', '  duty:'])
+  expect(draft).toContain('# url: https://events.eu.pagerduty.com')
+})
+
 test('names the way without questions where nobody can be asked', async () => {
   const { folder, file } = await aScene()
   const { code, err } = await tocsin('init', file)
@@ -200,6 +209,7 @@ test.each([
   ['/proc/self/tocsin.yaml', 'nothing can be written to /proc/self (E'],
   ['/nowhere/tocsin.yaml', 'nothing can be written to /nowhere (ENOENT)'],
   ['/tmp', '/tmp: there already'],
+  ['-', '-: write the name of a file'],
 ])('says before the first question that %j cannot be written', async (file, said) => {
   const { code, err, left } = await talk([file], first)
   expect(err).toContain(said)

@@ -17,7 +17,12 @@ const problems: Problem[] = [
   { check: 'delivery', subject: 't1', status: 'problem', detail: 'of a sink', remedy: 'none' },
 ]
 
-function printed(count: number, options: Partial<ListOptions>, name?: string): string {
+function printed(
+  count: number,
+  options: Partial<ListOptions>,
+  name?: string,
+  found: readonly Problem[] = problems,
+): string {
   let text = ''
   const terminal = {
     columns: undefined,
@@ -36,7 +41,7 @@ function printed(count: number, options: Partial<ListOptions>, name?: string): s
         { key: 'feed', title: 'FEED', json: ({ id }) => id },
         { key: 'more', json: ({ more }) => more },
       ],
-      problems,
+      problems: found,
     },
   )
   return text
@@ -82,4 +87,21 @@ test('problems alone may be none', () => {
 test('a name prints every field, and one that nothing has is refused', () => {
   expect(printed(9, {}, 't7')).toBe('feed       t7\nmore.size  7\n  problem  paused; resume')
   expect(() => printed(9, {}, 'u')).toThrow(/no feed "u"/)
+})
+
+test('a daemon that does not run is said above the rows, which are stale without it', () => {
+  const daemon: Problem = {
+    check: 'daemon',
+    subject: 'tocsin run',
+    status: 'problem',
+    detail: 'none has run',
+    remedy: 'start it',
+    stops: true,
+  }
+  const said = 'problem  daemon tocsin run: none has run; start it'
+  expect(printed(1, {}, undefined, [daemon])).toBe(`${said}\nFEED\nt0`)
+  expect(printed(1, {}, 't0', [daemon])).toContain(said)
+  expect(printed(0, { account: 'acme' }, undefined, [])).toBe(
+    'no feed has anything of account acme yet',
+  )
 })
