@@ -3,10 +3,12 @@
  * one that is named; or JSON, by the same columns.
  */
 import type { Command } from 'commander'
-import type { Problem } from '../daemon/for-commands/problems.ts'
+import type { Config } from '../config/config.ts'
+import { type LedgerState, type Problem, readLedgerState } from '../daemon/for-commands/problems.ts'
 import { fieldLines } from './api/listing.ts'
 import { type Column, tableLines, toJson } from './columns.ts'
-import { type CommonOptions, type Context, print } from './context.ts'
+import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
+import { ledgersFor, withStore } from './open/open-store.ts'
 import { addWideOption, type WideOption } from './options.ts'
 import { findingLine } from './set-up/probe.ts'
 import { findNamed, pluralize, sanitize, type Style } from './terminal.ts'
@@ -32,6 +34,18 @@ interface Listed<Row> {
   nameOf: (row: Row) => string
   columns: readonly Column<Row>[]
   problems: readonly Problem[]
+}
+
+/** The configuration, and the state of all that it has, or of `--account`. Throws CommandError. */
+export async function readListed(
+  context: Context,
+  options: ListOptions,
+): Promise<LedgerState & { config: Config }> {
+  const { config } = loadConfigFile(context, options.config)
+  return withStore(config, async (store) => {
+    ledgersFor(store, options) // refuses an account that nobody knows
+    return { ...(await readLedgerState(store, config, options.account)), config }
+  })
 }
 
 /** So many are listed for people; of more, only those that are not well. */

@@ -18,7 +18,12 @@ interface Pausing {
   resume: (config: Config, name: string) => Promise<{ was: Record<string, boolean>; said: string }>
 }
 
-export function pauseCommands(context: Context, { thing, ...acts }: Pausing): Command[] {
+/** Adds both to the commands of the thing, and returns these. */
+export function addPauseCommands(
+  commands: Command,
+  context: Context,
+  { thing, ...acts }: Pausing,
+): Command {
   const load = (name: string, options: CommonOptions): Config => {
     const { config } = loadConfigFile(context, options.config)
     findNamed<{ name: string }>(config[`${thing}s`], name, thing)
@@ -50,5 +55,5 @@ export function pauseCommands(context: Context, { thing, ...acts }: Pausing): Co
       const { was, said } = await acts.resume(load(name, options), name)
       print(context, options, { json: { [thing]: name, ...was }, lines: () => [said] })
     })
-  return [pause, resume]
+  return commands.addCommand(pause).addCommand(resume)
 }

@@ -1,12 +1,11 @@
 /** `feeds list`: how each feed is read, and what is wrong with it. */
 import type { FeedReport } from '../../daemon/for-commands/feed-report.ts'
-import { type Problem, readLedgerState } from '../../daemon/for-commands/problems.ts'
+import type { Problem } from '../../daemon/for-commands/problems.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
 import { datedAheadMs } from '../../store/feed-state.ts'
 import type { Column } from '../columns.ts'
-import { type Context, loadConfigFile } from '../context.ts'
-import { type ListOptions, printList } from '../list.ts'
-import { ledgersFor, withStore } from '../open/open-store.ts'
+import type { Context } from '../context.ts'
+import { type ListOptions, printList, readListed } from '../list.ts'
 import { formatDuration, formatIsoTime, standstillJson, troubleJson } from '../terminal.ts'
 
 export async function listFeeds(
@@ -14,11 +13,7 @@ export async function listFeeds(
   name: string | undefined,
   options: ListOptions,
 ): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  const { feeds, problems } = await withStore(config, (store) => {
-    ledgersFor(store, options) // refuses an account that nobody knows
-    return readLedgerState(store, config, options.account)
-  })
+  const { feeds, problems } = await readListed(context, options)
   printList(context, options, name, {
     thing: 'feed',
     rows: feeds,

@@ -16,7 +16,7 @@ import {
 } from '../context.ts'
 import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
-import { pauseCommands } from '../pause.ts'
+import { addPauseCommands } from '../pause.ts'
 import { listFeeds } from './feeds-list.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
@@ -33,14 +33,8 @@ export function feedsCommand(context: Context): Command {
     .option('--yes', 'do not ask')
     .action((name: string, options: RewindOptions) => rewindByName(context, name, options))
   const feeds = new Command('feeds').addCommand(list).addCommand(rewind)
-  for (const command of pauseCommands(context, {
-    thing: 'feed',
-    pause: pauseByName,
-    resume: resumeByName,
-  })) {
-    feeds.addCommand(command)
-  }
-  return feeds
+  const acts = { pause: pauseByName, resume: resumeByName }
+  return addPauseCommands(feeds, context, { thing: 'feed', ...acts })
 }
 
 interface RewindOptions extends CommonOptions {

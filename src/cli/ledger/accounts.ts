@@ -10,7 +10,6 @@ import {
   type DiscardCounts,
   settleAccount,
 } from '../../daemon/for-commands/discard-account.ts'
-import { readLedgerState } from '../../daemon/for-commands/problems.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import { claimLead, hasReplicas, openExistingLedger } from '../../store/account-ledger.ts'
 import {
@@ -38,7 +37,7 @@ import {
   operatorName,
   withStore,
 } from '../open/open-store.ts'
-import { addListOptions, type ListOptions, printList } from '../list.ts'
+import { addListOptions, type ListOptions, printList, readListed } from '../list.ts'
 import { formatPending } from '../sinks/sinks-list.ts'
 import { CommandError, pluralize, findNamed, formatIsoTime, troubleJson } from '../terminal.ts'
 
@@ -61,8 +60,7 @@ async function listAccounts(
   name: string | undefined,
   options: ListOptions,
 ): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  const { accounts, problems } = await withStore(config, (store) => readLedgerState(store, config))
+  const { config, accounts, problems } = await readListed(context, options)
   printList(context, options, name, {
     thing: 'account',
     rows: accounts,

@@ -213,8 +213,7 @@ async function ask({ context: { terminal } }: Interview, gap: Gap, usual = ''): 
 }
 
 async function askForRedis(talk: Interview, draft: Draft): Promise<Draft> {
-  const url = await ask(talk, gaps.redisUrl)
-  const answered = { ...draft, redisUrl: url === '' ? undefined : url }
+  const answered = { ...draft, redisUrl: (await ask(talk, gaps.redisUrl)) || undefined }
   await tryWithRedis(talk, answered, (redis, config) =>
     runProbes(probes.redisServer, { redis, config }, talk.context.stop),
   )
@@ -238,8 +237,7 @@ const tenant: Gap = {
 
 async function askForKey(talk: Interview, draft: Draft): Promise<Draft> {
   const apiKey = await ask(talk, gaps.apiKey)
-  const tenantId = await ask(talk, tenant)
-  const answered = { ...draft, apiKey, tenantId: tenantId === '' ? undefined : tenantId }
+  const answered = { ...draft, apiKey, tenantId: (await ask(talk, tenant)) || undefined }
   await tryAccount(talk, answered, probes.key)
   return answered
 }
@@ -252,8 +250,7 @@ const group: Gap = {
 
 /** Not every server can search a whole tenant. */
 async function askForGroup(talk: Interview, draft: Draft): Promise<Draft> {
-  const groupId = await ask(talk, group)
-  const answered = { ...draft, groupId: groupId === '' ? undefined : groupId }
+  const answered = { ...draft, groupId: (await ask(talk, group)) || undefined }
   await tryAccount(talk, answered, [feedProbe])
   return answered
 }

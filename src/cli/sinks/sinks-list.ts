@@ -1,11 +1,9 @@
 /** `sinks list`: whether each sink takes messages, what waits for it, and what is wrong with it. */
-import { readLedgerState } from '../../daemon/for-commands/problems.ts'
 import type { SinkReport } from '../../daemon/for-commands/sink-report.ts'
 import { countByState } from '../../store/item-states.ts'
 import type { Column } from '../columns.ts'
-import { type Context, loadConfigFile } from '../context.ts'
-import { type ListOptions, printList } from '../list.ts'
-import { ledgersFor, withStore } from '../open/open-store.ts'
+import type { Context } from '../context.ts'
+import { type ListOptions, printList, readListed } from '../list.ts'
 import { formatIsoTime, formatUtcTime, standstillJson, troubleJson } from '../terminal.ts'
 
 export async function listSinks(
@@ -13,11 +11,7 @@ export async function listSinks(
   name: string | undefined,
   options: ListOptions,
 ): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  const { sinks, problems } = await withStore(config, (store) => {
-    ledgersFor(store, options) // refuses an account that nobody knows
-    return readLedgerState(store, config, options.account)
-  })
+  const { sinks, problems } = await readListed(context, options)
   printList(context, options, name, {
     thing: 'sink',
     rows: sinks,

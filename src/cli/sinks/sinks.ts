@@ -12,7 +12,7 @@ import {
 } from '../context.ts'
 import { destinationsBySink, withStore } from '../open/open-store.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
-import { pauseCommands } from '../pause.ts'
+import { addPauseCommands } from '../pause.ts'
 import { listSinks } from './sinks-list.ts'
 import { findingLine, isProblem, runProbes } from '../set-up/probe.ts'
 import { findNamed, formatUtcTime, sanitize } from '../terminal.ts'
@@ -33,14 +33,8 @@ export function sinksCommand(context: Context): Command {
       await flushSink(context, name, options)
     })
   const sinks = new Command('sinks').addCommand(list).addCommand(test).addCommand(flush)
-  for (const command of pauseCommands(context, {
-    thing: 'sink',
-    pause: pauseSink,
-    resume: resumeSink,
-  })) {
-    sinks.addCommand(command)
-  }
-  return sinks
+  const acts = { pause: pauseSink, resume: resumeSink }
+  return addPauseCommands(sinks, context, { thing: 'sink', ...acts })
 }
 
 async function testSink(context: Context, name: string, options: CommonOptions): Promise<void> {
