@@ -406,7 +406,7 @@ async function addTitles(
     const { account } = record
     const url = serviceLink(account, payload.event.url)
     const subject = { account, feed, routes: item.routes, ...payload, link: url }
-    const { title, link } = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
+    const { title, link } = renderMessage(subject)
     listed.push({ ...entry, title, serviceLink: link })
   }
   return listed

@@ -75,7 +75,7 @@ export function buildAttachment(
  * secret.
  */
 export function toCsvRow(subject: MessageSubject): CsvRow {
-  const message = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
+  const message = renderMessage(subject)
   const type = sanitizeLine(subject.event.type, messageLimits.name)
   return { ...message, type, link: message.link ?? message.unverifiedLink }
 }

@@ -97,7 +97,7 @@ export const messageLimits = {
   notes: 10,
 } as const
 
-export function renderMessage(subject: MessageSubject, options: RenderOptions): Message {
+export function renderMessage(subject: MessageSubject, options: RenderOptions = {}): Message {
   const { event } = subject
   const headline = describeEvent(subject)
   const { description } = headline
@@ -364,8 +364,9 @@ export interface MessageSubject extends DescribedEvent {
 }
 
 export interface RenderOptions {
-  attempt: number
-  mayBeRepeat: boolean
+  /** Default 1. */
+  attempt?: number
+  mayBeRepeat?: boolean
   isTest?: boolean | undefined
   /** Zone of the times; default UTC, of a digest that of its schedule. */
   timeZone?: string | undefined
@@ -379,14 +380,14 @@ export function testMark({ isTest }: Pick<RenderOptions, 'isTest'>): string {
 /** What a reader must know about this sending, whatever its content. */
 export function sendingNotes(
   members: readonly Pick<MessageSubject, 'feed' | 'event'>[],
-  { isTest, mayBeRepeat, attempt }: RenderOptions,
+  { isTest, mayBeRepeat, attempt = 1 }: RenderOptions,
 ): string[] {
   const test = members.every(isCanary)
     ? "TEST: Tocsin's own test event, which shows that messages arrive here; nothing happened."
     : 'TEST: this message was asked for, nothing happened.'
   return [
     isTest === true ? test : null,
-    mayBeRepeat ? 'May be a repeat: the answer to an earlier attempt was lost.' : null,
+    mayBeRepeat === true ? 'May be a repeat: the answer to an earlier attempt was lost.' : null,
     attempt > 1 ? `Attempt ${attempt}.` : null,
   ].filter((note) => note !== null)
 }

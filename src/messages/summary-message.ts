@@ -119,7 +119,7 @@ interface LineOptions {
 }
 
 function toLine(member: MessageSubject, { timeIn, namesAccount }: LineOptions): DocumentLine {
-  const message = renderMessage(member, { attempt: 1, mayBeRepeat: false })
+  const message = renderMessage(member)
   const [identifier] = message.identifiers
   const isSaid = identifier === undefined || message.title.includes(identifier)
   return {

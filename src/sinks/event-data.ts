@@ -95,7 +95,7 @@ export function readTemplateValues(
   { isTest = false, timeZone }: { isTest?: boolean | undefined; timeZone?: string | undefined },
 ): TemplateValues {
   const data = JSON.parse(renderEventData(member, isTest)) as EventData
-  const { facts } = renderMessage(member, { attempt: 1, mayBeRepeat: false, isTest, timeZone })
+  const { facts } = renderMessage(member, { isTest, timeZone })
   return { ...data, link: data.url, facts: facts.map(({ label, value }) => ({ label, value })) }
 }
 

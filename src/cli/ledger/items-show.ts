@@ -288,5 +288,5 @@ function renderRecordMessage(
   const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
   const sink = config.sinks.find(({ name }) => name === item?.sink)
   const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined
-  return member && renderMessage(member, { attempt: 1, mayBeRepeat: false, timeZone })
+  return member && renderMessage(member, { timeZone })
 }
