@@ -1,19 +1,7 @@
-/** Columns that are declared once: the fields of JSON, and the table that people read. */
+/** The table of columns that people read. */
+import type { Column } from '../operator/columns.ts'
 import type { Context } from './context.ts'
 import { formatTable, sanitize } from './terminal.ts'
-
-/** A field of JSON, and the column of the table where it has a title. */
-export interface Column<Row> {
-  key: string
-  json: (row: Row) => unknown
-  title?: string
-  /** What people read; else the value of the JSON. */
-  text?: (row: Row) => string
-}
-
-export function toJson<Row>(columns: readonly Column<Row>[], row: Row): Record<string, unknown> {
-  return Object.fromEntries(columns.map(({ key, json }) => [key, json(row)]))
-}
 
 /** The titles, then a line for each row; as wide as the terminal, unless `wide`. */
 export function tableLines<Row>(

@@ -4,13 +4,14 @@
  */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
-import { type LedgerState, type Problem, readLedgerState } from '../daemon/for-commands/problems.ts'
+import { type LedgerState, type Problem, readLedgerState } from '../operator/problems.ts'
 import { fieldLines } from './api/listing.ts'
-import { type Column, tableLines, toJson } from './columns.ts'
+import { type Column, toJson } from '../operator/columns.ts'
+import { tableLines } from './columns.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
 import { ledgersFor, withStore } from './open/open-store.ts'
 import { addWideOption, type WideOption } from './options.ts'
-import { findingLine } from './set-up/probe.ts'
+import { findingLine } from './finding-line.ts'
 import { findNamed, pluralize, sanitize, type Style } from './terminal.ts'
 
 export interface ListOptions extends CommonOptions, WideOption {
@@ -44,7 +45,8 @@ export async function readListed(
   const { config } = loadConfigFile(context, options.config)
   return withStore(config, async (store) => {
     ledgersFor(store, options) // refuses an account that nobody knows
-    return { ...(await readLedgerState(store, config, options.account)), config }
+    const accounts = options.account === undefined ? undefined : [options.account]
+    return { ...(await readLedgerState(store, config, accounts)), config }
   })
 }
 

@@ -3,9 +3,8 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import { InvalidArgumentError } from 'commander'
-import { suggestion, TocsinError } from '../lib/errors.ts'
+import { Interruption, suggestion, TocsinError } from '../lib/errors.ts'
 import { escapeCharacters } from '../lib/logger.ts'
-import type { Trouble } from '../lib/trouble.ts'
 import { cutToWidth, measureWidth } from '../lib/text-width.ts'
 import { cleanLine } from '../messages/sanitize.ts'
 
@@ -54,11 +53,6 @@ export interface Streams {
   input: NodeJS.ReadableStream & MaybeTerminal
   output: NodeJS.WritableStream & MaybeTerminal
   errors: NodeJS.WritableStream & MaybeTerminal
-}
-
-/** The user pressed Ctrl-C instead of answering. */
-export class Interruption extends Error {
-  override readonly name = 'Interruption'
 }
 
 export function createTerminal({ input, output, errors }: Streams): Terminal {
@@ -135,25 +129,8 @@ async function askLine(reader: Interface, question: string): Promise<string> {
 }
 
 export { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
-export { pluralize } from '../lib/errors.ts'
-
-export function formatIsoTime(atMs: number | undefined): string | null {
-  return atMs === undefined ? null : new Date(atMs).toISOString()
-}
-
-export function troubleJson(trouble: Trouble | undefined): Record<string, unknown> | null {
-  if (trouble === undefined) return null
-  const { reason, answer, sinceMs, lastMs, count, nextTryMs } = trouble
-  const times = { since: formatIsoTime(sinceMs), last: formatIsoTime(lastMs) }
-  return { reason, answer, ...times, count, next_try: formatIsoTime(nextTryMs) }
-}
-
-/** Why something is paused, refused or gone, and since when. */
-export function standstillJson(
-  why: { reason: string; sinceMs: number } | undefined,
-): Record<string, unknown> | null {
-  return why ? { reason: why.reason, since: formatIsoTime(why.sinceMs) } : null
-}
+export { Interruption, pluralize } from '../lib/errors.ts'
+export { formatIsoTime, standstillJson } from '../operator/columns.ts'
 
 /** Makes outside text one line that is safe to print on a terminal. */
 export function sanitize(text: string, maxLength = 300): string {

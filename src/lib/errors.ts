@@ -7,6 +7,11 @@ export abstract class TocsinError extends Error {
   abstract readonly code: string
 }
 
+/** The user pressed Ctrl-C, or the process is asked to stop. */
+export class Interruption extends Error {
+  override readonly name = 'Interruption'
+}
+
 /** The message of an unknown thrown value, without its stack. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -33,6 +33,8 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       // `run` and `demo` start it
       'daemon/daemon.ts',
       'daemon/for-commands',
+      // what operators ask, as the page asks it
+      'operator',
       // what operators read and do of what is sent
       ...[
         'circuit',
@@ -58,6 +60,27 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
   ],
   ['daemon/for-commands', ['*']],
   ['daemon', ['*']],
+  [
+    'operator',
+    [
+      'config',
+      'audit',
+      'self-alerts',
+      'delivery',
+      'sinks',
+      'sinks/sink-types.ts',
+      'grouping',
+      'feeds',
+      'feed-types',
+      'messages',
+      'routing',
+      'store',
+      'upstream',
+      'redis',
+      'event.ts',
+      'lib',
+    ],
+  ],
   [
     'config',
     [

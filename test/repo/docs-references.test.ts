@@ -155,7 +155,7 @@ describe('every command', async () => {
   const remedies = [
     ...readPage('deploy/prometheus/rules.yaml').split('\n'),
     ...readPage('src/self-alerts/troubles.ts').split('\n'),
-    ...readPage('src/daemon/for-commands/problems.ts').split('\n'),
+    ...readPage('src/operator/problems.ts').split('\n'),
   ].flatMap((line) => line.match(/(?<=tocsin )[a-z-]+( [^;,.:`'"]*)?/g) ?? [])
 
   test('that a runbook, a self-alert or doctor sends somebody to is there, with its options', () => {

@@ -14,7 +14,7 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { type FeedReport, reportFeeds } from '../../daemon/for-commands/feed-report.ts'
+import { type FeedReport, reportFeeds } from '../../operator/feed-report.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
 import { addPauseCommands } from '../pause.ts'
 import { listFeeds } from './feeds-list.ts'

@@ -4,7 +4,7 @@
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import type { AccountReport } from '../../daemon/for-commands/account-report.ts'
+import { accountColumns } from '../../operator/account-report.ts'
 import {
   type AccountDiscard,
   type DiscardCounts,
@@ -20,8 +20,6 @@ import {
   readHoldings,
   removeLedger,
 } from '../../store/accounts.ts'
-import { countByState } from '../../store/item-states.ts'
-import type { Column } from '../columns.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -38,8 +36,7 @@ import {
   withStore,
 } from '../open/open-store.ts'
 import { addListOptions, type ListOptions, printList, readListed } from '../list.ts'
-import { formatPending } from '../sinks/sinks-list.ts'
-import { CommandError, pluralize, findNamed, formatIsoTime, troubleJson } from '../terminal.ts'
+import { CommandError, findNamed, pluralize } from '../terminal.ts'
 
 export function accountsCommand(context: Context): Command {
   const list = addListOptions(addCommonOptions(new Command('list')), 'account')
@@ -68,52 +65,6 @@ async function listAccounts(
     columns: accountColumns(config),
     problems,
   })
-}
-
-function accountColumns({ feeds }: Config): readonly Column<AccountReport>[] {
-  const listFeeds = ({ name, holdings }: AccountReport): object[] => {
-    const own = feeds.filter((feed) => feed.account === name).map((feed) => feed.name)
-    const all = new Set([...own, ...(holdings?.feeds ?? [])])
-    return [...all].map((feed) => ({ feed, is_configured: own.includes(feed) }))
-  }
-  return [
-    { key: 'account', title: 'ACCOUNT', json: ({ name }) => name },
-    {
-      key: 'is_configured',
-      title: 'STATE',
-      json: ({ isConfigured }) => isConfigured,
-      text: ({ isConfigured, discarding }) => {
-        if (isConfigured) return 'configured'
-        return discarding ? 'being discarded' : 'not configured'
-      },
-    },
-    { key: 'since', json: ({ sinceMs }) => formatIsoTime(sinceMs) },
-    { key: 'last_configured', json: ({ configuredMs }) => formatIsoTime(configuredMs) },
-    { key: 'trouble', json: ({ trouble }) => troubleJson(trouble) },
-    {
-      key: 'discarding',
-      json: ({ discarding }) =>
-        discarding ? { since: formatIsoTime(discarding.atMs), by: discarding.by } : null,
-    },
-    {
-      key: 'pending',
-      title: 'PENDING',
-      json: ({ holdings }) => countByState(holdings?.pending ?? {}),
-      text: ({ holdings }) => formatPending(holdings?.pending ?? {}),
-    },
-    { key: 'dead_letters', title: 'DEAD', json: ({ holdings }) => holdings?.deadLetters ?? 0 },
-    {
-      key: 'quarantined',
-      title: 'QUARANTINED',
-      json: ({ holdings }) => holdings?.quarantined ?? 0,
-    },
-    {
-      key: 'feeds',
-      title: 'FEEDS READ',
-      json: listFeeds,
-      text: ({ holdings }) => holdings?.feeds.join(', ') || 'none yet',
-    },
-  ]
 }
 
 /**

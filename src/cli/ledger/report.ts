@@ -1,22 +1,26 @@
 /** `report`: what came in, what was told to whom, and how soon, by day or by whatever else. */
 import { Command, Option } from 'commander'
-import type { Config } from '../../config/config.ts'
-import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
-import { type CountSpan, readCounts } from '../../store/dated-counts.ts'
+import { type Column, toJson } from '../../operator/columns.ts'
+import {
+  addCounts,
+  boundsOf,
+  columnsBy,
+  isForPeopleIn,
+  sumJson,
+  sumText,
+} from '../../operator/report.ts'
 import {
   createReport,
   type Delay,
   formatDay,
   type Grouping,
   groupings,
-  type Report,
   type ReportRow,
   type ReportSum,
 } from '../../store/report.ts'
 import { createPrinter } from '../api/listing.ts'
-import { type Column, tableLines, toJson } from '../columns.ts'
+import { tableLines } from '../columns.ts'
 import { type Context, loadConfigFile } from '../context.ts'
 import { destinationLabels, ledgersFor, withStore } from '../open/open-store.ts'
 import {
@@ -26,14 +30,7 @@ import {
   resolvePeriod,
   wordsOption,
 } from '../options.ts'
-import {
-  CommandError,
-  formatDuration,
-  formatIsoTime,
-  formatUtcTime,
-  jsonText,
-  pluralize,
-} from '../terminal.ts'
+import { CommandError, formatIsoTime, formatUtcTime, jsonText } from '../terminal.ts'
 
 interface ReportOptions extends PeriodOptions {
   config?: string
@@ -127,80 +124,6 @@ function readPeriod(options: ReportOptions, nowMs: number, keptMs: number): Peri
 
 const dayMs = 86_400_000
 
-/** Ledgers read at a time: the counts of one are some hundreds for each day. */
-const ledgersAtOnce = 20
-
-export async function addCounts(
-  report: Report,
-  ledgers: readonly AccountLedger[],
-  span: CountSpan,
-): Promise<void> {
-  for (let at = 0; at < ledgers.length; at += ledgersAtOnce) {
-    const some = ledgers.slice(at, at + ledgersAtOnce)
-    const read = some.map(async (ledger) => report.add(await readCounts(ledger, span)))
-    await Promise.all(read)
-  }
-}
-
-/** Whether people read a sink; one that left the configuration counts as read. */
-export function isForPeopleIn({ sinks }: Config): (sink: string) => boolean {
-  const machines = new Set(
-    sinks.filter((sink) => sinkTypeOf(sink).audience === 'machines').map(({ name }) => name),
-  )
-  return (sink) => !machines.has(sink)
-}
-
-type SumColumn = Column<ReportSum>
-
-const count = (
-  key: 'seen' | 'told' | 'messages' | 'suppressed' | 'diverted' | 'dead',
-): SumColumn => ({
-  key,
-  title: key.toUpperCase(),
-  json: (sum) => sum[key],
-})
-
-const delay = (whom: 'people' | 'machines', of: 'toPeople' | 'toMachines'): SumColumn => ({
-  key: `delay_${whom}`,
-  title: `${whom.toUpperCase()} P50, P95, WORST`,
-  json: (sum) => delayJson(sum[of]),
-  text: ({ [of]: found }) => (found ? boundsOf(found).join(', ') : '-'),
-})
-
-const [seen, told, messages] = [count('seen'), count('told'), count('messages')]
-const kept = [count('suppressed'), count('diverted'), count('dead')]
-const delays = [delay('people', 'toPeople'), delay('machines', 'toMachines')]
-const allColumns = [seen, told, messages, ...kept, ...delays]
-
-/** What a grouping can tell: an event has no recipient yet, and an item no longer its feed. */
-const columnsBy: Record<Grouping, readonly SumColumn[]> = {
-  day: allColumns,
-  account: allColumns,
-  severity: [seen, told, ...kept, ...delays],
-  feed: [seen],
-  sink: [told, messages, ...kept, ...delays],
-  destination: [told, messages, ...kept, ...delays],
-  reason: kept,
-}
-
-export function sumJson(sum: ReportSum): Record<string, unknown> {
-  return toJson(allColumns, sum)
-}
-
-/** Seconds; null: more than a day. */
-function delayJson(found: Delay | undefined): object | null {
-  if (found === undefined) return null
-  const bound = (seconds: number): number | null => (seconds === Infinity ? null : seconds)
-  const { events, p50S, p95S, worstS } = found
-  return { events, p50_s: bound(p50S), p95_s: bound(p95S), worst_s: bound(worstS) }
-}
-
-export function boundsOf({ p50S, p95S, worstS }: Delay): string[] {
-  return [p50S, p95S, worstS].map((seconds) =>
-    seconds === Infinity ? '> 1 d' : `≤ ${formatDuration(seconds * 1000)}`,
-  )
-}
-
 function sumLines({ fromMs, toMs, nowMs }: Period, total: ReportSum): string[] {
   const days = [...new Set([fromMs, toMs].map(formatDay))].join(' to ')
   return [
@@ -208,17 +131,6 @@ function sumLines({ fromMs, toMs, nowMs }: Period, total: ReportSum): string[] {
     ...delayLine('people', total.toPeople),
     ...delayLine('machines', total.toMachines),
   ]
-}
-
-export function sumText(sum: ReportSum): string {
-  const sums = [
-    `${pluralize(sum.seen, 'event')} seen`,
-    `told ${pluralize(sum.told, 'time')} in ${pluralize(sum.messages, 'message')}`,
-    `${sum.suppressed} suppressed`,
-    `${sum.diverted} diverted`,
-    `${sum.dead} dead`,
-  ]
-  return sums.join(', ')
 }
 
 function delayLine(whom: string, found: Delay | undefined): string[] {

@@ -11,7 +11,7 @@ import { UpstreamError } from '../../upstream/error.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
 import type { OpenStore } from '../open/open-store.ts'
 import { formatUtcTime } from '../terminal.ts'
-import { about, type Finding, type Probe, splitRemedy, toClause } from './probe.ts'
+import { about, type Finding, type Probe, splitRemedy, toClause } from '../../operator/probe.ts'
 
 const again = 'run doctor again'
 

@@ -5,7 +5,7 @@ import { findNearest } from '../../lib/errors.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { eventOperations } from '../../upstream/resources/events.ts'
 import { type AccountNeeds, accountTimeoutMs } from './account-probes.ts'
-import type { Finding, Probe, Subject } from './probe.ts'
+import type { Finding, Probe, Subject } from '../../operator/probe.ts'
 
 /** One request for each kind of filter that a feed of the account has. */
 export const filterProbe: Probe<AccountNeeds> = {

@@ -35,7 +35,13 @@ import {
   tryDraft,
 } from './init-draft.ts'
 import { type AccountNeeds, accountTimeoutMs } from './account-probes.ts'
-import { type Finding, formatFinding, isProblem, type Probe, runProbes } from './probe.ts'
+import {
+  type Finding,
+  formatFinding,
+  isProblem,
+  type Probe,
+  runProbes,
+} from '../../operator/probe.ts'
 import { probes } from './probes.ts'
 
 interface InitOptions {

@@ -11,7 +11,7 @@ import {
   serviceProbe,
 } from './account-probes.ts'
 import { filterProbe } from './filter-probe.ts'
-import type { Probe } from './probe.ts'
+import type { Probe } from '../../operator/probe.ts'
 import {
   layoutProbe,
   ledgerProbe,
@@ -20,7 +20,7 @@ import {
   type RedisNeeds,
   safetyProbe,
   serverProbe,
-} from './redis-probes.ts'
+} from '../../operator/redis-probes.ts'
 import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from './sink-probes.ts'
 import { toldTwiceProbe } from './told-twice-probe.ts'
 

@@ -17,7 +17,13 @@ import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import { formatTemplateFailure } from '../../sinks/templates.ts'
 import { silentLogger } from '../context.ts'
 import { proxyRemedy } from './account-probes.ts'
-import { type Finding, type Probe, splitRemedy, type Subject, toClause } from './probe.ts'
+import {
+  type Finding,
+  type Probe,
+  splitRemedy,
+  type Subject,
+  toClause,
+} from '../../operator/probe.ts'
 
 export interface SinkNeeds {
   sink: SinkConfig

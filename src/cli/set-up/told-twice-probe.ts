@@ -8,7 +8,7 @@ import { UpstreamError } from '../../upstream/error.ts'
 import { assetOperations, wireTenantAlert } from '../../upstream/resources/assets.ts'
 import type { SearchPage } from '../../upstream/resources/operation.ts'
 import { type AccountNeeds, accountTimeoutMs } from './account-probes.ts'
-import type { Probe } from './probe.ts'
+import type { Probe } from '../../operator/probe.ts'
 
 type TenantAlert = z.infer<typeof wireTenantAlert>
 

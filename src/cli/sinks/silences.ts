@@ -19,7 +19,8 @@ import {
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import { writeSilence } from '../../store/silences.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { type Column, tableLines, toJson } from '../columns.ts'
+import { type Column, toJson } from '../../operator/columns.ts'
+import { tableLines } from '../columns.ts'
 import {
   addCommonOptions,
   type CommonOptions,

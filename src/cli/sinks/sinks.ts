@@ -14,7 +14,8 @@ import { destinationsBySink, withStore } from '../open/open-store.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
 import { addPauseCommands } from '../pause.ts'
 import { listSinks } from './sinks-list.ts'
-import { findingLine, isProblem, runProbes } from '../set-up/probe.ts'
+import { isProblem, runProbes } from '../../operator/probe.ts'
+import { findingLine } from '../finding-line.ts'
 import { findNamed, formatUtcTime, sanitize } from '../terminal.ts'
 
 export function sinksCommand(context: Context): Command {

@@ -17,7 +17,7 @@ import {
   type RedirectStatus,
   scanPendingItems,
 } from '../../store/pending-items.ts'
-import type { OpenLedgers } from './feed-report.ts'
+import type { OpenLedgers } from '../../operator/open-ledgers.ts'
 
 export interface AccountDiscard {
   store: OpenLedgers

@@ -18,7 +18,8 @@ import type { Sink } from '../../sinks/sink.ts'
 import { unregistered } from '../context.ts'
 import { buildFlushContext, buildSuppressionRules, type FlusherParts } from '../grouping.ts'
 import { buildSinks } from '../sinks.ts'
-import { type OpenLedgers, readKnownOrganizations } from './feed-report.ts'
+import { readKnownOrganizations } from '../../operator/feed-report.ts'
+import type { OpenLedgers } from '../../operator/open-ledgers.ts'
 
 export interface OpenEngine {
   sinks: ReadonlyMap<string, Sink>

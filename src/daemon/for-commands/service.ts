@@ -3,7 +3,7 @@ import { defaultTimings as timings, systemClock } from '../../lib/clock.ts'
 import { createLogger } from '../../lib/logger.ts'
 import { type EngineContext, unregistered } from '../context.ts'
 import type { Upstream } from '../upstream.ts'
-import type { OpenLedgers } from './feed-report.ts'
+import type { OpenLedgers } from '../../operator/open-ledgers.ts'
 
 /**
  * Opens the API clients as a running daemon uses them, for one command, under the rate limits that

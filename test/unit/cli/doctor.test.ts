@@ -1,9 +1,9 @@
 /** The probes that judge, and what becomes of one that fails itself. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { serviceProbe } from '../../../src/cli/set-up/account-probes.ts'
-import { about, type Finding, type Probe, runProbes } from '../../../src/cli/set-up/probe.ts'
+import { about, type Finding, type Probe, runProbes } from '../../../src/operator/probe.ts'
 import { probes } from '../../../src/cli/set-up/probes.ts'
-import { redisMemoryProbe } from '../../../src/cli/set-up/redis-probes.ts'
+import { redisMemoryProbe } from '../../../src/operator/redis-probes.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'

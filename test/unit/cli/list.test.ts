@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Context } from '../../../src/cli/context.ts'
 import { type ListOptions, printList } from '../../../src/cli/list.ts'
-import type { Problem } from '../../../src/daemon/for-commands/problems.ts'
+import type { Problem } from '../../../src/operator/problems.ts'
 
 const problems: Problem[] = [
   { check: 'feed', subject: 't3', status: 'warning', detail: 'lag 1 h', remedy: 'look' },

@@ -1,18 +1,21 @@
 /** The state of each sink, read from Redis without changing it. */
-import type { Config } from '../../config/config.ts'
-import type { Circuit, CircuitReading } from '../../delivery/circuit.ts'
-import { describeFallback } from '../../delivery/fallback.ts'
-import { groupingSinks } from '../../delivery/grouping-sinks.ts'
-import { openCircuit } from '../../delivery/sink-address.ts'
-import { type DigestState, readDigestState } from '../../grouping/flusher.ts'
-import { redisNow } from '../../redis/scripts.ts'
-import { listDestinations } from '../../sinks/destinations.ts'
-import type { Destination } from '../../sinks/sink.ts'
-import type { SinkConfig } from '../../sinks/sink-types.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
-import { readAccounting } from '../../store/accounts.ts'
-import { countDeadLetters, readSinkNames } from '../../store/pending-items.ts'
-import type { OpenLedgers } from './feed-report.ts'
+import type { Config } from '../config/config.ts'
+import type { Circuit, CircuitReading } from '../delivery/circuit.ts'
+import { describeFallback } from '../delivery/fallback.ts'
+import { groupingSinks } from '../delivery/grouping-sinks.ts'
+import { openCircuit } from '../delivery/sink-address.ts'
+import { type DigestState, readDigestState } from '../grouping/flusher.ts'
+import { formatUtcTime } from '../lib/time-zone.ts'
+import { redisNow } from '../redis/scripts.ts'
+import { listDestinations } from '../sinks/destinations.ts'
+import type { Destination } from '../sinks/sink.ts'
+import type { SinkConfig } from '../sinks/sink-types.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { readAccounting } from '../store/accounts.ts'
+import { countByState } from '../store/item-states.ts'
+import { countDeadLetters, readSinkNames } from '../store/pending-items.ts'
+import { type Column, formatIsoTime, standstillJson, troubleJson } from './columns.ts'
+import type { OpenLedgers } from './open-ledgers.ts'
 
 export interface SinkReport {
   name: string
@@ -161,4 +164,73 @@ async function countAllDeadLetters(
 ): Promise<number> {
   const counts = await Promise.all(ledgers.map((ledger) => countDeadLetters(ledger, sink)))
   return counts.reduce((sum, count) => sum + count, 0)
+}
+
+export const sinkColumns: readonly Column<SinkReport>[] = [
+  { key: 'sink', title: 'SINK', json: ({ name }) => name },
+  {
+    key: 'type',
+    title: 'TYPE',
+    json: ({ type }) => type ?? null,
+    text: ({ type = 'not configured' }) => type,
+  },
+  {
+    key: 'circuit',
+    title: 'CIRCUIT',
+    json: ({ circuit }) => circuit.state,
+    text: ({ circuit: { paused, state } }) => (paused ? 'paused' : state),
+  },
+  { key: 'circuit_open_since', json: ({ circuit }) => formatIsoTime(circuit.openedAtMs) },
+  { key: 'circuit_open_until', json: ({ circuit }) => formatIsoTime(circuit.untilMs) },
+  { key: 'trouble', json: ({ circuit }) => troubleJson(circuit.trouble) },
+  {
+    key: 'recipients',
+    json: ({ recipients }) =>
+      recipients.map(({ label, circuit: { state, trouble } }) => ({
+        recipient: label,
+        circuit: state,
+        trouble: troubleJson(trouble),
+      })),
+  },
+  { key: 'fallback', json: ({ fallback }) => fallback ?? null },
+  { key: 'relief', json: ({ relief }) => relief ?? null },
+  { key: 'paused', json: ({ circuit }) => standstillJson(circuit.paused) },
+  { key: 'disabled', json: ({ circuit }) => standstillJson(circuit.disabled) },
+  {
+    key: 'pending',
+    title: 'PENDING',
+    json: ({ pending }) => countByState(pending),
+    text: ({ pending }) => formatPending(pending),
+  },
+  { key: 'diverted', json: ({ diverted }) => diverted },
+  { key: 'dead_letters', title: 'DEAD', json: ({ deadLetters }) => deadLetters },
+  {
+    key: 'last_success',
+    title: 'LAST SUCCESS',
+    json: ({ circuit }) => formatIsoTime(circuit.lastSuccessMs),
+    text: ({ circuit: { lastSuccessMs } }) => timeText(lastSuccessMs),
+  },
+  {
+    key: 'digest',
+    title: 'NEXT DIGEST',
+    json: ({ digest }) =>
+      digest
+        ? {
+            next_due: formatIsoTime(digest.nextDueMs),
+            items: digest.items,
+            last_sent: formatIsoTime(digest.lastSentMs),
+          }
+        : null,
+    text: ({ digest }) => (digest ? timeText(digest.nextDueMs) : '-'),
+  },
+]
+
+function timeText(ms: number | undefined): string {
+  return ms === undefined ? 'never' : formatUtcTime(ms)
+}
+
+/** `10 queued, 2 held`. */
+export function formatPending(pending: Readonly<Record<string, number>>): string {
+  const states = Object.entries(countByState(pending))
+  return states.map(([state, count]) => `${count} ${state}`).join(', ') || 'none'
 }

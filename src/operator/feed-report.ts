@@ -1,26 +1,31 @@
 /** The state of each feed, read from the ledger without changing it. */
-import type { Config } from '../../config/config.ts'
-import { expectPolling, type PollingConfig } from '../../config/warnings.ts'
-import type { EngineContext } from '../context.ts'
-import type { FeedConfig } from '../../feed-types/config.ts'
-import { readShare } from '../../feeds/lane-store.ts'
-import { currentShare } from '../../feeds/next-feed.ts'
-import { readNotes } from '../../feeds/rescan.ts'
+import type { Config } from '../config/config.ts'
+import { expectPolling, type PollingConfig } from '../config/warnings.ts'
+import type { FeedConfig } from '../feed-types/config.ts'
+import { readShare } from '../feeds/lane-store.ts'
+import { currentShare } from '../feeds/next-feed.ts'
+import { readNotes } from '../feeds/rescan.ts'
 import {
   createRescanBudget,
   rescanBounds,
   type RescanPlan,
   wholeEveryMs,
-} from '../../feeds/rescan-plan.ts'
-import { type FeedCounts, readAccounting } from '../../store/accounts.ts'
-import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../../store/feed-state.ts'
-import { readOrganization } from '../../upstream/capabilities.ts'
-import { UpstreamError } from '../../upstream/error.ts'
-import { createOrganizations, type Lane, type Organizations } from '../../upstream/organizations.ts'
-import { redisNow } from '../../redis/scripts.ts'
-
-/** The ledgers that a command has opened. */
-export type OpenLedgers = Pick<EngineContext, 'redis' | 'keys' | 'ledgers'>
+} from '../feeds/rescan-plan.ts'
+import { type FeedCounts, readAccounting } from '../store/accounts.ts'
+import {
+  countQuarantined,
+  datedAheadMs,
+  feedLagMs,
+  type FeedState,
+  peekFeed,
+} from '../store/feed-state.ts'
+import { formatDuration } from '../lib/time-zone.ts'
+import { type Column, formatIsoTime, standstillJson, troubleJson } from './columns.ts'
+import { readOrganization } from '../upstream/capabilities.ts'
+import { UpstreamError } from '../upstream/error.ts'
+import { createOrganizations, type Lane, type Organizations } from '../upstream/organizations.ts'
+import { redisNow } from '../redis/scripts.ts'
+import type { OpenLedgers } from './open-ledgers.ts'
 
 export interface FeedReport {
   feed: FeedConfig
@@ -162,4 +167,105 @@ function isMatched(state: FeedState | undefined): boolean {
   if (!state?.scan || !state.recent.scan) return false
   const isNoted = state.rescans.matched?.fingerprint === state.scan.fingerprint
   return isNoted && readNotes(state.recent.scan).kind === 'matched'
+}
+
+export const feedColumns: readonly Column<FeedReport>[] = [
+  { key: 'feed', title: 'FEED', json: ({ feed }) => feed.name },
+  { key: 'account', title: 'ACCOUNT', json: ({ feed }) => feed.account },
+  { key: 'type', json: ({ feed }) => feed.type },
+  {
+    key: 'query',
+    title: 'READS',
+    json: ({ feed }) => queryOf(feed),
+    text: ({ feed }) => describeFeed(feed),
+  },
+  {
+    key: 'lag_seconds',
+    title: 'LAG',
+    json: ({ lagMs }) => (lagMs === undefined ? null : lagMs / 1000),
+    text: ({ lagMs }) => (lagMs === undefined ? 'not read yet' : formatDuration(lagMs)),
+  },
+  {
+    key: 'lag_objective_seconds',
+    title: 'OBJECTIVE',
+    json: ({ lagObjectiveMs }) => lagObjectiveMs / 1000,
+    text: ({ lagObjectiveMs }) => formatDuration(lagObjectiveMs),
+  },
+  { key: 'paused', json: ({ state }) => standstillJson(state?.paused) },
+  { key: 'refused', json: ({ state }) => standstillJson(state?.refused) },
+  { key: 'trouble', json: ({ state }) => troubleJson(state?.trouble) },
+  { key: 'rescan_trouble', json: ({ state }) => troubleJson(state?.rescanTrouble) },
+  { key: 'last_success', json: ({ state }) => formatIsoTime(state?.lastSuccessMs) },
+  { key: 'last_caught_up', json: ({ state }) => formatIsoTime(state?.lastCaughtUpMs) },
+  { key: 'newest_event', json: ({ state }) => formatIsoTime(state?.newestMs) },
+  { key: 'dated_ahead_until', json: ({ state }) => formatIsoTime(state && datedAheadMs(state)) },
+  { key: 'start_bound', json: ({ state }) => formatIsoTime(state?.startBoundMs) },
+  { key: 'is_backfilling', json: ({ state }) => state?.isBackfilling ?? false },
+  { key: 'is_rewound', json: ({ state }) => state?.isRewound ?? false },
+  { key: 'scan', json: scanJson },
+  { key: 'rescan', json: rescanJson },
+  { key: 'lateness', json: ({ state }) => state?.lateness ?? {} },
+  { key: 'unreadable', json: unreadableJson },
+  {
+    key: 'counts',
+    title: 'NEW',
+    json: ({ counts }) => counts ?? null,
+    text: ({ counts }) => String(counts?.new ?? 0),
+  },
+  { key: 'quarantined', title: 'QUARANTINED', json: ({ quarantined }) => quarantined },
+]
+
+/** What a feed reads, under the keys of the configuration. */
+function queryOf(feed: FeedConfig): Record<string, unknown> {
+  switch (feed.type) {
+    case 'events':
+      return { identifier_group: feed.identifierGroup }
+    case 'identifier_events':
+    case 'credentials':
+      return { identifier: feed.identifier }
+    case 'cookies':
+      return { domain: feed.domain, names: feed.names, paths: feed.paths }
+    case 'credential_search':
+    case 'event_search':
+      return feed.query
+    case 'tenant_events':
+    case 'tenant_credentials':
+      return {}
+  }
+}
+
+/** `events 1042`, `credential_search domain example.com`. */
+function describeFeed(feed: FeedConfig): string {
+  const terms = Object.values(queryOf(feed)).filter((term) => typeof term !== 'object')
+  return [feed.type, ...terms].join(' ')
+}
+
+function scanJson({ state }: FeedReport): object | null {
+  if (!state?.scan) return null
+  const { reason, startedAtMs, cursor } = state.scan
+  return {
+    reason,
+    started_at: formatIsoTime(startedAtMs),
+    has_cursor: cursor !== null,
+  }
+}
+
+function rescanJson({ feed, state, bounds }: FeedReport): object | null {
+  if (feed.rescan === undefined) return null
+  const { whole } = state ?? {}
+  const running = whole?.isDone ? undefined : whole?.scan
+  return {
+    every_seconds: feed.rescan.everyMs === undefined ? null : feed.rescan.everyMs / 1000,
+    last_completed: formatIsoTime(whole?.lastCompletedMs),
+    running_since: formatIsoTime(running?.startedAtMs),
+    by_match_time: bounds?.isMatched ?? false,
+    found_within_seconds: bounds ? Math.round(bounds.soonMs / 1000) : null,
+    whole_within_seconds: bounds ? Math.round(bounds.wholeMs / 1000) : null,
+  }
+}
+
+function unreadableJson({ state }: FeedReport): object | null {
+  if (!state?.unreadable) return null
+  const { sinceMs, ...unreadable } = state.unreadable
+  return { since: formatIsoTime(sinceMs), ...unreadable }
 }

@@ -2,24 +2,25 @@
  * What is wrong with a ledger, its feeds, sinks and accounts: late, refused, paused, given up or in
  * nobody's hands, each with its cause and remedy. `status`, `doctor` and lists show this one list.
  */
-import { readAuditNotes } from '../../audit/audit-schedule.ts'
-import { readLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
-import type { Config } from '../../config/config.ts'
-import { reservedSearches } from '../../feed-types/feed-type.ts'
-import { pluralize } from '../../lib/errors.ts'
-import { formatDuration, formatUtcTime } from '../../lib/time-zone.ts'
-import { formatTrouble } from '../../lib/trouble.ts'
-import { redisNow } from '../../redis/scripts.ts'
-import { readCanary } from '../../self-alerts/canary.ts'
-import { findRemedy } from '../../self-alerts/troubles.ts'
-import { type AccountLedger, desertedAfterMs, readSilenceMs } from '../../store/account-ledger.ts'
-import { readAccounting, sumPending } from '../../store/accounts.ts'
-import { datedAheadMs, type FeedState } from '../../store/feed-state.ts'
-import { readSinkNames } from '../../store/pending-items.ts'
-import { type ItemState, scanPendingRecords } from '../../store/records.ts'
-import { readQuota } from '../../upstream/rate-limits.ts'
+import { readAuditNotes } from '../audit/audit-schedule.ts'
+import { readLedgerCheckNote } from '../audit/ledger-check-schedule.ts'
+import type { Config } from '../config/config.ts'
+import { reservedSearches } from '../feed-types/feed-type.ts'
+import { pluralize } from '../lib/errors.ts'
+import { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
+import { formatTrouble } from '../lib/trouble.ts'
+import { redisNow } from '../redis/scripts.ts'
+import { readCanary } from '../self-alerts/canary.ts'
+import { findRemedy } from '../self-alerts/troubles.ts'
+import { type AccountLedger, desertedAfterMs, readSilenceMs } from '../store/account-ledger.ts'
+import { readAccounting, sumPending } from '../store/accounts.ts'
+import { datedAheadMs, type FeedState } from '../store/feed-state.ts'
+import { readSinkNames } from '../store/pending-items.ts'
+import { type ItemState, scanPendingRecords } from '../store/records.ts'
+import { readQuota } from '../upstream/rate-limits.ts'
 import { type AccountReport, reportAccounts } from './account-report.ts'
-import { type FeedReport, type OpenLedgers, reportFeeds } from './feed-report.ts'
+import { type FeedReport, reportFeeds } from './feed-report.ts'
+import type { OpenLedgers } from './open-ledgers.ts'
 import { reportSinks, type SinkReport } from './sink-report.ts'
 
 /** What is looked at; the subject is the name of one. */
@@ -40,7 +41,7 @@ export interface Problem {
   stops?: true
 }
 
-/** Of all accounts, or of one. */
+/** Of all accounts, or of some. */
 export interface LedgerState {
   nowMs: number
   accounts: AccountReport[]
@@ -61,9 +62,9 @@ interface LedgerParts extends Omit<LedgerState, 'problems'> {
 export async function readLedgerState(
   store: OpenLedgers,
   config: Config,
-  account?: string,
+  wanted?: readonly string[],
 ): Promise<LedgerState> {
-  const isWanted = (name: string): boolean => account === undefined || name === account
+  const isWanted = (name: string): boolean => wanted?.includes(name) ?? true
   const ledgers = store.ledgers.filter((ledger) => isWanted(ledger.account))
   const [silentMs, nowMs] = [await readSilenceMs(store.redis, store.keys), await redisNow(store)]
   const accounts = await reportAccounts(store, config)

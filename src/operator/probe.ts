@@ -1,9 +1,9 @@
 /** A probe looks at one thing that Tocsin needs, and says whether it is well and what to do. */
-import { withTimeout } from '../../lib/clock.ts'
-import { errorMessage } from '../../lib/errors.ts'
-import { formatDuration, Interruption, sanitize, type Style, type Terminal } from '../terminal.ts'
+import { withTimeout } from '../lib/clock.ts'
+import { errorMessage, Interruption } from '../lib/errors.ts'
+import { formatDuration } from '../lib/time-zone.ts'
 
-type Status = 'ok' | 'warning' | 'problem'
+export type Status = 'ok' | 'warning' | 'problem'
 
 export interface Finding {
   check: string
@@ -111,19 +111,6 @@ export function splitRemedy(message: string, otherwise: string): [string, string
   return [problem, remedy.join('; ') || otherwise]
 }
 
-const styles: Record<Status, Style> = {
-  ok: 'green',
-  warning: 'yellow',
-  problem: 'red',
-}
-const statusWidth = 'problem'.length
-
 export function formatFinding({ check, subject, detail, remedy }: Finding): string {
   return `${check} ${subject}: ${detail}${remedy === null ? '' : `; ${remedy}`}`
-}
-
-export function findingLine(terminal: Terminal, finding: Finding): string {
-  const { status } = finding
-  const word = terminal.paint(styles[status], status.padEnd(statusWidth))
-  return `${word}  ${sanitize(formatFinding(finding), 1_200)}`
 }

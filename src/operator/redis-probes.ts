@@ -1,8 +1,8 @@
 /** Probes of Redis: version, safety, memory, layout, and the ledger that it holds. */
-import type { Config } from '../../config/config.ts'
-import type { Redis } from '../../redis/connection.ts'
-import { createKeys } from '../../redis/keys.ts'
-import { describeRedis, redisConfigKey } from '../../redis/place.ts'
+import type { Config } from '../config/config.ts'
+import type { Redis } from '../redis/connection.ts'
+import { createKeys } from '../redis/keys.ts'
+import { describeRedis, redisConfigKey } from '../redis/place.ts'
 import {
   findRisks,
   inspectRedis,
@@ -10,12 +10,12 @@ import {
   readServers,
   schemaVersion,
   type StoreError,
-} from '../../redis/health.ts'
-import { readLedgerState } from '../../daemon/for-commands/problems.ts'
-import { describeLoss, findLead, lossRemedy, readLoss } from '../../store/account-ledger.ts'
-import { openLeftLedgers } from '../../store/accounts.ts'
-import { excessiveRetention, isWithinMemory } from '../../store/retention.ts'
-import { pluralize } from '../terminal.ts'
+} from '../redis/health.ts'
+import { readLedgerState } from './problems.ts'
+import { describeLoss, findLead, lossRemedy, readLoss } from '../store/account-ledger.ts'
+import { openLeftLedgers } from '../store/accounts.ts'
+import { excessiveRetention, isWithinMemory } from '../store/retention.ts'
+import { pluralize } from '../lib/errors.ts'
 import { about, type Finding, type Probe, splitRemedy, type Subject } from './probe.ts'
 
 function formatMebibytes(bytes: number): string {
@@ -30,8 +30,8 @@ const ledgerTimeoutMs = 60_000
 export interface RedisNeeds {
   redis: Redis
   config: Config
-  /** Looks at what this account alone has in the ledger. */
-  account?: string | undefined
+  /** Looks at what these accounts alone have in the ledger. */
+  accounts?: readonly string[] | undefined
 }
 
 const place = ({ config }: RedisNeeds): string => redisConfigKey(config.redis)
@@ -118,18 +118,18 @@ export const ledgerProbe: Probe<RedisNeeds> = {
 }
 
 /**
- * Opens the ledgers that are there, and creates none; asks nobody else. `account`: looks at this one
+ * Opens the ledgers that are there, and creates none; asks nobody else. `accounts`: looks at these
  * alone.
  */
 async function findLedgerProblems(
-  { redis, config, account }: RedisNeeds,
+  { redis, config, accounts }: RedisNeeds,
   subject: Subject,
 ): Promise<Finding[]> {
   const keys = createKeys(config.redis.prefix)
   const ledgers = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
   if (ledgers.length === 0) return [subject.good('nothing was taken in yet')]
   await findLead({ redis, keys }, ledgers)
-  const { problems } = await readLedgerState({ redis, keys, ledgers }, config, account)
+  const { problems } = await readLedgerState({ redis, keys, ledgers }, config, accounts)
   if (problems.length > 0) return problems
   const all = (['account', 'feed', 'sink'] as const).map((thing) =>
     pluralize(config[`${thing}s`].length, thing),
