@@ -69,10 +69,11 @@ route: {sinks: [soc, siem], group_interval: 20s}
     await until('all is settled', () => nothingPending(replica))
     const waits = await waitsFor(ledger!, worst)
     expect(waits.length).toBe(worst.length)
-    // "within seconds": of what people are told at the pace of the sink, little comes before
+    // "within seconds": of what is less severe and told at the pace of the sink, little comes before
+    const others = sandbox.received.slack.filter(({ body }) => !/critical/i.test(String(body)))
+    expect(others.length).toBeGreaterThan(0)
     const before = waits.map(
-      ({ fromMs, toMs }) =>
-        sandbox.received.slack.filter(({ atMs }) => atMs > fromMs && atMs < toMs).length,
+      ({ fromMs, toMs }) => others.filter(({ atMs }) => atMs > fromMs && atMs < toMs).length,
     )
     expect(Math.max(...before)).toBeLessThanOrEqual(4)
     await expectConservation(ledger!)
