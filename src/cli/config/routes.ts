@@ -25,10 +25,11 @@ import {
   print,
 } from '../context.ts'
 import { givenEventSays, readGivenEvents } from '../open/given-event.ts'
-import { destinationsBySink, withRedis } from '../open/open-store.ts'
-import { silenceJson } from '../sinks/silences.ts'
-import { sanitize, formatIsoTime, formatDuration, formatUtcTime } from '../terminal.ts'
+import { withRedis } from '../open/open-store.ts'
+import { formatDuration, formatIsoTime, formatUtcTime, sanitize } from '../terminal.ts'
 import { formatGrouping } from './tree-text.ts'
+import { destinationsBySink } from '../../operator/recipients.ts'
+import { silenceJson } from '../../operator/silences.ts'
 
 export function routesCommand(context: Context): Command {
   const explain = addCommonOptions(new Command('explain'))

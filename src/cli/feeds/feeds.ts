@@ -5,14 +5,14 @@ import type { Config } from '../../config/config.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
-import { openFeed, pauseFeed, peekFeed, rewindFeed } from '../../store/feed-state.ts'
+import { rewindFeed } from '../../store/feed-state.ts'
 import {
   addCommonOptions,
-  requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
+  requireConfirmation,
 } from '../context.ts'
 import { type FeedReport, reportFeeds } from '../../operator/feed-report.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
@@ -20,7 +20,8 @@ import { addPauseCommands } from '../pause.ts'
 import { listFeeds } from './feeds-list.ts'
 import { ledgerFor, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
-import { findNamed, formatIsoTime, formatDuration, formatUtcTime } from '../terminal.ts'
+import { findNamed, formatDuration, formatIsoTime, formatUtcTime } from '../terminal.ts'
+import { pauseFeed, resumeFeed } from '../../operator/pauses.ts'
 
 export function feedsCommand(context: Context): Command {
   const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'feed'))
@@ -89,24 +90,14 @@ function rewindWarnings({ state, toMs, nowMs, config }: Rewind): string[] {
 }
 
 async function pauseByName(config: Config, name: string, reason: string): Promise<number> {
-  return withFeed(config, name, async (ledger, { startMs }) => {
-    // Works before the first poll too: it fixes the feed's start bound, as a daemon would.
-    const { paused, nowMs } = await openFeed(ledger, name, startMs)
-    const sinceMs = paused?.sinceMs ?? nowMs
-    await pauseFeed(ledger, name, { reason, sinceMs })
-    return sinceMs
-  })
+  return withFeed(config, name, (ledger, feed) => pauseFeed(ledger, feed, reason))
 }
 
 async function resumeByName(
   config: Config,
   name: string,
 ): Promise<{ was: Record<string, boolean>; said: string }> {
-  const wasPaused = await withFeed(config, name, async (ledger) => {
-    const state = await peekFeed(ledger, name, 0)
-    await pauseFeed(ledger, name, undefined)
-    return state?.paused !== undefined
-  })
+  const wasPaused = await withFeed(config, name, (ledger) => resumeFeed(ledger, name))
   const said = wasPaused
     ? `${name} is resumed; a running daemon goes on within seconds where it stopped`
     : `${name} was not paused`

@@ -8,10 +8,9 @@ import { type LedgerItem, worstFirst } from '../../store/items.ts'
 import { type Context, loadConfigFile, print, requireConfirmation } from '../context.ts'
 import {
   type ByOption,
-  destinationsBySink,
   notifyDaemon,
-  operatorName,
   type OpenStore,
+  operatorName,
   withStore,
 } from '../open/open-store.ts'
 import { CommandError, pluralize, sanitize } from '../terminal.ts'
@@ -21,6 +20,7 @@ import {
   requireNarrowed,
   type SelectionOptions,
 } from './item-selection.ts'
+import { destinationsBySink } from '../../operator/recipients.ts'
 
 export interface ActOptions extends SelectionOptions, ByOption {
   yes?: true

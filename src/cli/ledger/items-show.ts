@@ -1,46 +1,34 @@
 /** `items show`: the whole history of an event, the events of a message, or a quarantined item. */
-import { lookUpInLedger } from '../../audit/audit-feed.ts'
-import type { Config } from '../../config/config.ts'
-import { toDeliveryMember } from '../../delivery/delivery-member.ts'
-import { buildMemberOptions } from '../../delivery/member-options.ts'
 import { severityRank } from '../../event.ts'
-import { type Message, renderMessage } from '../../messages/message.ts'
+import type { Message } from '../../messages/message.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
-import { readAccounting } from '../../store/accounts.ts'
-import { findQuarantined, type QuarantineEntry } from '../../store/feed-state.ts'
+import type { QuarantineEntry } from '../../store/feed-state.ts'
 import { quarantineIdPattern } from '../../store/items.ts'
-import { readMessageAttempts } from '../../store/pending-items.ts'
 import {
   findDeliveryItems,
   type Item,
   type LedgerRecord,
-  type Payload,
   readPayload,
-  readRecord,
 } from '../../store/records.ts'
-import { type KnownWrite, readWrites } from '../../store/service-writes.ts'
+import type { KnownWrite } from '../../store/service-writes.ts'
 import { fieldLines } from '../api/listing.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
-import {
-  destinationLabels,
-  type DestinationLabels,
-  ledgerFor,
-  ledgersFor,
-  type OpenStore,
-  withStore,
-} from '../open/open-store.ts'
-import { formatIsoTime, formatUtcTime, pluralize, sanitize } from '../terminal.ts'
+import { ledgerFor, ledgersFor, withStore } from '../open/open-store.ts'
+import { formatUtcTime, pluralize, sanitize } from '../terminal.ts'
 import { findGiven, parseDeliveryId } from './item-selection.ts'
+import { historyLines, linkLines, messageLines } from './item-text.ts'
 import {
-  formatAttempt,
-  formatState,
-  historyJson,
-  historyLines,
-  linkLines,
-  messageLines,
-} from './item-text.ts'
+  entryJson,
+  isKnown,
+  type KnownEvent,
+  knownJson,
+  readKnownEvent,
+  renderRecordMessage,
+  withAttempts,
+} from '../../operator/event.ts'
+import { destinationLabels, type DestinationLabels } from '../../operator/recipients.ts'
+import { formatAttempt, formatState } from '../../operator/item-words.ts'
 
 export interface ShowOptions extends CommonOptions {
   account?: string
@@ -77,41 +65,6 @@ export async function showItem(
         : known.flatMap((one) => knownLines(one, labels)),
   })
   if (known.length === 0) context.exitCode = 1
-}
-
-interface KnownEvent {
-  account: string
-  uid: string | null
-  record?: LedgerRecord | undefined
-  /** undefined: the payload is past its retention. */
-  message?: Message | undefined
-  quarantined?: QuarantineEntry | undefined
-  /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
-  shownBy?: string[]
-  /** What commands did to it at the service, and who asked for it. */
-  writes?: KnownWrite[]
-}
-
-function knownJson(
-  { account, uid, record, message, quarantined, shownBy = [], writes = [] }: KnownEvent,
-  labels: DestinationLabels,
-): Record<string, unknown> {
-  return {
-    ...(record ? historyJson(record, labels) : { account, uid }),
-    title: message?.title ?? null,
-    facts: message?.facts.map(({ label, value }) => ({ label, value })) ?? [],
-    link: message?.link ?? null,
-    unverified_link: message?.unverifiedLink ?? null,
-    quarantined: quarantined ? entryJson(quarantined) : null,
-    ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
-    ...(writes.length > 0 && {
-      writes: writes.map(({ atMs, ...note }) => ({ at: formatIsoTime(atMs), ...note })),
-    }),
-  }
-}
-
-function entryJson({ id, feed, atMs, problem, raw }: QuarantineEntry): Record<string, unknown> {
-  return { id, feed, at: formatIsoTime(atMs), problem, kept: raw }
 }
 
 function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
@@ -224,69 +177,4 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
     ]),
     '"tocsin items show <uid>" prints the whole history of each.',
   ]
-}
-
-async function readKnownEvent(
-  config: Config,
-  store: OpenStore,
-  ledger: AccountLedger,
-  uid: string,
-): Promise<KnownEvent> {
-  const id = ledger.fingerprints.recordId(uid)
-  const [stored, payload, quarantined, writes] = await Promise.all([
-    readRecord(ledger, id),
-    readPayload(ledger, id),
-    findQuarantined(ledger, uid),
-    readWrites(ledger, uid),
-  ])
-  const record = stored && (await withAttempts(store, stored))
-  const message = record && payload && renderRecordMessage(config, record, payload)
-  const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
-  return { account: ledger.account, uid, record, message, quarantined, shownBy, writes }
-}
-
-async function withAttempts({ ledgers }: OpenStore, record: LedgerRecord): Promise<LedgerRecord> {
-  const items = record.items.map(async (item) => ({
-    ...item,
-    ...(item.state === 'batch' && (await readMessageAttempts(ledgers, item.messageId ?? ''))),
-  }))
-  return { ...record, items: await Promise.all(items) }
-}
-
-/** Finds the feeds by their dedupe fingerprints, which outlive the history. */
-async function findFeedsThatShowed(
-  { feeds }: Config,
-  ledger: AccountLedger,
-  uid: string,
-): Promise<string[]> {
-  const own = feeds.filter(({ account }) => account === ledger.account).map(({ name }) => name)
-  const counted = Object.keys((await readAccounting(ledger)).feeds) // of feeds that left, too
-  const names = [...new Set([...own, ...counted])].map(async (name) => {
-    const { events } = await lookUpInLedger(ledger, name, { uids: [uid] })
-    return events[0] === 'unrecorded' ? [name] : []
-  })
-  return (await Promise.all(names)).flat()
-}
-
-function isKnown({ record, quarantined, shownBy = [], writes = [] }: KnownEvent): boolean {
-  return [record, quarantined, ...shownBy, ...writes].some((one) => one !== undefined)
-}
-
-/**
- * Renders an event as its messages do, for an item as its sink has it, secrets masked; possible
- * only while its payload is retained.
- */
-function renderRecordMessage(
-  config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
-  { account, uid, sightings }: LedgerRecord,
-  payload: Payload,
-  item?: Item,
-): Message | undefined {
-  const { feed = '', labels = {} } = sightings[item?.sighting ?? 0] ?? {}
-  const { severity = payload.event.severity, routes = [], raisedFrom } = item ?? {}
-  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, payload }
-  const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
-  const sink = config.sinks.find(({ name }) => name === item?.sink)
-  const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined
-  return member && renderMessage(member, { timeZone })
 }

@@ -1,24 +1,20 @@
 /** The `items` commands: everything that the ledger holds, by one selection. */
 import { Command } from 'commander'
-import { resendAct, discardAct, moveAct } from '../../delivery/item-acts.ts'
+import { discardAct, moveAct, resendAct } from '../../delivery/item-acts.ts'
 import { formatSeverity } from '../../messages/summary.ts'
 import { itemStates } from '../../store/item-states.ts'
 import { type LedgerItem, listItems, needyStates, orderOf } from '../../store/items.ts'
 import { deliveryId } from '../../store/records.ts'
 import { createPrinter, type Listing, severityStyle, shortTime } from '../api/listing.ts'
 import { addCommonOptions, type Context, loadConfigFile } from '../context.ts'
-import {
-  addByOption,
-  destinationLabels,
-  type DestinationLabels,
-  withStore,
-} from '../open/open-store.ts'
+import { addByOption, withStore } from '../open/open-store.ts'
 import { addWideOption, sizeParser, type WideOption } from '../options.ts'
 import { CommandError, findNamed, formatIsoTime, sanitize } from '../terminal.ts'
 import { addSelectionOptions, readSelection, type SelectionOptions } from './item-selection.ts'
-import { itemJson } from './item-text.ts'
 import { type ActOptions, runAct } from './items-act.ts'
 import { shortId, showItem, type ShowOptions } from './items-show.ts'
+import { destinationLabels, type DestinationLabels } from '../../operator/recipients.ts'
+import { itemJson } from '../../operator/item-words.ts'
 
 export function itemsCommand(context: Context): Command {
   const show = addCommonOptions(new Command('show'))

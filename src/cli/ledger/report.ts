@@ -22,7 +22,7 @@ import {
 import { createPrinter } from '../api/listing.ts'
 import { tableLines } from '../columns.ts'
 import { type Context, loadConfigFile } from '../context.ts'
-import { destinationLabels, ledgersFor, withStore } from '../open/open-store.ts'
+import { ledgersFor, withStore } from '../open/open-store.ts'
 import {
   addPeriodOptions,
   parseWord,
@@ -31,6 +31,7 @@ import {
   wordsOption,
 } from '../options.ts'
 import { CommandError, formatIsoTime, formatUtcTime, jsonText } from '../terminal.ts'
+import { destinationLabels } from '../../operator/recipients.ts'
 
 interface ReportOptions extends PeriodOptions {
   config?: string

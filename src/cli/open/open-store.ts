@@ -14,10 +14,8 @@ import { describeRedis, redisConfigKey } from '../../redis/place.ts'
 import type * as RedisConnection from '../../redis/connection.ts'
 import type { Redis } from '../../redis/connection.ts'
 import { ensureRedis } from '../../redis/embedded-redis.ts'
-import { claimSchema, toStoreError, StoreError } from '../../redis/health.ts'
+import { claimSchema, StoreError, toStoreError } from '../../redis/health.ts'
 import { createKeys, type Keys } from '../../redis/keys.ts'
-import { listDestinations } from '../../sinks/destinations.ts'
-import type { Destination } from '../../sinks/sink.ts'
 import { type AccountLedger, findLead, openLedgers } from '../../store/account-ledger.ts'
 import { openLeftLedgers } from '../../store/accounts.ts'
 import { readSinkNames } from '../../store/pending-items.ts'
@@ -203,22 +201,4 @@ function readSystemUser(systemUser: () => string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** What operators read instead of a destination's id, e.g. the recipient's address. */
-export type DestinationLabels = ReadonlyMap<string, string>
-
-export function destinationLabels(config: Config): DestinationLabels {
-  const destinations = [...destinationsBySink(config).values()].flat()
-  return new Map(destinations.map(({ id, label }) => [id, label]))
-}
-
-/**
- * The destinations of every sink, by its name. Loads no sink: most commands name them and send
- * nothing.
- */
-export function destinationsBySink({
-  sinks,
-}: Pick<Config, 'sinks'>): ReadonlyMap<string, readonly Destination[]> {
-  return new Map(sinks.map((sink) => [sink.name, listDestinations(sink)]))
 }

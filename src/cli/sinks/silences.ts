@@ -5,21 +5,15 @@ import { type Config, formatMistake } from '../../config/config.ts'
 import { silenceRemarks } from '../../config/dead-rules.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { readSilences } from '../../delivery/silences.ts'
-import { severities, severityRank } from '../../event.ts'
+import { severities } from '../../event.ts'
 import { formatList } from '../../lib/errors.ts'
-import { createReach, meetsFeed } from '../../routing/reach.ts'
-import { createRouter } from '../../routing/router.ts'
 import {
   isSilenceProblem,
   newSilence,
   type Silence,
   type SilenceProblem,
-  silenceText,
 } from '../../routing/silences.ts'
-import { sinkTypeOf } from '../../sinks/sink-types.ts'
-import { writeSilence } from '../../store/silences.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { type Column, toJson } from '../../operator/columns.ts'
 import { tableLines } from '../columns.ts'
 import {
   addCommonOptions,
@@ -30,14 +24,16 @@ import {
 } from '../context.ts'
 import { addByOption, type ByOption, operatorName, withStore } from '../open/open-store.ts'
 import { durationParser, parseFutureTime, parseText, wordsOption } from '../options.ts'
+import { CommandError, findNamed, parseShortText, sanitize } from '../terminal.ts'
 import {
-  CommandError,
-  findNamed,
-  formatIsoTime,
-  formatUtcTime,
-  parseShortText,
-  sanitize,
-} from '../terminal.ts'
+  endSilence,
+  readAllSilences,
+  silenceColumns,
+  silenceJson,
+  type SilenceReach,
+  sinksBySilence,
+  storeSilence,
+} from '../../operator/silences.ts'
 
 export function silencesCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -102,7 +98,7 @@ async function addSilence(
   const { silence, nowMs } = await withStore(config, async (store) => {
     const startsAtMs = await redisNow(store)
     const added = buildSilence(config, { ...input, nowMs: startsAtMs })
-    await writeSilence(store.redis, store.keys, { id: added.id, text: silenceText(added) })
+    await storeSilence(store, added)
     return { silence: added, nowMs: startsAtMs }
   })
   const reach = sinksBySilence(config, silence)
@@ -121,37 +117,6 @@ async function addSilence(
       formatReach(reach),
     ],
   })
-}
-
-/**
- * Sinks that events of the silence's feeds and severities may reach, by whether they get what it
- * matches.
- */
-interface SilenceReach {
-  silent: string[]
-  goes_on: string[]
-}
-
-function sinksBySilence(
-  { route, feeds, sinks }: Config,
-  { matchers, machines, maxSeverity }: Silence,
-): SilenceReach {
-  const reachOf = createReach(createRouter(route).root)
-  const silenced = severities.slice(0, severityRank(maxSeverity))
-  const met = silenced.flatMap((severity) =>
-    feeds
-      .filter((feed) => meetsFeed(feed, matchers, severity))
-      .flatMap((feed) => [...reachOf(feed, severity)]),
-  )
-  const reached = new Set(met)
-  const isSilent = (sink: Config['sinks'][number]): boolean =>
-    machines || sinkTypeOf(sink).audience === 'people'
-  const all = Object.groupBy(
-    sinks.filter(({ name }) => reached.has(name)),
-    (sink) => (isSilent(sink) ? 'silent' : 'goes_on'),
-  )
-  const namesOf = (some: Config['sinks'] = []): string[] => some.map(({ name }) => name)
-  return { silent: namesOf(all.silent), goes_on: namesOf(all.goes_on) }
 }
 
 function formatReach({ silent, goes_on: others }: SilenceReach): string {
@@ -203,27 +168,17 @@ function formatMistakes(
   }
 }
 
-/** The order of the list: active silences first. */
-const phases = ['active', 'not_begun', 'over'] as const
-
 async function listSilences(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { silences, unreadable, nowMs } = await withStore(config, async (store) => {
-    const stored = await readSilences(store.redis, store.keys)
-    const all = [...config.silences, ...stored.silences]
-    return { silences: all, unreadable: stored.unreadable, nowMs: await redisNow(store) }
-  })
-  const inOrder = phases.flatMap((phase) =>
-    silences
-      .filter((silence) => silencePhase(silence, nowMs) === phase)
-      .toSorted((a, b) => a.endsAtMs - b.endsAtMs),
+  const { silences, unreadable, nowMs } = await withStore(config, (store) =>
+    readAllSilences(store, config),
   )
   print(context, options, {
-    json: inOrder.map((silence) => silenceJson(silence, nowMs)),
+    json: silences.map((silence) => silenceJson(silence, nowMs)),
     lines: () => [
-      ...(inOrder.length === 0
+      ...(silences.length === 0
         ? ['There are no silences.']
-        : silenceLines(context, inOrder, nowMs)),
+        : silenceLines(context, silences, nowMs)),
       ...unreadable.map((id) => `${sanitize(id, 60)} cannot be read: it silences nothing`),
     ],
   })
@@ -238,11 +193,7 @@ async function expireSilence(context: Context, id: string, options: CommonOption
     const { silences } = await readSilences(redis, keys)
     const named = silences.map((silence) => ({ name: silence.id, silence }))
     const { silence } = findNamed(named, id, 'silence')
-    const nowMs = await redisNow({ redis })
-    if (silence.endsAtMs <= nowMs) return true
-    const endsAtMs = Math.max(nowMs, silence.startsAtMs + 1) // it may not end before it begins
-    await writeSilence(redis, keys, { id, text: silenceText({ ...silence, endsAtMs }) })
-    return false
+    return !(await endSilence({ redis, keys }, silence))
   })
   print(context, options, {
     json: { id, expired: !wasOver },
@@ -257,45 +208,6 @@ function refuseFileSilence(loaded: LoadedConfig, id: string): void {
   const remedy = 'remove it there; a running daemon takes the file over on SIGHUP'
   const [mistake] = loaded.place([{ path: ['silences', index], problem, remedy }])
   throw new CommandError('mistake', mistake ? formatMistake(mistake) : `${problem}; ${remedy}`)
-}
-
-function silencePhase({ startsAtMs, endsAtMs }: Silence, nowMs: number): (typeof phases)[number] {
-  if (nowMs < startsAtMs) return 'not_begun'
-  return nowMs < endsAtMs ? 'active' : 'over'
-}
-
-function silenceColumns(nowMs: number): readonly Column<Silence>[] {
-  return [
-    { key: 'id', title: 'ID', json: ({ id }) => id },
-    { key: 'phase', title: 'PHASE', json: (silence) => silencePhase(silence, nowMs) },
-    { key: 'starts', json: ({ startsAtMs }) => formatIsoTime(startsAtMs) },
-    {
-      key: 'until',
-      title: 'UNTIL',
-      json: ({ endsAtMs }) => formatIsoTime(endsAtMs),
-      text: ({ endsAtMs }) => formatUtcTime(endsAtMs),
-    },
-    { key: 'severity', title: 'UP TO', json: ({ maxSeverity }) => maxSeverity },
-    {
-      key: 'machines',
-      title: 'FOR',
-      json: ({ machines }) => machines,
-      text: ({ machines }) => (machines ? 'all' : 'people'),
-    },
-    { key: 'origin', title: 'BY', json: ({ origin }) => origin },
-    { key: 'owner', title: 'OWNER', json: ({ owner }) => owner },
-    {
-      key: 'matchers',
-      title: 'MATCHERS',
-      json: ({ matchers }) => matchers.map(({ text }) => text),
-      text: ({ matchers }) => matchers.map(({ text }) => text).join(' '),
-    },
-    { key: 'reason', title: 'REASON', json: ({ reason }) => reason },
-  ]
-}
-
-export function silenceJson(silence: Silence, nowMs: number): Record<string, unknown> {
-  return toJson(silenceColumns(nowMs), silence)
 }
 
 function silenceLines(context: Context, silences: readonly Silence[], nowMs: number): string[] {

@@ -1,8 +1,5 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import type { CircuitReading } from '../../delivery/circuit.ts'
-import { openCircuit } from '../../delivery/sink-address.ts'
-import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -10,13 +7,14 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { destinationsBySink, withStore } from '../open/open-store.ts'
+import { withStore } from '../open/open-store.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
 import { addPauseCommands } from '../pause.ts'
 import { listSinks } from './sinks-list.ts'
 import { isProblem, runProbes } from '../../operator/probe.ts'
 import { findingLine } from '../finding-line.ts'
-import { findNamed, formatUtcTime, sanitize } from '../terminal.ts'
+import { findNamed } from '../terminal.ts'
+import { pauseSink, resumedLine, resumeSink } from '../../operator/pauses.ts'
 
 export function sinksCommand(context: Context): Command {
   const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'sink'))
@@ -34,7 +32,9 @@ export function sinksCommand(context: Context): Command {
       await flushSink(context, name, options)
     })
   const sinks = new Command('sinks').addCommand(list).addCommand(test).addCommand(flush)
-  const acts = { pause: pauseSink, resume: resumeSink }
+  const pause = (config: Config, name: string, reason: string): Promise<number> =>
+    withStore(config, (store) => pauseSink(store, config, { name, reason }))
+  const acts = { pause, resume: resumeByName }
   return addPauseCommands(sinks, context, { thing: 'sink', ...acts })
 }
 
@@ -54,46 +54,17 @@ async function testSink(context: Context, name: string, options: CommonOptions):
   if (findings.some(isProblem)) context.exitCode = 1
 }
 
-async function pauseSink(config: Config, name: string, reason: string): Promise<number> {
-  return withStore(config, async (store) => {
-    const circuit = openCircuit(store, config)
-    const nowMs = await redisNow(store)
-    const { paused } = await circuit.read(name, nowMs)
-    const sinceMs = paused?.sinceMs ?? nowMs
-    await circuit.pause(name, { reason, sinceMs })
-    return sinceMs
-  })
-}
-
-/** Ends a pause; a disabled sink, and one whose circuit is open, is tried again. */
-async function resumeSink(
+/** As the messages of `resume` tell it. */
+async function resumeByName(
   config: Config,
   name: string,
 ): Promise<{ was: Record<string, boolean>; said: string }> {
-  const reading = await withStore(config, async (store) => {
-    const circuit = openCircuit(store, config)
-    const destinations = destinationsBySink(config).get(name)
-    const before = await circuit.read(name, await redisNow(store), destinations)
-    await circuit.pause(name, undefined, destinations)
-    return before
-  })
-  const { paused, disabled, state } = reading
+  const before = await withStore(config, (store) => resumeSink(store, config, name))
+  const { paused, disabled, state } = before
   const was = {
     was_paused: paused !== undefined,
     was_disabled: disabled !== undefined,
     was_open: state === 'open',
   }
-  return { was, said: resumedLine(name, reading) }
-}
-
-function resumedLine(name: string, reading: CircuitReading): string {
-  const { paused, disabled, state, openedAtMs = 0 } = reading
-  if (disabled) {
-    return `${name} is tried again; it was disabled since ${formatUtcTime(disabled.sinceMs)}: ${sanitize(disabled.reason)}`
-  }
-  if (state === 'open') {
-    return `${name} is tried again within seconds; its circuit has been open since ${formatUtcTime(openedAtMs)}`
-  }
-  if (!paused) return `${name} was not paused`
-  return `${name} is resumed; a running daemon sends what was kept within seconds`
+  return { was, said: resumedLine(name, before) }
 }

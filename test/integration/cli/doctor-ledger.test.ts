@@ -14,9 +14,9 @@ import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { ledgerInTime } from '../../support/script-clock.ts'
 import { reportFeeds } from '../../../src/operator/feed-report.ts'
 import { noteCanary } from '../../../src/self-alerts/canary.ts'
-import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { tocsin } from './tocsin.ts'
+import { destinationsBySink } from '../../../src/operator/recipients.ts'
 
 const tests = redisForTests()
 const hourMs = 3_600_000

@@ -1,16 +1,16 @@
 /** A ledger with sinks of every kind, digests among them, for the commands of a SOC's daily work. */
 import { groupingSinks } from '../../../src/delivery/grouping-sinks.ts'
-import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { placeItem } from '../../../src/grouping/placement.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
-import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
+import { beginAttempt, type Outcome, settleAttempt } from '../../support/attempts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
-import { routed, takeIn, type RedisForTests } from '../../support/ledger.ts'
+import { type RedisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aFile } from './tocsin.ts'
+import { destinationsBySink } from '../../../src/operator/recipients.ts'
 
 export interface SocScene {
   keys: Keys

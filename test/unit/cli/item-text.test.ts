@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { itemLines, formatState } from '../../../src/cli/ledger/item-text.ts'
+import { itemLines } from '../../../src/cli/ledger/item-text.ts'
 import type { Item, Suppression } from '../../../src/store/records.ts'
+import { formatState } from '../../../src/operator/item-words.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
 const later = Date.UTC(2026, 10, 1, 13)

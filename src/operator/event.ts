@@ -1,0 +1,131 @@
+/** What is known of one event, and of the events of one message. */
+import { lookUpInLedger } from '../audit/audit-feed.ts'
+import type { Config } from '../config/config.ts'
+import { toDeliveryMember } from '../delivery/delivery-member.ts'
+import { buildMemberOptions } from '../delivery/member-options.ts'
+import { type Message, renderMessage } from '../messages/message.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { readAccounting } from '../store/accounts.ts'
+import { findQuarantined, type QuarantineEntry } from '../store/feed-state.ts'
+import { readMessageAttempts } from '../store/pending-items.ts'
+import {
+  type Item,
+  type LedgerRecord,
+  type Payload,
+  readPayload,
+  readRecord,
+} from '../store/records.ts'
+import { type KnownWrite, readWrites } from '../store/service-writes.ts'
+import { formatIsoTime } from './columns.ts'
+import { historyJson } from './item-words.ts'
+import type { OpenLedgers } from './open-ledgers.ts'
+import type { DestinationLabels } from './recipients.ts'
+
+export interface KnownEvent {
+  account: string
+  uid: string | null
+  record?: LedgerRecord | undefined
+  /** undefined: the payload is past its retention. */
+  message?: Message | undefined
+  quarantined?: QuarantineEntry | undefined
+  /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
+  shownBy?: string[]
+  /** What commands did to it at the service, and who asked for it. */
+  writes?: KnownWrite[]
+}
+
+export function knownJson(
+  { account, uid, record, message, quarantined, shownBy = [], writes = [] }: KnownEvent,
+  labels: DestinationLabels,
+): Record<string, unknown> {
+  return {
+    ...(record ? historyJson(record, labels) : { account, uid }),
+    title: message?.title ?? null,
+    facts: message?.facts.map(({ label, value }) => ({ label, value })) ?? [],
+    link: message?.link ?? null,
+    unverified_link: message?.unverifiedLink ?? null,
+    quarantined: quarantined ? entryJson(quarantined) : null,
+    ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
+    ...(writes.length > 0 && {
+      writes: writes.map(({ atMs, ...note }) => ({ at: formatIsoTime(atMs), ...note })),
+    }),
+  }
+}
+
+export function entryJson({
+  id,
+  feed,
+  atMs,
+  problem,
+  raw,
+}: QuarantineEntry): Record<string, unknown> {
+  return { id, feed, at: formatIsoTime(atMs), problem, kept: raw }
+}
+
+export async function readKnownEvent(
+  config: Config,
+  store: OpenLedgers,
+  ledger: AccountLedger,
+  uid: string,
+): Promise<KnownEvent> {
+  const id = ledger.fingerprints.recordId(uid)
+  const [stored, payload, quarantined, writes] = await Promise.all([
+    readRecord(ledger, id),
+    readPayload(ledger, id),
+    findQuarantined(ledger, uid),
+    readWrites(ledger, uid),
+  ])
+  const record = stored && (await withAttempts(store, stored))
+  const message = record && payload && renderRecordMessage(config, record, payload)
+  const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
+  return { account: ledger.account, uid, record, message, quarantined, shownBy, writes }
+}
+
+export async function withAttempts(
+  { ledgers }: OpenLedgers,
+  record: LedgerRecord,
+): Promise<LedgerRecord> {
+  const items = record.items.map(async (item) => ({
+    ...item,
+    ...(item.state === 'batch' && (await readMessageAttempts(ledgers, item.messageId ?? ''))),
+  }))
+  return { ...record, items: await Promise.all(items) }
+}
+
+/** Finds the feeds by their dedupe fingerprints, which outlive the history. */
+async function findFeedsThatShowed(
+  { feeds }: Config,
+  ledger: AccountLedger,
+  uid: string,
+): Promise<string[]> {
+  const own = feeds.filter(({ account }) => account === ledger.account).map(({ name }) => name)
+  const counted = Object.keys((await readAccounting(ledger)).feeds) // of feeds that left, too
+  const names = [...new Set([...own, ...counted])].map(async (name) => {
+    const { events } = await lookUpInLedger(ledger, name, { uids: [uid] })
+    return events[0] === 'unrecorded' ? [name] : []
+  })
+  return (await Promise.all(names)).flat()
+}
+
+export function isKnown({ record, quarantined, shownBy = [], writes = [] }: KnownEvent): boolean {
+  return [record, quarantined, ...shownBy, ...writes].some((one) => one !== undefined)
+}
+
+/**
+ * Renders an event as its messages do, for an item as its sink has it, secrets masked; possible
+ * only while its payload is retained.
+ */
+export function renderRecordMessage(
+  config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
+  { account, uid, sightings }: LedgerRecord,
+  payload: Payload,
+  item?: Item,
+): Message | undefined {
+  const { feed = '', labels = {} } = sightings[item?.sighting ?? 0] ?? {}
+  const { severity = payload.event.severity, routes = [], raisedFrom } = item ?? {}
+  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, payload }
+  const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
+  const sink = config.sinks.find(({ name }) => name === item?.sink)
+  const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined
+  return member && renderMessage(member, { timeZone })
+}
