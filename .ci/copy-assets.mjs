@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync } from 'node:fs'
 
 const target = process.argv[2] ?? 'dist'
-const assets = ['redis/scripts']
+const assets = ['redis/scripts', 'page/views', 'page/static']
 
 for (const asset of assets) {
   mkdirSync(`${target}/${asset}`, { recursive: true })

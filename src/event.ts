@@ -48,6 +48,13 @@ export function blankEvent(type: string): ThreatEvent {
   }
 }
 
+/** Whose login leaked, and which machine was infected: by these later events recognise it. */
+export interface Victims {
+  logins: string[]
+  /** Names of machines. */
+  hosts: string[]
+}
+
 /** The full event, if a feed asks for it: `data` by type, masked or withheld. Untrusted text. */
 export type EventDetail = Record<string, unknown>
 

@@ -58,6 +58,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./sandbox.ts')).sandboxCommand,
   },
   {
+    term: 'users',
+    description: 'users of the page and its API: make the hash of a password',
+    load: async () => (await import('./users.ts')).usersCommand,
+  },
+  {
     term: 'token',
     description: 'the API keys',
     load: async () => (await import('./api/token.ts')).tokenCommand,

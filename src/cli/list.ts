@@ -4,7 +4,13 @@
  */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
-import { type LedgerState, type Problem, readLedgerState } from '../operator/problems.ts'
+import {
+  isAbout,
+  type LedgerState,
+  type ListedThing,
+  type Problem,
+  readLedgerState,
+} from '../operator/problems.ts'
 import { fieldLines } from './api/listing.ts'
 import { type Column, toJson } from '../operator/columns.ts'
 import { tableLines } from './columns.ts'
@@ -30,7 +36,7 @@ export function addAccountOption(command: Command): Command {
 }
 
 interface Listed<Row> {
-  thing: 'feed' | 'sink' | 'account'
+  thing: ListedThing
   rows: readonly Row[]
   nameOf: (row: Row) => string
   columns: readonly Column<Row>[]
@@ -61,7 +67,7 @@ export function printList<Row>(
   { thing, rows, nameOf, columns, problems }: Listed<Row>,
 ): void {
   const named = rows.map((row) => {
-    const own = problems.filter((one) => isOf(thing, one) && one.subject === nameOf(row))
+    const own = problems.filter((one) => isAbout(one, thing, nameOf(row)))
     return { name: nameOf(row), row, problems: own, badness: Math.max(0, ...own.map(badnessOf)) }
   })
   if (name !== undefined) findNamed(named, name, thing)
@@ -112,16 +118,6 @@ export function printList<Row>(
       ...(left === 0 ? [] : [`${pluralize(left, thing)} without a problem: --wide lists them`]),
     ]
   }
-}
-
-const checks: Record<Listed<never>['thing'], readonly Problem['check'][]> = {
-  account: ['account', 'accounting'],
-  feed: ['feed', 'audit'],
-  sink: ['delivery'],
-}
-
-function isOf(thing: keyof typeof checks, { check }: Problem): boolean {
-  return checks[thing].includes(check)
 }
 
 function badnessOf({ status, stops }: Problem): number {

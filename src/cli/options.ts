@@ -1,8 +1,9 @@
 /** Parsers of option values; each rejects a bad value before anything is opened. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../lib/clock.ts'
-import { duration } from '../lib/config-fields.ts'
+import { duration, type Refusal } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
+import { readFutureTime, readPastTime } from '../lib/moment.ts'
 import { CommandError, refuseEmpty } from './terminal.ts'
 
 export interface WideOption {
@@ -89,49 +90,22 @@ export function durationParser(least = '1ms'): (text: string) => number {
   }
 }
 
-const agoField = duration('How long ago.')
-const isoTimePattern =
-  /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
-
 /**
  * Parses `7d` (ago) or `2026-11-01T12:00Z` (UTC by default) to ms. Throws CommandError, also for
  * the future.
  */
 export function parsePastTime(text: string, nowMs: number): number {
-  const span = agoField.safeParse(text)
-  const atMs = span.success ? nowMs - span.data : parseIsoTime(text)
-  if (Number.isNaN(atMs)) {
-    const remedy = 'write how long ago, such as 12h or 7d, or a time such as 2026-11-01T12:00Z'
-    throw new CommandError('mistake', `"${text}" is neither a time nor a duration; ${remedy}`)
-  }
-  if (atMs > nowMs) {
-    const at = new Date(atMs).toISOString()
-    throw new CommandError('mistake', `${at} lies in the future; name a time that has passed`)
-  }
-  return atMs
-}
-
-function parseIsoTime(text: string): number {
-  if (!isoTimePattern.test(text)) return Number.NaN
-  const hasTime = text.length > 'yyyy-mm-dd'.length
-  const hasZone = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice('yyyy-mm-dd'.length))
-  return Date.parse(`${text.replace(' ', 'T')}${hasTime && !hasZone ? 'Z' : ''}`)
+  return requireTime(readPastTime(text, nowMs))
 }
 
 /** Parses a time in the future to ms. Throws CommandError, also for the past. */
 export function parseFutureTime(text: string, nowMs: number): number {
-  const atMs = parseIsoTime(text)
-  if (Number.isNaN(atMs)) {
-    throw new CommandError(
-      'mistake',
-      `"${text}" is not a time; write a time such as 2026-11-01T12:00Z`,
-    )
-  }
-  if (atMs <= nowMs) {
-    const at = new Date(atMs).toISOString()
-    throw new CommandError('mistake', `${at} has passed; name a time that is to come`)
-  }
-  return atMs
+  return requireTime(readFutureTime(text, nowMs))
+}
+
+function requireTime(read: number | Refusal): number {
+  if (typeof read === 'number') return read
+  throw new CommandError('mistake', `${read.problem}; ${read.remedy}`)
 }
 
 export interface PeriodOptions {

@@ -8,14 +8,25 @@ import {
   loadConfigFile,
   print,
 } from './context.ts'
+import { type OpenStore, recordCommand, withStore } from './open/open-store.ts'
 import { findNamed, formatUtcTime, parseShortText, sanitize, standstillJson } from './terminal.ts'
 
 interface Pausing {
   thing: 'feed' | 'sink'
   /** Returns since when it is paused, ms: one that was paused already stays so since then. */
-  pause: (config: Config, name: string, reason: string) => Promise<number>
+  pause: (store: OpenStore, config: Config, about: PauseReason) => Promise<number>
   /** Returns what it was before, and what that means. */
-  resume: (config: Config, name: string) => Promise<{ was: Record<string, boolean>; said: string }>
+  resume: (store: OpenStore, config: Config, name: string) => Promise<Resumed>
+}
+
+export interface PauseReason {
+  name: string
+  reason: string
+}
+
+export interface Resumed {
+  was: Record<string, boolean>
+  said: string
 }
 
 /** Adds both to the commands of the thing, and returns these. */
@@ -29,6 +40,14 @@ export function addPauseCommands(
     findNamed<{ name: string }>(config[`${thing}s`], name, thing)
     return config
   }
+  const record = <Result>(
+    config: Config,
+    place: string,
+    perform: (store: OpenStore) => Promise<Result>,
+  ): Promise<Result> =>
+    withStore(config, (store) =>
+      recordCommand(context, store, { act: `/${thing}s/${place}` }, () => perform(store)),
+    )
   const pause = addCommonOptions(new Command('pause'))
     .description(`let a ${thing} stand still until it is resumed; nothing is lost`)
     .argument(`<${thing}>`, `name of the ${thing}`)
@@ -39,7 +58,10 @@ export function addPauseCommands(
     )
     .action(async (name: string, options: CommonOptions & { reason: string }) => {
       const { reason } = options
-      const sinceMs = await acts.pause(load(name, options), name, reason)
+      const config = load(name, options)
+      const sinceMs = await record(config, `${name}/pause`, (store) =>
+        acts.pause(store, config, { name, reason }),
+      )
       print(context, options, {
         json: { [thing]: name, paused: standstillJson({ reason, sinceMs }) },
         lines: () => [
@@ -52,7 +74,10 @@ export function addPauseCommands(
     .description(`let a ${thing} go on where it stopped, also one that is refused or down`)
     .argument(`<${thing}>`, `name of the ${thing}`)
     .action(async (name: string, options: CommonOptions) => {
-      const { was, said } = await acts.resume(load(name, options), name)
+      const config = load(name, options)
+      const { was, said } = await record(config, `${name}/resume`, (store) =>
+        acts.resume(store, config, name),
+      )
       print(context, options, { json: { [thing]: name, ...was }, lines: () => [said] })
     })
   return commands.addCommand(pause).addCommand(resume)

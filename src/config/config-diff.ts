@@ -53,11 +53,15 @@ export function listChanges(
   return { ...Object.fromEntries(changes), ...(sections.length === 0 ? {} : { sections }) }
 }
 
+/** Keys of the HTTP server that it reads at each request. */
+const followedKeys: ReadonlySet<string> = new Set(['users', 'proxy', 'publicUrl'])
+
 /** Finds changed keys that a running process cannot take over: its connection and port stay. */
 export function fixedKeyFindings(before: Config, after: Config): Finding[] {
   return (['redis', 'http'] as const).flatMap((section) => {
     const [old, wanted] = [before[section], after[section]]
     return allKeys(old, wanted)
+      .filter((key) => section === 'redis' || !followedKeys.has(key))
       .filter((key) => !isSame(readProperty(old, key), readProperty(wanted, key)))
       .map((key) => ({
         path: [section, toFileKey(key, readProperty(wanted, key))],

@@ -20,6 +20,7 @@ export function referenceMistakes(file: unknown): Finding[] {
   const routes = listRoutes(sections['route'], ['route'])
   return [
     ...accountMistakes(toSection(sections['accounts']), toSection(sections['feeds'])),
+    ...userMistakes(toSection(sections['accounts']), toSection(sections['http'])),
     ...sinkMistakes(
       Object.keys(toSection(sections['sinks'])),
       findSinkReferences(sections, routes),
@@ -51,6 +52,22 @@ function accountMistakes(
     const remedy = suggestion(account, names.map(printableKey), 'there are')
     return [{ path, problem: 'no such account', remedy }]
   })
+}
+
+function userMistakes(
+  accounts: Readonly<Record<string, unknown>>,
+  http: Readonly<Record<string, unknown>>,
+): Finding[] {
+  const names = Object.keys(accounts)
+  if (names.length === 0) return []
+  return toList(http['users']).flatMap((user, at) =>
+    toList(toSection(user)['accounts']).flatMap((account, index) => {
+      if (typeof account !== 'string' || account === '' || names.includes(account)) return []
+      const remedy = suggestion(account, names.map(printableKey), 'there are')
+      const path = ['http', 'users', at, 'accounts', index]
+      return [{ path, problem: 'no such account', remedy }]
+    }),
+  )
 }
 
 /** Every place where the file names a sink. */

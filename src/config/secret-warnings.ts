@@ -85,8 +85,11 @@ interface PlacedSection {
   keys: Readonly<Record<string, unknown>>
 }
 
-/** A section and all those within it. */
+/** A section and all those within it, also in lists. */
 function listSections(path: Place, value: unknown): PlacedSection[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((one, index) => listSections([...path, index], one))
+  }
   if (!isSection(value)) return []
   const inner = Object.entries(value).flatMap(([key, one]) => listSections([...path, key], one))
   return [{ path, keys: value }, ...inner]

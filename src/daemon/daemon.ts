@@ -18,17 +18,20 @@ import { createKeys } from '../redis/keys.ts'
 import { createRedisClock, type RedisClock } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { openAccountLedgers } from './accounts.ts'
-import type { ProcessContext, EngineContext } from './context.ts'
+import type { EngineContext, ProcessContext } from './context.ts'
 import { describeConfig } from './describe-config.ts'
 import {
   activateConfig,
   assembleEngine,
   createEngine,
-  stopEngine,
   type Engine,
   startEngineParts,
+  stopEngine,
 } from './engine.ts'
 import { type ConfigReader, type EngineHost, reload, type ReloadOutcome } from './reload.ts'
+import type { PageEngine } from '../page/asker.ts'
+import { createPage } from '../page/page.ts'
+import { buildPageEngine } from './page.ts'
 
 export type { ReloadOutcome } from './reload.ts'
 
@@ -124,7 +127,7 @@ function createRunningApp(options: AppOptions): RunningApp {
   const reloads = remote && { token, run: (address: string) => remote.reload(address) }
   return Object.assign(host, {
     http: buildHttpServer(
-      { ...config.http, ...(reloads && { reload: reloads }) },
+      { ...config.http, page: buildPage(host), ...(reloads && { reload: reloads }) },
       watch,
       () => host.current,
     ),
@@ -135,6 +138,14 @@ function createRunningApp(options: AppOptions): RunningApp {
     stop: stopController,
     runExclusive: createExclusiveRunner(),
   })
+}
+
+/** The page follows each reload: it asks for the configuration and the engine of now. */
+function buildPage(host: EngineHost): NonNullable<HttpServerOptions['page']> {
+  const http = (): HttpConfig => host.current.context.config.http
+  const engine = (): PageEngine | undefined => buildPageEngine(host.current)
+  const page = createPage({ ...host.processContext, version: host.version, http, engine })
+  return { ...page, publicUrl: () => http().publicUrl }
 }
 
 /** Logs the counts of repeated lines, and follows Redis' clock: a failover may change it. */
@@ -276,7 +287,7 @@ const maxStallMs = 60_000
 
 /** Builds the server, which outlives reloads; `current` returns the engine that runs now. */
 export function buildHttpServer(
-  config: HttpConfig & Pick<HttpServerOptions, 'reload'>,
+  config: HttpConfig & Pick<HttpServerOptions, 'reload' | 'page'>,
   watch: Pick<RedisWatch, 'lastUnreachableMs' | 'isUnreachable'>,
   current: () => Engine,
 ): HttpServer {

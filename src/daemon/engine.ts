@@ -269,6 +269,8 @@ function buildMaintenance(context: EngineContext): MaintenanceParts {
 /** One configuration and all that is built from it: built once by a start, replaced by a reload. */
 export interface Engine {
   readonly context: EngineContext
+  /** When its configuration was read, ms. */
+  readonly sinceMs: number
   /** What the files that its configuration names held when it was read. */
   readonly files: FileContents
   readonly upstream: Upstream
@@ -293,7 +295,8 @@ export function createEngine(
     foreignAccounts: new Map(),
     generation,
   }
-  return { context, files, upstream: buildUpstream(context), parts: undefined }
+  const sinceMs = context.clock.now()
+  return { context, sinceMs, files, upstream: buildUpstream(context), parts: undefined }
 }
 
 /**

@@ -16,6 +16,7 @@ import type {
 import { createFlusher, type Flusher, type PassControl } from '../grouping/flusher.ts'
 import type { GroupingSink } from '../grouping/placement.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { createPageAddress } from '../messages/page-links.ts'
 import type { DigestFacts } from '../messages/summary.ts'
 import { type InhibitRule, targetKeys } from '../routing/inhibition.ts'
 import { createReach, type FeedFacts } from '../routing/reach.ts'
@@ -30,7 +31,8 @@ import { countQuarantined, peekFeed } from '../store/feed-state.ts'
 import type { Suppression } from '../store/records.ts'
 import { areInhibited, removeSilence } from '../store/silences.ts'
 import { createLinkFilter } from '../upstream/links.ts'
-import { findLedger, leftLedgers, standingOf, type EngineContext } from './context.ts'
+import { type EngineContext, findLedger, leftLedgers, standingOf } from './context.ts'
+import { endDigests, type EndedDigest } from '../operator/digests.ts'
 
 export interface FlusherParts {
   sinks: ReadonlyMap<string, Sink>
@@ -48,6 +50,8 @@ export interface GroupingParts extends Pick<Flusher, 'noteGroups'> {
   sinks: ReadonlyMap<string, GroupingSink>
   flushGroupsOnce(control: PassControl): Promise<unknown>
   flushDigestsOnce(control: PassControl): Promise<unknown>
+  /** Of a sink with a digest; undefined: it has none. */
+  endDigests(sink: string): Promise<EndedDigest[] | undefined>
 }
 
 export function buildFlusher(context: EngineContext, parts: FlusherParts): GroupingParts {
@@ -62,6 +66,7 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
       await flusher.ensureDigestsOnce()
       await flusher.flushDigestsOnce(control)
     },
+    endDigests: (name) => endDigests(options, name, parts.sinks.get(name)?.destinations ?? []),
   }
 }
 
@@ -81,6 +86,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
     readCoverage: () =>
       readCoverage(context, { expectedPolling: parts.expectedPolling, findSinks }),
     serviceLink: createLinkFilter(config.accounts),
+    pageAddress: createPageAddress(config.http.publicUrl),
     announce: (account, work) => parts.drains.announce(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     clock,

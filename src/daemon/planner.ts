@@ -3,16 +3,11 @@ import type { ThreatEvent } from '../event.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { type GroupingSink, placeItem } from '../grouping/placement.ts'
 import { titleOf } from '../messages/message.ts'
+import { readVictims } from '../messages/victims.ts'
 import { sourceKeys } from '../routing/inhibition.ts'
 import { groupLabels, planItems, type RoutableEvent, type Router } from '../routing/router.ts'
-import type { PlannedItem, RoutedEvent } from '../store/intake.ts'
+import type { EventPlan, PlannedItem } from '../store/intake.ts'
 import type { EngineContext } from './context.ts'
-
-/**
- * What a page's commit fixes for an event: its title, the routes that took it, its items and the
- * group of each.
- */
-type EventPlan = Pick<RoutedEvent, 'title' | 'decisions' | 'items' | 'inhibits'>
 
 type Planner = (
   event: ThreatEvent,
@@ -57,6 +52,7 @@ export function buildPlanner(
       ),
       // an old find says nothing about what is new now
       inhibits: isFresh ? sourceKeys(config.inhibitRules, input) : [],
+      victims: readVictims(event),
     }
   }
 }

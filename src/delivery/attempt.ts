@@ -6,6 +6,7 @@ import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { type Attachment, buildAttachment, type CsvRow, toCsvRow } from '../messages/csv.ts'
+import { messagePath } from '../messages/page-links.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
@@ -328,10 +329,12 @@ export async function createDelivery(
     if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
     const { total, kind, undelivered } = about.summary
     const isSole = total === 1 && kind !== 'digest' && undelivered === undefined
+    // the page knows a message by its events
+    const pageUrl = total === 0 ? undefined : options.pageAddress(messagePath(id))
     return {
       ...common,
       members,
-      ...(!isSole && { summary: about.summary }),
+      ...(!isSole && { summary: about.summary, ...(pageUrl !== undefined && { pageUrl }) }),
       ...(hasOnlyCanaries(about.summary) && { isTest: true }),
       ...(attachment && { attachment }),
     }

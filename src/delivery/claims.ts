@@ -7,7 +7,17 @@
 import type { AnsweredMessage } from '../grouping/freeze.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type AccountLedger, itemId } from '../store/account-ledger.ts'
-import { type FoundItem, type Payload, readItems } from '../store/records.ts'
+import {
+  type FoundItem,
+  otherDestinations,
+  parsePlace,
+  parseSeen,
+  type Payload,
+  readItems,
+  type SeenBefore,
+  type StoredPlace,
+  type StoredSeen,
+} from '../store/records.ts'
 
 /** A piece of work that this process has claimed. */
 export type Claim =
@@ -63,6 +73,10 @@ export interface Member {
   feed: string
   labels: Record<string, string>
   raisedFrom: string | undefined
+  destination: string
+  /** Of an item by itself: where else its event goes, and its logins and hosts known from before. */
+  otherDestinations: string[]
+  seenBefore: SeenBefore[]
   /** What people did with the event upstream. */
   closed: 'ignored' | 'remediated' | undefined
   /** undefined once retention removed it; the member can no longer be sent. */
@@ -127,6 +141,9 @@ interface StoredMember {
   l: Record<string, string>
   rf?: string
   cl?: 'ignored' | 'remediated'
+  /** Of an item by itself: all items of its record, and what was seen before. */
+  all?: StoredPlace[]
+  sb?: StoredSeen[]
 }
 
 interface StoredClaim {
@@ -237,7 +254,7 @@ function readMessage(
     failedAtMs: claim.failed,
     probesDestination: claim.probe === true,
     destination: claim.d ?? members[0]?.d ?? '',
-    members: members.map((member, i) => readMember(ledger, member, payloads[i])),
+    members: members.map((member, i) => readMember(ledger, member, claim.created, payloads[i])),
     about: claim.about,
     total: claim.total ?? members.length,
   }
@@ -246,8 +263,10 @@ function readMessage(
 function readMember(
   ledger: AccountLedger,
   member: StoredMember,
+  createdAtMs: number,
   payload: Payload | undefined,
 ): Member {
+  const place = { destination: member.d, createdAtMs }
   return {
     id: itemId(ledger.account, member.u, member.sv, member.d),
     recordId: member.rid,
@@ -257,6 +276,9 @@ function readMember(
     feed: member.f,
     labels: member.l,
     raisedFrom: member.rf,
+    destination: member.d,
+    otherDestinations: otherDestinations((member.all ?? []).map(parsePlace), place),
+    seenBefore: parseSeen(member.sb),
     closed: member.cl,
     payload,
   }

@@ -1,9 +1,10 @@
 /** What is said of one event to one sink: the same in a message, a digest and a preview. */
 import type { GuidanceFinder } from '../messages/guidance.ts'
 import type { LinkFilter } from '../messages/message.ts'
+import { eventPath, type PageAddress } from '../messages/page-links.ts'
 import type { DeliveryMember, Sink } from '../sinks/sink.ts'
 import { itemId } from '../store/account-ledger.ts'
-import type { FoundItem } from '../store/records.ts'
+import { type FoundItem, otherDestinations } from '../store/records.ts'
 import type { Member } from './claims.ts'
 
 export interface MemberOptions {
@@ -13,12 +14,21 @@ export interface MemberOptions {
    */
   openSecret?: ((account: string, uid: string, sealed: string) => string | undefined) | undefined
   serviceLink: LinkFilter
+  pageAddress: PageAddress
+  /** What an operator reads of a destination; undefined: no sink has it. */
+  findLabel: (destination: string) => string | undefined
   /** Several accounts are configured. */
   namesAccounts: boolean
   /** Finds the tenant that an account is configured for. */
   findTenant: (account: string) => number | undefined
   findGuidance: GuidanceFinder
 }
+
+/** What is known of an event that is in the ledger. */
+type StoredFacts = 'recordId' | 'destination' | 'otherDestinations' | 'seenBefore'
+
+/** The member of a message; of an event that is not in the ledger without what only that knows. */
+export type GivenMember = Omit<Member, StoredFacts | 'closed'> & Partial<Pick<Member, StoredFacts>>
 
 type Revealing = Pick<Sink, 'reveals'>
 
@@ -29,12 +39,14 @@ export function toStoredMember(
   options: MemberOptions,
 ): DeliveryMember | undefined {
   const sighting = record.sightings[item.sighting]
-  const { account, uid } = record
-  const { severity, routes, raisedFrom } = item
-  const id = itemId(account, uid, severity, item.destination)
+  const { account, uid, recordId, seenBefore } = record
+  const { severity, routes, raisedFrom, destination } = item
+  const id = itemId(account, uid, severity, destination)
   const feed = sighting?.feed ?? ''
   const labels = sighting?.labels ?? {}
-  const member = { id, uid, severity, routes, feed, labels, raisedFrom, payload }
+  const about = { id, uid, severity, routes, feed, labels, raisedFrom, payload }
+  const others = otherDestinations(record.items, item)
+  const member = { ...about, recordId, destination, otherDestinations: others, seenBefore }
   return toDeliveryMember(sink, account, member, options)
 }
 
@@ -42,10 +54,11 @@ export function toStoredMember(
 export function toDeliveryMember(
   sink: Revealing,
   account: string,
-  { payload, ...member }: Omit<Member, 'recordId' | 'closed'>,
-  { openSecret, serviceLink, namesAccounts, findTenant, findGuidance }: MemberOptions,
+  { payload, ...member }: GivenMember,
+  options: MemberOptions,
 ): DeliveryMember | undefined {
   if (!payload) return undefined
+  const { openSecret, serviceLink, namesAccounts, findTenant, findGuidance } = options
   const { sealedSecret } = payload
   const secret =
     sink.reveals === true && sealedSecret !== undefined
@@ -65,6 +78,25 @@ export function toDeliveryMember(
     detail: payload.detail,
     fetchedAtMs: payload.fetchedAtMs,
     raisedFrom: member.raisedFrom,
+    ...findRelated(account, member, options),
     ...(secret !== undefined && { secret }),
+  }
+}
+
+/** What the ledger knows of an event beside its content; nothing where there is nothing to say. */
+function findRelated(
+  account: string,
+  member: Pick<GivenMember, StoredFacts>,
+  { pageAddress, findLabel }: MemberOptions,
+): Pick<DeliveryMember, 'pageUrl' | 'otherRecipients' | 'seenBefore'> {
+  const { recordId, destination = '', otherDestinations: others = [], seenBefore = [] } = member
+  const pageUrl = recordId && pageAddress(eventPath({ account, recordId }))
+  const own = findLabel(destination)?.toLowerCase()
+  const labels = others.flatMap((one) => findLabel(one) ?? [])
+  const otherRecipients = labels.filter((label) => label.toLowerCase() !== own)
+  return {
+    ...(pageUrl && { pageUrl }),
+    ...(otherRecipients.length > 0 && { otherRecipients: [...new Set(otherRecipients)] }),
+    ...(seenBefore.length > 0 && { seenBefore }),
   }
 }

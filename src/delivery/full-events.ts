@@ -4,12 +4,13 @@
  * the message says so.
  */
 import { type Job, Queue, WaitingError, Worker } from 'bullmq'
-import type { EventDetail } from '../event.ts'
+import type { EventDetail, ThreatEvent, Victims } from '../event.ts'
 import { type Clock, type Timings, waitAtMost, withTimeout } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createWorkerPause } from '../lib/loop.ts'
 import { withholdIn } from '../masking/masking.ts'
 import { titleOf } from '../messages/message.ts'
+import { readVictims } from '../messages/victims.ts'
 import { jobOptions, queueSettings, type Redis, workerSettings } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
@@ -147,8 +148,19 @@ async function fetchOnce(
   const changes = await releaseDetail(ledger, job.recordId, options.batchWaits, {
     payload: { ...payload, detail },
     title: titleOf({ feed: first?.feed ?? '', event: payload.event, detail }),
+    victims: findNewVictims(payload.event, detail === 'unavailable' ? null : detail),
   })
   await options.release(job.account, changes)
+}
+
+/** Whom the full event names beyond the search item, whose terms were noted when it was taken in. */
+function findNewVictims(event: ThreatEvent, detail: EventDetail | null): Victims {
+  const known = readVictims(event)
+  const { logins, hosts } = readVictims(event, detail)
+  return {
+    logins: logins.filter((login) => !known.logins.includes(login)),
+    hosts: hosts.filter((host) => !known.hosts.includes(host)),
+  }
 }
 
 function parseRecordId(ref: string): string {

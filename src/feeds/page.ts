@@ -9,7 +9,7 @@ import { findFeedType } from '../feed-types/feed-types.ts'
 import { canonicalJson } from '../feed-types/field-reader.ts'
 import { withholdIn } from '../masking/masking.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
-import type { MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'
+import type { EventPlan, MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { blocksAllRequests, noteMatchRefusal, upstreamNowMs } from './match-time.ts'
 import type { PollerOptions, PollRun } from './poll-run.ts'
@@ -344,7 +344,7 @@ export interface SortOptions {
    * seen, an event that appears there is new.
    */
   readsBaseline: boolean
-  plan: (event: ThreatEvent) => Pick<RoutedEvent, 'title' | 'decisions' | 'items' | 'inhibits'>
+  plan: (event: ThreatEvent) => EventPlan
   /** Returns undefined when the account's key cannot be read: then no pair is recognised. */
   pairDigest: (parts: readonly string[]) => string | undefined
   /** Encrypts a leaked secret; returns undefined when no sink reveals any. */

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import type { CommitResult, PageCounts, RoutedEvent } from '../store/intake.ts'
+import type { CommitResult, EventPlan, PageCounts } from '../store/intake.ts'
 import type { ItemChange } from '../store/pending-items.ts'
 import type { Capabilities } from '../upstream/capabilities.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
@@ -22,7 +22,7 @@ export interface PollerOptions {
     event: ThreatEvent,
     feed: PolledFeed,
     about: { isBacklog: boolean; isFresh: boolean },
-  ) => Pick<RoutedEvent, 'title' | 'decisions' | 'items' | 'inhibits'>
+  ) => EventPlan
   batchWaitMs: (sink: string) => number | undefined
   /** Queues the jobs for a commit's changes. May fail: the reconciler finds the changes later. */
   queue: (account: string, made: ItemChange[]) => Promise<void>

@@ -27,6 +27,7 @@ import {
   freezeMembers,
 } from './freeze.ts'
 import { flushGroups, type Member, readMembers, reportSuppressed } from './group-flush.ts'
+import { readUndelivered } from './undelivered.ts'
 import { type GroupingSink, digestGroupId, type SinkDigest } from './placement.ts'
 import {
   claimFlush,
@@ -47,6 +48,8 @@ export interface DigestReading {
   readCoverage: () => Promise<CoverageReading>
   /** The lead, and the ledgers that have or had items for a sink. */
   ledgersFor: (sink: string) => readonly AccountLedger[]
+  /** The one account of several whose items a sink has or had; undefined: there is no such one. */
+  accountOf: (sink: string) => string | undefined
   /** There are several accounts, whatever the sink gets of them. */
   namesAccounts: boolean
 }
@@ -54,12 +57,14 @@ export interface DigestReading {
 export async function readForDigests(options: FlushContext): Promise<DigestReading> {
   const nowMs = options.clock.now()
   const ledgers = options.ledgers.filter(({ account }) => !options.standing.isForeign(account))
-  const ledgersFor = await readLedgersBySink(ledgers)
+  const bySink = await readLedgersBySink(ledgers)
+  const namesAccounts = options.ledgers.length > 1
   let coverage: Promise<CoverageReading> | undefined
   return {
     nowMs,
-    ledgersFor,
-    namesAccounts: options.ledgers.length > 1,
+    ledgersFor: bySink.ledgersFor,
+    accountOf: (sink) => (namesAccounts ? bySink.soleAccount(sink) : undefined),
+    namesAccounts,
     readCoverage: () => (coverage ??= options.readCoverage()),
   }
 }
@@ -67,12 +72,20 @@ export async function readForDigests(options: FlushContext): Promise<DigestReadi
 /** All at once: one after the other, hundreds of accounts take a second. */
 async function readLedgersBySink(
   given: readonly AccountLedger[],
-): Promise<DigestReading['ledgersFor']> {
+): Promise<
+  Pick<DigestReading, 'ledgersFor'> & { soleAccount: (sink: string) => string | undefined }
+> {
   const ledgers = [...given] // those of accounts that left come and go
   const sinks = await Promise.all(
     ledgers.map(async (ledger) => new Set(await readSinkNames(ledger))),
   )
-  return (sink) => ledgers.filter((_ledger, at) => at === 0 || sinks[at]?.has(sink))
+  return {
+    ledgersFor: (sink) => ledgers.filter((_ledger, at) => at === 0 || sinks[at]?.has(sink)),
+    soleAccount(sink) {
+      const [sole, ...others] = ledgers.filter((_ledger, at) => sinks[at]?.has(sink))
+      return others.length === 0 ? sole?.account : undefined
+    },
+  }
 }
 
 /**
@@ -136,8 +149,10 @@ async function endWindow(
   reading: DigestReading,
 ): Promise<number> {
   const covered = { ...options, ledgers: reading.ledgersFor(window.sink.name) }
+  const account = reading.accountOf(window.sink.name)
+  const whose = { account, namesAccounts: reading.namesAccounts && account === undefined }
   for (let tries = 0; tries < maxTries; tries += 1) {
-    const messages = await tryDigest(covered, { ...window, ...reading })
+    const messages = await tryDigest(covered, { ...window, ...reading, ...whose })
     if (messages !== 'again') return messages
   }
   return 0
@@ -205,11 +220,11 @@ export async function ensureDigests(
   { ledgers, sinks }: Pick<FlushContext, 'ledgers' | 'sinks'>,
   nowMs: number,
 ): Promise<void> {
-  let ledgersBySink: Promise<DigestReading['ledgersFor']> | undefined
+  let ledgersBySink: ReturnType<typeof readLedgersBySink> | undefined
   for (const sink of [...sinks.values()].filter(hasDigest)) {
     for (const { id: destination } of sink.destinations) {
       await ensureDigest({ ledgers }, sink, { destination, nowMs }, async () => {
-        const ledgersFor = await (ledgersBySink ??= readLedgersBySink(ledgers))
+        const { ledgersFor } = await (ledgersBySink ??= readLedgersBySink(ledgers))
         return ledgersFor(sink.name)
       })
     }
@@ -254,8 +269,12 @@ const maxSentListed = 50
 /** Records per Redis reply: each may hold some hundred kilobytes of payload. */
 const readAtOnce = 100
 
-interface DigestWindow extends Pick<DigestReading, 'nowMs' | 'namesAccounts' | 'readCoverage'> {
+interface DigestWindow extends Pick<DigestReading, 'nowMs' | 'readCoverage'> {
   flush: Flush
+  /** The digest is of this account alone, of several. */
+  account: string | undefined
+  /** Its events may be of several accounts. */
+  namesAccounts: boolean
   sink: GroupingSink
   digest: SinkDigest
 }
@@ -306,7 +325,7 @@ async function composeDigest(
   window: DigestWindow,
   { slices, totals }: DigestContents,
 ): Promise<MessageAbout> {
-  const { flush, sink, digest, nowMs, readCoverage } = window
+  const { flush, sink, digest, nowMs, account, readCoverage } = window
   const members = selectMembers(slices)
   const fromMs = Math.min(flush.fromMs ?? flush.openedAtMs, nowMs)
   // The timer is postponed while nothing can be sent, the window is not.
@@ -315,8 +334,15 @@ async function composeDigest(
   const since = totalsSince(totals, flush.note)
   const coverage = await readCoverage()
   const recipients = sink.destinations.length
+  const { destination } = flush.about
+  const dead = await readUndelivered(
+    options.ledgers,
+    { ...window, sink: sink.name, destination, fromMs, toMs: nowMs, recipients },
+    options.pageAddress,
+  )
   const held = slices.flatMap(({ fresh }) => fresh).filter(({ verdict }) => verdict.act === 'hold')
   const facts: DigestFacts = {
+    ...(account !== undefined && { account }),
     fromMs,
     toMs: nowMs,
     dueAtMs,
@@ -326,7 +352,8 @@ async function composeDigest(
     feeds: await coverage(sink.name, fromMs),
     held: held.length,
     suppressed: Math.ceil(since.suppressed / recipients),
-    dead: Math.ceil(since.dead / recipients),
+    dead: dead.total,
+    undelivered: dead.worst,
     diverted: Math.ceil(since.diverted / recipients),
     alreadySent: sent.listed,
     alreadySentTotal: sent.total,
@@ -414,7 +441,6 @@ async function addTitles(
 
 interface Totals {
   suppressed: number
-  dead: number
   diverted: number
 }
 
@@ -429,16 +455,15 @@ async function readTotals(
   const counts = await Promise.all(ledgers.map((ledger) => readSettledCounts(ledger, sink)))
   const sum = (name: keyof Totals): number =>
     counts.reduce((total, count) => total + count[name], 0)
-  return { suppressed: sum('suppressed'), dead: sum('dead'), diverted: sum('diverted') }
+  return { suppressed: sum('suppressed'), diverted: sum('diverted') }
 }
 
 function totalsSince(now: Totals, note: string | undefined): Totals {
-  const none = { suppressed: 0, dead: 0, diverted: 0 }
+  const none = { suppressed: 0, diverted: 0 }
   const before = note === undefined ? none : (JSON.parse(note) as Totals)
   // The note also counts what is gone with the ledger of an account that was discarded since.
   return {
     suppressed: Math.max(0, now.suppressed - before.suppressed),
-    dead: Math.max(0, now.dead - before.dead),
     diverted: Math.max(0, now.diverted - before.diverted),
   }
 }

@@ -2,6 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { LinkFilter } from '../messages/message.ts'
+import type { PageAddress } from '../messages/page-links.ts'
 import type { DigestFacts } from '../messages/summary.ts'
 import type { Candidate, Verdict } from '../routing/suppression.ts'
 import type { AccountLedger, Standing } from '../store/account-ledger.ts'
@@ -20,6 +21,7 @@ export interface FlushContext {
   /** Reads of all feeds how far they were read, for the digests of a pass. */
   readCoverage: () => Promise<CoverageReading>
   serviceLink: LinkFilter
+  pageAddress: PageAddress
   /** Announces that an account has something due for a sink, with its severity rank; default 4. */
   announce: (account: string, work: { sink: string; rank?: number }[]) => Promise<void>
   /** Counts a suppressed item for the metrics. */

@@ -70,6 +70,25 @@ const suppressionReasons = [
   'superseded',
 ] as const
 
+/** Why a request for the page or its API is refused: the reasons of `page/access/refusals.ts`. */
+const httpRefusals = [
+  'no_users',
+  'sign_in_required',
+  'wrong_password',
+  'wrong_token',
+  'unknown_user',
+  'role',
+  'missing',
+  'forged',
+  'expired',
+  'replayed',
+  'cross_site',
+  'media_type',
+  'rate_limited',
+  'busy',
+  'unavailable',
+] as const
+
 /** From a minute to a week. */
 const latenessBuckets = [60, 600, 3600, 86_400, 604_800]
 const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
@@ -446,6 +465,11 @@ export const metricTable = {
   config_hash: gauge(
     'Changes with everything that the running configuration says, sinks, addresses and secrets included.',
     {},
+  ),
+  http_refusals_total: counter(
+    'Requests for the page and its API that were refused, by reason.',
+    { reason: httpRefusals },
+    'sparse',
   ),
   build_info: gauge('Always 1; the label tells the version.', { version: 'version' }),
   redis_up: gauge('1 if Redis answered when it was last asked, some seconds ago.', {}),

@@ -4,11 +4,19 @@
 import type { Document } from './document.ts'
 import { messageLimits, typeLabel } from './message.ts'
 import { sanitizeLine } from './sanitize.ts'
-import type { AlreadySent, DigestFacts, Summary } from './summary.ts'
+import type { AlreadySent, DigestFacts, NamedEvent, Summary, Undelivered } from './summary.ts'
 
 type Coverage = Pick<
   Document,
-  'alarms' | 'statement' | 'window' | 'feeds' | 'moreFeeds' | 'unlisted' | 'sent' | 'moreSent'
+  | 'alarms'
+  | 'statement'
+  | 'window'
+  | 'feeds'
+  | 'moreFeeds'
+  | 'unlisted'
+  | 'undelivered'
+  | 'sent'
+  | 'moreSent'
 >
 
 type TimeFormatter = (atMs: number) => string
@@ -45,22 +53,35 @@ export function buildCoverage(
     })),
     moreFeeds: feeds.length - shown.length,
     unlisted: describeUnlisted(digest),
+    undelivered: (digest.undelivered ?? []).map(describeUndelivered),
     sent: sent.map((entry) => describeSent(entry, timeIn)),
     moreSent: Math.max(0, digest.alreadySentTotal - sent.length),
   }
 }
 
-function describeSent(
-  { severity, type, uid, account, sentAtMs, title, serviceLink = null }: AlreadySent,
-  timeIn: TimeFormatter,
-): Coverage['sent'][number] {
-  const ofAccount = account === undefined ? '' : `, account ${account}`
+function describeUndelivered(entry: Undelivered): Coverage['undelivered'][number] {
+  const { account, pageUrl = null } = entry
+  const { severity, title } = nameEvent(entry)
+  const of = account === undefined ? '' : ` (account ${account})`
+  return { severity, title: sanitizeLine(title + of, messageLimits.title), link: pageUrl }
+}
+
+function nameEvent({ severity, type, uid, title }: NamedEvent): {
+  severity: string
+  title: string
+} {
+  const gone = `${typeLabel(type)}: content no longer stored, uid ${uid}`
   return {
     severity: sanitizeLine(severity, messageLimits.severity),
-    title: sanitizeLine(
-      title ?? `${typeLabel(type)}: content no longer stored, uid ${uid}`,
-      messageLimits.title,
-    ),
+    title: sanitizeLine(title ?? gone, messageLimits.title),
+  }
+}
+
+function describeSent(entry: AlreadySent, timeIn: TimeFormatter): Coverage['sent'][number] {
+  const { account, sentAtMs, serviceLink = null } = entry
+  const ofAccount = account === undefined ? '' : `, account ${account}`
+  return {
+    ...nameEvent(entry),
     link: serviceLink,
     sent: sanitizeLine(timeIn(sentAtMs) + ofAccount, messageLimits.name),
   }
@@ -76,9 +97,7 @@ function alarmEach(feeds: readonly Feed[], say: (feed: Feed) => string, what: st
 }
 
 function alarmOfDead({ dead }: DigestFacts): string[] {
-  if (dead === 0) return []
-  const list = '"tocsin items list --state dead" shows which'
-  return [`${formatEventCount(dead)} could not be delivered to you; ${list}.`]
+  return dead === 0 ? [] : [`${formatEventCount(dead)} could not be delivered to you.`]
 }
 
 function alarmOfBehind(feed: Feed, timeIn: TimeFormatter): string {

@@ -25,27 +25,31 @@ export function describeStealerLog(subject: Subject): Description {
   const ofVictim = (key: string): string | null =>
     fields.text(`victim_information.${key}`, `user_information.${key}`)
   const malware = fields.text('malware_information.malware_family')
-  const host = readHostName(fields.list('victim_information.hardware', 'user_information.hardware'))
+  const host = readHostName(fields)
   const country = ofVictim('country_code')
   const machine = joinPresent(
     [host ?? wrapPresent('user ', ofVictim('username')), wrapPresent('(', country, ')')],
     ' ',
   )
   const stolen = findStolenLogins(subject)
+  const [accounts, loginPage, password] = stolen.facts
   const on = joinPresent([malware, machine], host === null ? ', ' : ' on ')
   return {
     typeLabel: 'Stealer log',
     headline: stolen.headline ?? on,
     tail: stolen.headline === null ? wrapPresent('in ', event.source) : wrapPresent(', ', on),
     facts: [
-      ...stolen.facts,
-      textFact('Malware', malware),
-      timeFact('Infected', readInfectionTime(fields)),
+      // what names the machine is among the first five, for the next step says to isolate it
+      accounts,
       codeFact('Host', host),
       codeFact('Windows user', ofVictim('username')),
+      codeFact('IP address', ofVictim('ip_address')),
+      password,
+      loginPage,
+      textFact('Malware', malware),
+      timeFact('Infected', readInfectionTime(fields)),
       textFact('Country', country),
       textFact('System', ofVictim('os')),
-      codeFact('IP address', ofVictim('ip_address')),
       textFact('Source', event.source),
       countFact('Credentials', fields.count('credentials')),
       countFact('Cookies', fields.count('cookies')),
@@ -115,11 +119,14 @@ export function describeCookie(subject: Subject): Description {
   }
 }
 
+/** Last segments of the names of fields that hold logins. */
+export const accountFields = ['username', 'user', 'login', 'email', 'emails', 'identity_name']
+
 interface StolenLogins {
   /** "joe@acme.com and 2 more at login.acme.com"; null if none is known. */
   headline: string | null
   /** Accounts, login page, masked password. */
-  facts: (Fact | null)[]
+  facts: [accounts: Fact | null, loginPage: Fact | null, password: Fact | null]
 }
 
 /**
@@ -129,7 +136,7 @@ interface StolenLogins {
 function findStolenLogins(subject: Subject): StolenLogins {
   const { fields } = subject
   const matched = {
-    accounts: fields.matched('username', 'user', 'login', 'email', 'emails', 'identity_name'),
+    accounts: fields.matched(...accountFields),
     sites: readSites(subject),
     password: fields.matched('password')[0] ?? null,
   }
@@ -187,7 +194,13 @@ function readInfectionTime(fields: Subject['fields']): number | null {
   )
 }
 
-function readHostName(hardware: string[]): string | null {
+/** The name of the infected machine, else the id that its hardware gives it. */
+export function readMachine(fields: Subject['fields']): string | null {
+  return readHostName(fields) ?? fields.text('victim_information.hwid', 'user_information.hwid')
+}
+
+function readHostName(fields: Subject['fields']): string | null {
+  const hardware = fields.list('victim_information.hardware', 'user_information.hardware')
   for (const entry of hardware) {
     const name = hostEntry.exec(entry)?.[1]
     if (name !== undefined) return name

@@ -41,6 +41,12 @@ export interface Document {
   guidance: MessageGuidance
   /** The event in the upstream web application. */
   link: string | null
+  /** Tocsin's own page of the event, or of the message; null: no page is known. */
+  pageUrl: string | null
+  /** Of one event: who gets it too, and how often its login or host was seen before. */
+  related: Fact[]
+  /** Events of a digest's window that could not be delivered: the worst of them. */
+  undelivered: { severity: Severity; title: string; link: string | null }[]
   /** Events of a digest's window that were sent at once: the worst of it. */
   sent: { severity: Severity; title: string; link: string | null; sent: string }[]
   moreSent: number
@@ -105,6 +111,9 @@ export const noParts = {
   context: '',
   extract: null,
   link: null,
+  pageUrl: null,
+  related: [],
+  undelivered: [],
   sent: [],
   moreSent: 0,
   bySeverity: [],
@@ -183,6 +192,11 @@ function narrow(document: Document, allowed: Allowance): Document {
   const { extract, guidance, sent, feeds, foot } = document
   const cut = (text: string): string => cutText(text, allowed.text)
   const cutFact = (fact: Fact): Fact => ({ ...fact, value: cut(fact.value) })
+  const cutListed = <One extends Document['undelivered'][number]>(one: One): One => ({
+    ...one,
+    title: cutText(one.title, Math.max(allowed.text, leastTitle)),
+    link: one.link !== null && one.link.length > allowed.link ? null : one.link,
+  })
   return {
     ...document,
     alarms: document.alarms.map((alarm) => cutText(alarm, Math.max(allowed.text, leastAlarm))),
@@ -190,17 +204,15 @@ function narrow(document: Document, allowed: Allowance): Document {
     body: document.body.map(cut),
     facts: document.facts.map(cutFact),
     details: document.details.map(cutFact),
+    related: document.related.map(cutFact),
     context: cutText(document.context, 2 * allowed.text),
     extract: extract && { ...extract, text: cutText(extract.text, allowed.extract) },
     guidance: {
       ...guidance,
       texts: guidance.texts.map(({ label, text }) => ({ label, text: cut(text) })),
     },
-    sent: sent.slice(0, allowed.sent).map((one) => ({
-      ...one,
-      title: cutText(one.title, Math.max(allowed.text, leastTitle)),
-      link: one.link !== null && one.link.length > allowed.link ? null : one.link,
-    })),
+    undelivered: document.undelivered.map(cutListed),
+    sent: sent.slice(0, allowed.sent).map(cutListed),
     moreSent: document.moreSent + Math.max(0, sent.length - allowed.sent),
     counts: document.counts.map(({ label, entries }) => ({
       label,
@@ -230,33 +242,31 @@ function showLines(document: Document, shown: number): Document {
   return {
     ...document,
     lines: document.lines.slice(0, shown),
-    more: formatRemainder(document.foot, shown),
+    more: formatRemainder({ ...document.foot, pageUrl: document.pageUrl }, shown),
   }
 }
 
-/**
- * "and 12 more: see the attached events.csv", or the command that lists all; null if all are shown.
- */
+/** "and 12 more: see the attached events.csv", or the link that has all; null if all are shown. */
 export function formatRemainder(
-  { total, attachment, deliveryId }: Pick<Foot, 'total' | 'attachment' | 'deliveryId'>,
+  { total, attachment, pageUrl }: Pick<Foot, 'total' | 'attachment'> & Pick<Document, 'pageUrl'>,
   shown: number,
 ): string | null {
   const left = total - shown
   if (left <= 0) return null
-  const where =
-    attachment === null
-      ? `"${listCommand(deliveryId)}" lists all`
-      : `see the attached ${attachment}`
-  return shown === 0 ? `${left} not listed here: ${where}` : `and ${left} more: ${where}`
+  const page = pageUrl === null ? null : `"${allEvents}" has them`
+  const where = attachment === null ? page : `see the attached ${attachment}`
+  const count = shown === 0 ? `${left} not listed here` : `and ${left} more`
+  if (where !== null) return `${count}: ${where}`
+  return shown === 0 ? count : `${count}, not listed here`
 }
 
-function listCommand(deliveryId: string): string {
-  return `tocsin items show ${deliveryId}`
-}
+/** The words of the link to a message's page. */
+const allEvents = 'All events in Tocsin'
 
-/** The command that lists a message's events; null for a message about one or none. */
-export function allEventsCommand({ foot }: Document): string | null {
-  return foot.total === 0 ? null : listCommand(foot.deliveryId)
+/** The link to Tocsin's own page of the event, or of the message; null: no page is known. */
+export function pageLink({ pageUrl, typeLabel }: Document): { text: string; url: string } | null {
+  if (pageUrl === null) return null
+  return { text: typeLabel === null ? allEvents : 'Open in Tocsin', url: pageUrl }
 }
 
 /** What stands behind an event's title. */
@@ -289,6 +299,11 @@ export function chatCounts({ counts }: Document): LabelledTexts[] {
   }))
 }
 
+/** Who gets an event too, and what was seen before, a line each. */
+export function chatRelated({ related }: Document): string[] {
+  return related.map(({ label, value }) => `${label}: ${value}`)
+}
+
 /** Days, what is not listed, and feeds, for sinks that have no tables. */
 export function chatCoverage(document: Document): LabelledTexts[] {
   const { days, dayZone, unlisted, feeds, moreFeeds } = document
@@ -313,23 +328,24 @@ export function chatCoverage(document: Document): LabelledTexts[] {
   return parts.filter(({ texts }) => texts.length > 0)
 }
 
-/** The small lines by which operators find a message again. */
-export function chatFoot(document: Document): string[] {
+/** The small line by which operators find a message again. */
+export function chatFoot(document: Document): string {
   const { deliveryId, uid, routes, timeZone } = document.foot
-  const command = allEventsCommand(document)
   const names = routes.join(', ')
   const parts =
     uid === null
       ? [names === '' ? '' : `route ${names}`, `times are ${timeZone}`]
       : [`uid ${uid}`, `routes ${names || '-'}`]
-  const line = [`delivery ${deliveryId}`, ...parts].filter(Boolean).join(' · ')
-  return command === null ? [line] : [line, `all events: ${command}`]
+  return [`delivery ${deliveryId}`, ...parts].filter(Boolean).join(' · ')
 }
 
-/** The links that a message opens, ours and the operator's. */
-export function documentLinks({ link, guidance }: Document): { text: string; url: string }[] {
+/** The links that a message opens: the service's, ours and the operator's. */
+export function documentLinks(document: Document): { text: string; url: string }[] {
+  const { link, guidance } = document
+  const page = pageLink(document)
   return [
     ...(link === null ? [] : [{ text: 'Open event', url: link }]),
+    ...(page === null ? [] : [page]),
     ...guidance.runbookUrls.map((url) => ({ text: 'Open runbook', url })),
   ]
 }

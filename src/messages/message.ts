@@ -2,8 +2,8 @@
  * A message about one event, before any sink's dialect. Text from the feed is untrusted; it is
  * sanitized here, once for all sinks. No string in a Message has a control, zero-width,
  * bidi-override or tag character, or a lone surrogate; newlines occur only singly in
- * `extract.text`; lengths are within `messageLimits`, in code points; and only `link` is something
- * that a client would turn into a link. Markup of a dialect is left as it is: sinks escape it.
+ * `extract.text`; lengths are within `messageLimits`, in code points; and only `link` and `pageUrl` are
+ * something that a client would turn into a link. Markup of a dialect is left as it is: sinks escape it.
  */
 import {
   isCanary,
@@ -24,6 +24,7 @@ import {
   type HeadlineSubject,
   sortByTelling,
 } from './headline.ts'
+import { type Related, relatedFacts } from './related.ts'
 import { cleanBlock, cutText, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
 import { formatSeverity, severityLabel } from './summary.ts'
 
@@ -51,6 +52,10 @@ export interface Message {
   /** If there is no such link, what upstream gave as one: defanged, so that nobody clicks it. */
   unverifiedLink: string | null
   /** Defanged if it holds a domain; `refang` returns the uid that commands take. */
+  /** The event's page of Tocsin: ours, percent-encoded; null: no page is known. */
+  pageUrl: string | null
+  /** Who gets it too, and how often its login or host was seen before. */
+  related: Fact[]
   uid: string
   account: string
   /** Whether a reader must be told the account: several are configured. */
@@ -109,6 +114,8 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions = 
     facts,
     extract: chooseExtract(event, description, facts),
     ...chooseLink(subject),
+    pageUrl: subject.pageUrl ?? null,
+    related: isCanary(subject) ? [] : relatedFacts(subject, { name: messageLimits.name, timeZone }),
     uid: sanitizeLine(event.uid, messageLimits.uid),
     account: sanitizeLine(subject.account, messageLimits.name),
     namesAccount: subject.namesAccount === true,
@@ -243,9 +250,11 @@ export function eventDocument(message: Message, deliveryId: string): Document {
     facts: first,
     details: rest,
     context: formatContext(message, first),
+    related: message.related,
     extract: extract && { label: extract.label || 'Extract', text: extract.text },
     guidance,
     link,
+    pageUrl: message.pageUrl,
     foot: {
       deliveryId,
       uid: message.uid,
@@ -347,7 +356,7 @@ function formatLateness(sinceMs: number | null, atMs: number): string {
 export type LinkFilter = (account: string, url: string | null) => string | null
 
 /** What is rendered; a `DeliveryMember` of the sinks fits. */
-export interface MessageSubject extends DescribedEvent {
+export interface MessageSubject extends DescribedEvent, Related {
   account: string
   /** Names of the routes that chose this destination. */
   routes: readonly string[]
@@ -361,6 +370,8 @@ export interface MessageSubject extends DescribedEvent {
   raisedFrom?: string | undefined
   /** The `LinkFilter`'s result for the event's `url`; left out: nothing to click. */
   link?: string | null | undefined
+  /** The event's page; left out: no page is known. */
+  pageUrl?: string | undefined
 }
 
 export interface RenderOptions {

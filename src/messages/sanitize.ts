@@ -80,7 +80,8 @@ export function cutWithCount(text: string, maxLength: number): string {
   return `${beginning} (… ${characters.length - room} more characters)`
 }
 
-function removeInvisible(text: string): string {
+/** Removes what cannot be seen or turns, hides or stacks the text around it; keeps line breaks. */
+export function removeInvisible(text: string): string {
   return text
     .toWellFormed()
     .replace(lineBreaks, '\n')

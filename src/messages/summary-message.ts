@@ -46,6 +46,8 @@ interface SummarySubject extends RenderOptions {
   members: readonly MessageSubject[]
   summary: Summary
   attachment?: { fileName: string } | undefined
+  /** The message's page; left out: no page is known. */
+  pageUrl?: string | undefined
 }
 
 export function renderSummary(subject: SummarySubject): Document {
@@ -55,7 +57,7 @@ export function renderSummary(subject: SummarySubject): Document {
   const bySeverity = cleanSeverities(summary.bySeverity)
   const lines = members
     .slice(0, summaryLimits.lines)
-    .map((member) => toLine(member, { timeIn, namesAccount: digest !== undefined }))
+    .map((member) => toLine(member, { timeIn, namesAccount: isOfSeveral(digest) }))
   const { headline, title, subject: line, uncounted } = buildHeadings(subject, { lines, timeIn })
   const notes = [...sendingNotes(members, subject), ...kindNote(summary, timeIn)]
   return {
@@ -79,6 +81,7 @@ export function renderSummary(subject: SummarySubject): Document {
     dayZone: findDayZone(subject),
     ...(digest && buildCoverage(summary, digest, timeIn)),
     guidance: summaryGuidance(subject),
+    pageUrl: subject.pageUrl ?? null,
     foot: {
       deliveryId: id,
       uid: null,
@@ -88,6 +91,11 @@ export function renderSummary(subject: SummarySubject): Document {
       attachment: attachment ? cleanLine(attachment.fileName, messageLimits.name) : null,
     },
   }
+}
+
+/** A digest of one account names it in its first line. */
+function isOfSeveral(digest: DigestFacts | undefined): boolean {
+  return digest !== undefined && digest.account === undefined
 }
 
 /** A digest that was made before its sink's zone changed has the days of the earlier one. */
@@ -114,7 +122,7 @@ function timeFormatter({ digest }: Summary, timeZone?: string): (atMs: number) =
 
 interface LineOptions {
   timeIn: TimeFormatter
-  /** Only a digest has events of several accounts; the title of others names theirs. */
+  /** Only a digest may have events of several accounts; the title of others names theirs. */
   namesAccount: boolean
 }
 
@@ -224,9 +232,9 @@ function buildTitle(summary: Summary, members: readonly MessageSubject[]): strin
 }
 
 /**
- * The command that lists the others stands at the foot; a notification shows no more than this. What
- * is called the worst has the highest severity of all, unless no event of it is stored any more;
- * what people have closed upstream leads only if all of that severity is.
+ * A notification shows no more than this. What is called the worst has the highest severity of all,
+ * unless no event of it is stored any more; what people have closed upstream leads only if all of
+ * that severity is.
  */
 function buildHeadline(
   summary: Summary,
@@ -343,7 +351,7 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormat
     digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
   ].filter((trouble) => trouble !== null)
-  const heading = `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, maxInSubject)}`
+  const heading = `${digestName(digest, timeIn)}: ${formatDigestCounts(summary, digest, maxInSubject)}`
   if (troubles.length === 0) return heading
   return `${heading}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
 }
@@ -351,7 +359,13 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormat
 /** Alarms follow a title that counts events; a title without events includes them. */
 function digestTitle(summary: Summary, digest: DigestFacts, timeIn: TimeFormatter): string {
   if (summary.total === 0) return digestSubject(summary, digest, timeIn)
-  return `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, Infinity)}`
+  return `${digestName(digest, timeIn)}: ${formatDigestCounts(summary, digest, Infinity)}`
+}
+
+/** "Digest of acme 2026-11-21 08:00". */
+function digestName({ account, dueAtMs }: DigestFacts, timeIn: TimeFormatter): string {
+  const of = account === undefined ? '' : ` of ${account}`
+  return `Digest${of} ${timeIn(dueAtMs)}`
 }
 
 /** What was sent at once comes first: it is the worst of the window and not part of the count. */

@@ -40,21 +40,32 @@ export interface Summary {
   undelivered?: { sink: string; sinceMs: number }
 }
 
-export interface AlreadySent {
+/** An event that a digest names and that went, or should have gone, another way. */
+export interface NamedEvent {
   severity: Severity
   type: string
   uid: string
   /** If there are several. */
   account?: string
-  sentAtMs: number
   /** Of its message; undefined if the event is no longer stored. */
   title?: string
+}
+
+export interface AlreadySent extends NamedEvent {
+  sentAtMs: number
   /** The message's `link`. */
   serviceLink?: string | null
 }
 
+export interface Undelivered extends NamedEvent {
+  /** The event's page, where a page is known. */
+  pageUrl?: string
+}
+
 /** What a digest says besides its events, so that an empty one never reads as "all quiet". */
 export interface DigestFacts {
+  /** Where several accounts are configured, and the digest is of one: that one. */
+  account?: string
   /** The window: what was collected after `fromMs` and up to `toMs`. */
   fromMs: number
   toMs: number
@@ -81,6 +92,8 @@ export interface DigestFacts {
   held: number
   suppressed: number
   dead: number
+  /** The worst of those that could not be delivered. */
+  undelivered?: Undelivered[]
   /** Went to another sink: to a fallback, or moved by hand. */
   diverted?: number
   /** Events sent at once (`immediate`), not counted above: at most 50, and how many in all. */

@@ -116,7 +116,7 @@ export function isKnown({ record, quarantined, shownBy = [], writes = [] }: Know
  * only while its payload is retained.
  */
 export function renderRecordMessage(
-  config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
+  config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks' | 'http'>,
   { account, uid, sightings }: LedgerRecord,
   payload: Payload,
   item?: Item,

@@ -72,7 +72,11 @@ export function formatDestination({ sink, destination }: Item, labels: Destinati
 export function formatAttempt({ number, atMs, outcome, reason, answer }: AttemptNote): string {
   const why = reason === undefined ? '' : ` (${reason})`
   const answerText = answer === undefined || answer === '' ? '' : `: ${cleanLine(answer, 300)}`
-  return `attempt ${number}, ${formatUtcTime(atMs)}: ${outcomeWords[outcome] ?? outcome}${why}${answerText}`
+  return `attempt ${number}, ${formatUtcTime(atMs)}: ${outcomeText(outcome)}${why}${answerText}`
+}
+
+export function outcomeText(outcome: string): string {
+  return outcomeWords[outcome] ?? outcome
 }
 
 const outcomeWords: Record<string, string> = {

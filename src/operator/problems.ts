@@ -50,6 +50,19 @@ export interface LedgerState {
   problems: Problem[]
 }
 
+/** What lists show, each with its problems. */
+export type ListedThing = 'feed' | 'sink' | 'account'
+
+const checks: Record<ListedThing, readonly Check[]> = {
+  account: ['account', 'accounting'],
+  feed: ['feed', 'audit'],
+  sink: ['delivery'],
+}
+
+export function isAbout({ check, subject }: Problem, thing: ListedThing, name: string): boolean {
+  return checks[thing].includes(check) && subject === name
+}
+
 interface LedgerParts extends Omit<LedgerState, 'problems'> {
   config: Config
   store: OpenLedgers
@@ -277,7 +290,7 @@ function* judgeSink(report: WaitingSink, parts: LedgerParts): Generator<Problem>
     yield judge.problem(`${label} alone: ${why}`, remedy, since(trouble?.sinceMs))
   }
   if (deadLetters > 0) {
-    const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
+    const detail = `${pluralize(deadLetters, 'dead letter')}, which ${name} did not take`
     yield judge.problem(detail, findRemedy('dead-letters', name))
   }
 }
@@ -315,27 +328,36 @@ interface LongWaits {
   criticals: number
   /** Items on their way for so long. */
   tried: number
+  /** More may be: not every record that waits was looked at. */
+  hasMore: boolean
 }
 
 type WaitingSink = SinkReport & Partial<LongWaits>
 
 const triedStates: ReadonlySet<ItemState> = new Set(['batch', 'sending', 'retrying'])
 
+/** Records of all ledgers that are looked at: an outage may leave hundreds of thousands. */
+const lookedAt = 1_000
+
 async function readLongWaits({
   ledgers,
   nowMs,
   sinks,
 }: LedgerParts): Promise<Map<string, LongWaits>> {
-  const waits = new Map(sinks.map(({ name }) => [name, { criticals: 0, tried: 0 }]))
+  const waits = new Map(sinks.map(({ name }) => [name, { criticals: 0, tried: 0, hasMore: false }]))
   const beforeMs = nowMs - longWaitMs
+  const most = Math.max(20, Math.floor(lookedAt / Math.max(1, ledgers.length)))
   const read = ledgers.map(async (ledger) => {
     for (const sink of await readSinkNames(ledger)) {
       const owed = await ledger.redis.zcount(ledger.key('owed', sink), '-inf', beforeMs)
       const wait = waits.get(sink)
       if (wait) wait.criticals += owed
     }
+    let looked = 0
     for await (const { firstSeenMs, items } of scanPendingRecords(ledger)) {
-      if (firstSeenMs > beforeMs) break // the longest pending come first
+      if (firstSeenMs > beforeMs) return // the longest pending come first
+      if (looked === most) return waits.forEach((wait) => (wait.hasMore = true))
+      looked += 1
       for (const { sink, state, createdAtMs } of items) {
         const wait = waits.get(sink)
         if (wait && triedStates.has(state) && createdAtMs <= beforeMs) wait.tried += 1
@@ -344,6 +366,10 @@ async function readLongWaits({
   })
   await Promise.all(read)
   return waits
+}
+
+function countTried({ tried = 0, hasMore }: Partial<LongWaits>): string {
+  return `${hasMore ? 'at least ' : ''}${pluralize(tried, 'item')}`
 }
 
 /** Whether it takes what waits for it; the worst reason alone. */
@@ -390,8 +416,7 @@ function judgeSending(
       return judge.problem(`${owed}; ${all}`, pendingOnes)
     }
     if (tried > 0 && !isFailing()) {
-      const late = `${pluralize(tried, 'item')} on the way ${forLong}`
-      return judge.warning(`${late}; ${all}`, pendingOnes)
+      return judge.warning(`${countTried(report)} on the way ${forLong}; ${all}`, pendingOnes)
     }
   }
   if (why === undefined) return undefined

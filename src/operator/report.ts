@@ -5,14 +5,22 @@ import { pluralize } from '../lib/errors.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type CountSpan, readCounts } from '../store/dated-counts.ts'
-import type { Delay, Grouping, Report, ReportSum } from '../store/report.ts'
-import { type Column, toJson } from './columns.ts'
+import {
+  type Delay,
+  formatDay,
+  type Grouping,
+  type Report,
+  type ReportRow,
+  type ReportSum,
+} from '../store/report.ts'
+import { type Column, formatIsoTime, toJson } from './columns.ts'
+import type { DestinationLabels } from './recipients.ts'
 
 /** Ledgers read at a time: the counts of one are some hundreds for each day. */
 const ledgersAtOnce = 20
 
 export async function addCounts(
-  report: Report,
+  report: Pick<Report, 'add'>,
   ledgers: readonly AccountLedger[],
   span: CountSpan,
 ): Promise<void> {
@@ -54,7 +62,7 @@ const delays = [delay('people', 'toPeople'), delay('machines', 'toMachines')]
 const allColumns = [seen, told, messages, ...kept, ...delays]
 
 /** What a grouping can tell: an event has no recipient yet, and an item no longer its feed. */
-export const columnsBy: Record<Grouping, readonly SumColumn[]> = {
+const columnsBy: Record<Grouping, readonly SumColumn[]> = {
   day: allColumns,
   account: allColumns,
   severity: [seen, told, ...kept, ...delays],
@@ -91,4 +99,35 @@ export function sumText(sum: ReportSum): string {
     `${sum.dead} dead`,
   ]
   return sums.join(', ')
+}
+
+/** The columns of its rows; destinations by their labels. */
+export function reportColumns(by: Grouping, labels: DestinationLabels): Column<ReportRow>[] {
+  const name = (row: ReportRow): string =>
+    by === 'destination' ? (labels.get(row.name) ?? row.name) : row.name
+  return [{ key: by, title: by.toUpperCase(), json: name }, ...columnsBy[by]]
+}
+
+export interface ReportAbout {
+  by: Grouping
+  labels: DestinationLabels
+  fromMs: number
+  toMs: number
+  nowMs: number
+}
+
+/** The answer of `report --output json` and of the API. */
+export function reportJson(
+  report: Report,
+  { by, labels, fromMs, toMs, nowMs }: ReportAbout,
+): Record<string, unknown> {
+  const columns = reportColumns(by, labels)
+  return {
+    from: formatDay(fromMs),
+    to: formatDay(toMs),
+    as_of: formatIsoTime(nowMs),
+    by,
+    total: sumJson(report.total()),
+    rows: report.rows().map((row) => toJson(columns, row)),
+  }
 }

@@ -7,6 +7,7 @@ import { createKeys } from '../redis/keys.ts'
 import { redisNow } from '../redis/scripts.ts'
 import { readSilenceMs } from '../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting } from '../store/accounts.ts'
+import type { DatedCount } from '../store/dated-counts.ts'
 import { createReport, type ReportSum } from '../store/report.ts'
 import { type Finding, isProblem, runProbes } from './probe.ts'
 import { judgeDaemon } from './problems.ts'
@@ -19,7 +20,8 @@ import {
   serverProbe,
   unreachableFinding,
 } from './redis-probes.ts'
-import { addCounts, isForPeopleIn } from './report.ts'
+import { formatIsoTime } from './columns.ts'
+import { addCounts, isForPeopleIn, sumJson } from './report.ts'
 
 export type Level = 'well' | 'degraded' | 'broken'
 
@@ -39,6 +41,8 @@ export interface LastDay {
   criticals: ReportSum | undefined
   /** Items that the counters of all time cannot account for. */
   lost: number
+  /** Each of the last 24 hours, the running one last: events seen, by severity. */
+  hours: { atMs: number; seen: Map<string, number> }[]
 }
 
 /** Reads all from Redis and asks nobody else; `accounts`: of these alone. Throws StoreError. */
@@ -87,7 +91,12 @@ async function readLastDay(
   const toMs = await redisNow({ redis })
   const isForPeople = isForPeopleIn(config)
   const report = createReport({ by: 'severity', isForPeople })
-  await addCounts(report, ledgers, { by: 'hour', fromMs: toMs - 24 * 3_600_000, toMs })
+  const hours = createHours(toMs)
+  const add = (counts: readonly DatedCount[]): void => {
+    report.add(counts)
+    hours.add(counts)
+  }
+  await addCounts({ add }, ledgers, { by: 'hour', fromMs: toMs - dayMs, toMs })
   const accountings = await Promise.all(ledgers.map((one) => readAccounting(one)))
   const parts = accountings.flatMap(({ feeds, sinks }) => [
     ...Object.values(feeds),
@@ -97,6 +106,31 @@ async function readLastDay(
     sum: report.total(),
     criticals: report.rows().find(({ name }) => name === 'critical'),
     lost: parts.reduce((lost, { unaccounted }) => lost + Math.abs(unaccounted), 0),
+    hours: hours.list,
+  }
+}
+
+const [hourMs, dayMs] = [3_600_000, 86_400_000]
+
+function createHours(nowMs: number): {
+  list: LastDay['hours']
+  add(counts: readonly DatedCount[]): void
+} {
+  const lastMs = Math.floor(nowMs / hourMs) * hourMs
+  const list = Array.from({ length: 24 }, (_one, at) => ({
+    atMs: lastMs - (23 - at) * hourMs,
+    seen: new Map<string, number>(),
+  }))
+  const byTime = new Map(list.map((hour) => [hour.atMs, hour.seen]))
+  return {
+    list,
+    add(counts) {
+      for (const one of counts) {
+        const seen = one.kind === 'event' ? byTime.get(one.atMs) : undefined
+        if (seen && one.kind === 'event')
+          seen.set(one.severity, (seen.get(one.severity) ?? 0) + one.count)
+      }
+    },
   }
 }
 
@@ -171,4 +205,49 @@ function sentence(
   ]
   const well = minor === '' ? 'nothing is late, refused, paused or given up' : 'no problem'
   return `${all.join(', ')}: ${well}${minor}`
+}
+
+/** Severities as counts and plots name them, the worst first. */
+export const countedSeverities = ['critical', 'high', 'medium', 'low', 'info', 'unknown'] as const
+
+export type SeverityCounts = Record<(typeof countedSeverities)[number], number>
+
+export function severityCounts(counts: ReadonlyMap<string, number>): SeverityCounts {
+  return Object.fromEntries(
+    countedSeverities.map((word) => [word, counts.get(word) ?? 0]),
+  ) as SeverityCounts
+}
+
+/** null: nobody was told, or only after more than a day. */
+function secondsOf(bound: number | undefined): number | null {
+  return bound === undefined || bound === Infinity ? null : bound
+}
+
+/** The answer of `status --output json`, of the API and of the page. */
+export interface StatusJson {
+  status: Level
+  sentence: string
+  /** null: Redis is not reached. */
+  last_24h: Record<string, unknown> | null
+  hours: ({ at: string | null } & SeverityCounts)[]
+  findings: Finding[]
+}
+
+export function statusJson({ level, sentence: said, findings, lastDay }: Status): StatusJson {
+  return {
+    status: level,
+    sentence: said,
+    last_24h: lastDay
+      ? {
+          ...sumJson(lastDay.sum),
+          lost: lastDay.lost,
+          slowest_critical_s: secondsOf(lastDay.criticals?.toPeople?.worstS),
+        }
+      : null,
+    hours: (lastDay?.hours ?? []).map(({ atMs, seen }) => ({
+      at: formatIsoTime(atMs),
+      ...severityCounts(seen),
+    })),
+    findings,
+  }
 }

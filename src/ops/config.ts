@@ -11,6 +11,7 @@ import {
   word,
 } from '../lib/config-fields.ts'
 import { declareSecretFile } from '../lib/secret.ts'
+import { accessKeys, toUser, usersRule } from './access-config.ts'
 import { findOccupant } from './reload-access.ts'
 
 const hostRemedy = 'write an address or a host name, such as 127.0.0.1 or 0.0.0.0'
@@ -30,7 +31,7 @@ export const httpConfig = section(
   {
     host: hostField('Address to listen on.', hostRemedy).prefault('127.0.0.1'),
     port: wholeNumber({
-      describe: 'Port of /metrics, /healthz and /readyz; 0 takes a free one.',
+      describe: 'Port of /metrics, /healthz, /readyz and the page; 0 takes a free one.',
       min: 0,
       max: 65_535,
     }).prefault(9464),
@@ -46,11 +47,18 @@ export const httpConfig = section(
     token_file: text(
       'Where the daemon writes the token that `POST /-/reload` takes, readable by its user alone; by default in $RUNTIME_DIRECTORY, or else in the folder for temporary files.',
     ).optional(),
+    ...accessKeys,
   },
-  { describe: 'Where metrics and health are served.', rules: [tokenFileRule] },
-).transform(({ hosts, token_file: tokenFile, ...given }) => ({
+  {
+    describe: 'Where metrics, health and the page are served, and to whom.',
+    rules: [tokenFileRule, usersRule],
+  },
+).transform(({ hosts, users, token_file: tokenFile, public_url: publicUrl, proxy, ...given }) => ({
   ...given,
   hosts: hosts ?? [],
+  users: (users ?? []).map(toUser),
+  ...(proxy !== undefined && { proxy }),
+  ...(publicUrl !== undefined && { publicUrl }),
   ...(tokenFile !== undefined && { tokenFile }),
 }))
 

@@ -1,7 +1,7 @@
 /**
- * The HTTP server for probes and Prometheus: /metrics, /healthz, /readyz. It answers within a
- * second, with or without Redis, and shows no event. Nothing changes by it but the configuration, for
- * whoever is on this machine and holds the token.
+ * The HTTP server: /metrics, /healthz and /readyz for probes and Prometheus, which it answers within a
+ * second, with or without Redis, and without an event; the page and its API, which judge for
+ * themselves who may use them; and a reload for whoever is on this machine and holds the token.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,6 +9,7 @@ import {
   fastify,
   type FastifyError,
   type FastifyInstance,
+  type FastifyPluginAsync,
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
@@ -55,6 +56,14 @@ export interface HttpServerOptions {
     /** What the asker at the address is told; never rejects. */
     run: (address: string) => Promise<{ status: string }>
   }
+  /** Left out: `/` lists the paths of this server. */
+  page?: {
+    routes: FastifyPluginAsync
+    /** The address under which people reach it by the configuration of now. */
+    publicUrl: () => string | undefined
+    /** For a browser that asks for what there is not; returns HTML. */
+    notFound: () => string
+  }
   logger: Logger
   clock?: Clock
   timings?: Pick<Timings, 'httpRequestMs'>
@@ -70,6 +79,27 @@ const headers = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
 }
+
+/** Of whatever may be an answer of the page. */
+const pageHeaders = {
+  ...headers,
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
+const yearSeconds = 31_536_000
+
+function headersFor({ page }: Pick<HttpServerOptions, 'page'>, path?: string): object {
+  if (page === undefined || (path !== undefined && machinePaths.has(path))) return headers
+  if (!page.publicUrl()?.startsWith('https:')) return pageHeaders
+  return { ...pageHeaders, 'strict-transport-security': `max-age=${yearSeconds}` }
+}
+
+/** Of programs, which read no such headers. */
+const machinePaths: ReadonlySet<string> = new Set(['/metrics', '/healthz', '/readyz', reloadPath])
 
 /** Leaves a tenth of the second in which a probe expects its answer. */
 const readyPatienceMs = 900
@@ -112,17 +142,18 @@ function createBoundedServer(
 }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { host, port, hosts, logger } = options
+  const { host, port, logger, page } = options
   const { httpRequestMs } = options.timings ?? defaultTimings
   const server = fastify({
     forceCloseConnections: true,
     serverFactory: (handle) => createBoundedServer(handle, httpRequestMs),
-    frameworkErrors: (error, _request, reply) => void answerError(error, reply),
+    frameworkErrors: (error, _request, reply) => void answerError(error, reply, options),
   })
-  addPolicies(server, { logger, isOwn: createOwnHostCheck([host, ...hosts]) })
+  addPolicies(server, options)
   cutUnread(server, httpRequestMs, options.clock ?? systemClock)
   addRoutes(server, options)
   if (options.reload) addReload(server, options.reload, logger)
+  if (page) void server.register(async (scope) => page.routes(scope, {}))
   return {
     async start() {
       try {
@@ -147,13 +178,14 @@ function boundPort(server: FastifyInstance): number | undefined {
 }
 
 /** Applies to every answer: headers, allowed host names and methods, and the text of errors. */
-function addPolicies(
-  server: FastifyInstance,
-  { logger, isOwn }: { logger: Logger; isOwn: (host: string) => boolean },
-): void {
+function addPolicies(server: FastifyInstance, options: HttpServerOptions): void {
+  const { logger, host, hosts, page } = options
+  const isOwn = createOwnHostCheck([host, ...hosts])
+  const isPublic = (name: string): boolean =>
+    URL.parse(page?.publicUrl() ?? '')?.hostname === name.toLowerCase()
   server.addHook('onRequest', async (request, reply) => {
-    reply.headers(headers)
-    if (!isOwn(request.hostname)) {
+    reply.headers(headersFor(options, request.routeOptions.url))
+    if (!isOwn(request.hostname) && !isPublic(request.hostname)) {
       const about = { host: request.hostname.slice(0, 100) }
       const message =
         'http request for a foreign name refused; if it is one of ours, add it to http.hosts'
@@ -165,16 +197,18 @@ function addPolicies(
       return reply.code(421).send({ error: 'not a name of this server; see http.hosts' })
     }
     if (request.method === 'GET' || request.method === 'HEAD') return
-    if (request.method === 'POST' && request.routeOptions.url === reloadPath) return
+    if (request.method === 'POST' && !request.is404) return
     return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD' })
   })
-  server.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({ error: 'not found', paths: ['/metrics', '/healthz', '/readyz'] }),
+  server.setNotFoundHandler(({ method, headers: { accept = '' } }, reply) =>
+    page && method === 'GET' && accept.includes('text/html')
+      ? reply.code(404).type('text/html; charset=utf-8').send(page.notFound())
+      : reply.code(404).send({ error: 'not found', paths: ['/metrics', '/healthz', '/readyz'] }),
   )
   server.setErrorHandler((error: FastifyError, request, reply) => {
     const isOurs = (error.statusCode ?? 500) >= 500
     if (isOurs) logger.error({ err: error, path: request.routeOptions.url }, 'http answer failed')
-    return answerError(error, reply)
+    return answerError(error, reply, options)
   })
 }
 
@@ -190,19 +224,28 @@ function cutUnread(server: FastifyInstance, requestMs: number, clock: Clock): vo
 }
 
 /** Never repeats the error's own text, which may come from anywhere. */
-function answerError(error: FastifyError, reply: FastifyReply): FastifyReply {
+function answerError(
+  error: FastifyError,
+  reply: FastifyReply,
+  options: HttpServerOptions,
+): FastifyReply {
   const status = error.statusCode ?? 500
   const text = status >= 500 ? 'internal error; see the log' : 'bad request'
-  return reply.headers(headers).code(status).send({ error: text })
+  return reply
+    .headers(headersFor(options, reply.request.routeOptions.url))
+    .code(status)
+    .send({ error: text })
 }
 
 function addRoutes(
   server: FastifyInstance,
-  { metrics, health, ready, logger, clock = systemClock }: HttpServerOptions,
+  { metrics, health, ready, logger, page, clock = systemClock }: HttpServerOptions,
 ): void {
-  server.get('/', async (_request, reply) =>
-    reply.type('text/plain; charset=utf-8').send(indexText),
-  )
+  if (page === undefined) {
+    server.get('/', async (_request, reply) =>
+      reply.type('text/plain; charset=utf-8').send(indexText),
+    )
+  }
   const renderOnce = shareForAWhile(async () => {
     const { contentType, body } = await metrics.render()
     return { contentType, body: Buffer.from(body) } // one for all who read it, however slowly

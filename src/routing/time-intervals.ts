@@ -228,6 +228,30 @@ export interface TimeInterval {
   timeZone: string
 }
 
+/** `00:00–07:00, monday–friday, Europe/Zurich`. */
+export function describeInterval(interval: TimeInterval): string {
+  const parts: [Range[] | undefined, (value: number) => string][] = [
+    [interval.times, formatMinute],
+    [interval.weekdays, (day) => weekdayNames[day] ?? ''],
+    [interval.daysOfMonth, (day) => `day ${day}`],
+    [interval.months, (month) => monthNames[month - 1] ?? ''],
+    [interval.years, String],
+  ]
+  const said = parts.flatMap(([given, format]) =>
+    given === undefined ? [] : [given.map((range) => formatRange(range, format)).join(' and ')],
+  )
+  return [...said, interval.timeZone].join(', ')
+}
+
+function formatRange({ begin, end }: Range, format: (value: number) => string): string {
+  return begin === end ? format(begin) : `${format(begin)}–${format(end)}`
+}
+
+function formatMinute(minute: number): string {
+  const [hours, minutes] = [Math.floor(minute / 60), minute % 60]
+  return [hours, minutes].map((part) => String(part).padStart(2, '0')).join(':')
+}
+
 /** By name; a name is active while any of its intervals is. */
 export type TimeIntervals = Record<string, TimeInterval[]>
 

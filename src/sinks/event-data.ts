@@ -35,6 +35,8 @@ export interface EventData {
   next_step: string | null
   /** The event in the upstream web application. */
   url: string | null
+  /** The event's page of Tocsin, where one is known. */
+  page_url?: string
   /** A link that does not lead upstream: defanged text, `hxxps://evil[.]com`. */
   unverified_link?: string
   /** ISO 8601 UTC, as are the next two. */
@@ -122,6 +124,7 @@ function toElement(member: DeliveryMember, isTest: boolean): EventData {
     notes: event.notes,
     next_step: member.guidance?.nextStep ?? null,
     url: link,
+    ...(member.pageUrl !== undefined && { page_url: member.pageUrl }),
     ...(link === null &&
       event.url !== null && { unverified_link: sanitizeLine(event.url, maxLinkBytes) }),
     created_at: formatIsoOrNull(event.createdAtMs),
@@ -162,6 +165,7 @@ function cutAll(limit: Bounds): (element: EventData) => EventData {
     id: element.id,
     uid: element.uid,
     url: Buffer.byteLength(JSON.stringify(element.url)) > maxLinkBytes ? null : element.url,
+    ...(element.page_url !== undefined && { page_url: element.page_url }),
   })
 }
 

@@ -92,6 +92,8 @@ export interface Delivery {
   summary?: Summary
   /** With a summary: the file that a sink with `canAttach` sends along. */
   attachment?: Attachment | undefined
+  /** With a summary: the message's page; left out: no page is known. */
+  pageUrl?: string | undefined
 }
 
 /** One item of a delivery. */

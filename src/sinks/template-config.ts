@@ -156,6 +156,7 @@ export const fullSample: Required<TemplateValues> = {
   next_step: 'Reset the passwords of these accounts.',
   url: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs/12345',
   link: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs/12345',
+  page_url: 'https://tocsin.example.net/events/main/5f2c9a1b7d3e4f6a8b0c1d2e',
   unverified_link: 'hxxps://evil[.]com/a',
   created_at: '2026-11-21T07:58:00.000Z',
   matched_at: moment,

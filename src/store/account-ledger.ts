@@ -220,7 +220,15 @@ interface Fingerprints {
    * new.
    */
   baseline(feed: string, uid: string): Fingerprint
+  /**
+   * Names an identifier, login or host: 48 bits in 8 characters, and a bucket. A login is compared with
+   * those of its bucket alone: of a million, one in 1e11 would be taken for another.
+   */
+  term(kind: string, text: string): { digest: string; bucket: number }
 }
+
+/** Buckets of logins and hosts: as many as a large account fills, of which Redis packs each (128 entries). */
+const termBuckets = 2_048
 
 function createFingerprints(keyBytes: Buffer): Fingerprints {
   const key = createSecretKey(keyBytes) // once: importing the raw key costs more than the digest
@@ -238,6 +246,13 @@ function createFingerprints(keyBytes: Buffer): Fingerprints {
     claim: (uid, severity, destination) => fingerprint('claim', uid, severity, destination),
     malformed: (feed, canonicalJson) => fingerprint('malformed', feed, canonicalJson),
     baseline: (feed, uid) => fingerprint('baseline', feed, uid),
+    term(kind, text) {
+      const bytes = digest('term', kind, text)
+      return {
+        digest: bytes.toString('base64url', 0, 6),
+        bucket: bytes.readUInt16BE(6) % termBuckets,
+      }
+    },
   }
 }
 

@@ -247,20 +247,16 @@ export async function readAccounting(ledger: AccountLedger): Promise<Accounting>
   return parseAccounting(Object.entries(await ledger.redis.hgetall(ledger.key('counters'))))
 }
 
-/** Reads how many items of a sink were settled without its having accepted them. */
+/** Reads how many items of a sink ended by a rule, or went another way. */
 export async function readSettledCounts(
   ledger: AccountLedger,
   sink: string,
-): Promise<Pick<SinkCounts, 'suppressed' | 'dead' | 'diverted'>> {
-  const [suppressed, dead, diverted] = await ledger.redis.hmget(
+): Promise<Pick<SinkCounts, 'suppressed' | 'diverted'>> {
+  const [suppressed, diverted] = await ledger.redis.hmget(
     ledger.key('counters'),
-    ...['suppressed', 'dead', 'diverted'].map((counter) => `s|${sink}|${counter}`),
+    ...['suppressed', 'diverted'].map((counter) => `s|${sink}|${counter}`),
   )
-  return {
-    suppressed: Number(suppressed ?? 0),
-    dead: Number(dead ?? 0),
-    diverted: Number(diverted ?? 0),
-  }
+  return { suppressed: Number(suppressed ?? 0), diverted: Number(diverted ?? 0) }
 }
 
 export interface AccountingSnapshot {

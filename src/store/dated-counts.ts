@@ -1,6 +1,6 @@
 /**
- * Counts by day and by hour (UTC) of an account: what came in, what ended and how, what was sent,
- * and how long events were visible before they were told. The scripts write them in the step that
+ * Counts by day and by hour (UTC) of an account: what came in and by which routes, what ended and how,
+ * what was sent, which rules kept things back, and how long events were visible before they were told. The scripts write them in the step that
  * changes the ledger, so they add up with its counters. Days are kept as long as the history, hours
  * for two days.
  */
@@ -26,6 +26,13 @@ type Counted =
     }
   /** Messages that a destination accepted; one may carry many events. */
   | { kind: 'message'; destination: string }
+  /** Events that a route took: each once, whatever feeds showed it and however often. */
+  | { kind: 'route'; route: string; severity: string }
+  /**
+   * Items that a rule suppressed or held, at each time that it began to. `rule`: the id of a silence, the
+   * name of an inhibition or time interval, the route that is in shadow mode.
+   */
+  | { kind: 'rule'; reason: string; rule: string; severity: string }
   /** Events that a destination got for the first time at most `withinS` after they were visible. */
   | { kind: 'told'; destination: string; severity: string; withinS: number }
 
@@ -68,6 +75,7 @@ export async function readCounts(
 
 function parseField(field: string): Counted {
   const [kind, name = '', severity = '', third = '', reason = ''] = field.split('|')
+  if (kind === 'route' || kind === 'rule') return parseNamed(kind, field.split('|').slice(1))
   if (kind === 'event') return { kind, severity: name }
   if (kind === 'new') return { kind, feed: name, severity }
   if (kind === 'message') return { kind, destination: name }
@@ -76,6 +84,14 @@ function parseField(field: string): Counted {
     return { kind, destination: name, severity, withinS }
   }
   return { kind: 'ended', destination: name, severity, outcome: third as Outcome, reason }
+}
+
+/** Names of routes and rules are the operator's, and may have a bar in them. */
+function parseNamed(kind: 'route' | 'rule', parts: string[]): Counted {
+  const severity = parts.at(-1) ?? ''
+  if (kind === 'route') return { kind, route: parts.slice(0, -1).join('|'), severity }
+  const [reason = ''] = parts
+  return { kind, reason, rule: parts.slice(1, -1).join('|'), severity }
 }
 
 /** The sink of a destination's id. */

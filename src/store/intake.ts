@@ -3,11 +3,12 @@
  * in one atomic commit, fenced by the feed's sequence. Intake never fetches and never sends.
  */
 import { randomUUID } from 'node:crypto'
-import { noSeverity, severityRank, type ThreatEvent } from '../event.ts'
+import { noSeverity, ownFeed, severityRank, type ThreatEvent, type Victims } from '../event.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import type { EndedScan, Scan } from './feed-state.ts'
 import { type Group, type ItemChange, toStoredGroup } from './pending-items.ts'
 import type { Payload, StoredAbout, StoredDecision } from './records.ts'
+import { toStoredTerms } from './terms.ts'
 
 /** Characters kept of a malformed item; its fingerprint covers all of it. */
 const maxRawLength = 16_384
@@ -32,7 +33,11 @@ export interface RoutedEvent {
   sealedSecret?: string
   /** The inhibition keys that it sets, and for how long. */
   inhibits?: { key: string; windowMs: number }[]
+  victims?: Victims
 }
+
+/** What the configuration says of an event, and what its commit fixes. */
+export type EventPlan = Pick<RoutedEvent, 'title' | 'decisions' | 'items' | 'inhibits' | 'victims'>
 
 /** One item to be created. */
 export interface PlannedItem {
@@ -318,13 +323,14 @@ function fieldPrefix({ rescan, isRepair }: Page): string {
 }
 
 function toStoredEvent(
-  { fingerprints }: AccountLedger,
+  ledger: AccountLedger,
   { feed, labels }: Page,
   routed: RoutedEvent,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
   const { event, decisions, items, wantsDetail, identity, pair } = routed
   const { isBaseline = false, isBeforeStart = isBaseline } = routed
+  const { fingerprints } = ledger
   return {
     u: event.uid,
     rid: fingerprints.recordId(event.uid),
@@ -342,6 +348,7 @@ function toStoredEvent(
     ur: event.unread,
     nr: event.severity === noSeverity,
     dt: wantsDetail,
+    of: feed === ownFeed ? [] : toStoredTerms(ledger, event, routed.victims),
     ih: (routed.inhibits ?? []).map(({ key, windowMs }) => ({ k: key, ms: windowMs })),
     pr: pair && {
       id: pair.id,

@@ -1,13 +1,13 @@
 /** Finds items of the ledger: by what they are, or by the ids that messages and lists show. */
 import { noSeverity, severityRank } from '../event.ts'
 import type { AccountLedger } from './account-ledger.ts'
+import { findDeliveryItems } from './deliveries.ts'
 import { listQuarantined, findQuarantined, type QuarantineEntry } from './feed-state.ts'
 import { pendingWords, reasonOf, type State, stateOf } from './item-states.ts'
 import { keptNames } from './intake.ts'
 import { readSinkNames, scanDeadRecords } from './pending-items.ts'
 import {
   deliveryIdPattern,
-  findDeliveryItems,
   type Item,
   type LedgerRecord,
   readRecord,
@@ -109,10 +109,7 @@ export async function* scanItems(
 ): AsyncGenerator<LedgerItem> {
   const { states, sink } = filter
   if ((states?.has('quarantined') ?? true) && sink === undefined) {
-    for (const entry of await listQuarantined(ledger)) {
-      const item = quarantinedItem(ledger, entry)
-      if (fits(item, filter)) yield item
-    }
+    for (const item of await readQuarantine(ledger)) if (fits(item, filter)) yield item
   }
   const seen = new Set<string>()
   for (const records of scansFor(ledger, filter, leastMs)) {
@@ -157,7 +154,7 @@ async function* scanDead(
 }
 
 /** All items of a record. */
-function recordItems(ledger: AccountLedger, record: LedgerRecord): LedgerItem[] {
+export function recordItems(ledger: AccountLedger, record: LedgerRecord): LedgerItem[] {
   const { recordId, uid, type, title, identifiers, tags, sightings } = record
   const feeds = [...new Set(sightings.map(({ feed }) => feed))]
   return record.items.map((item) => ({
@@ -285,4 +282,21 @@ export async function listItems(
   }
   trim()
   return { items: items.slice(0, limit), hasMore: items.length > limit }
+}
+
+/** The item of a reference, or the quarantined one of an id; undefined: it is gone. */
+export async function readItemAt(
+  ledger: AccountLedger,
+  ref: string,
+): Promise<LedgerItem | undefined> {
+  if (!ref.startsWith('i:')) {
+    const [entry] = await listQuarantined(ledger, ref)
+    return entry && quarantinedItem(ledger, entry)
+  }
+  const record = await readRecord(ledger, ref.split(':')[1] ?? '')
+  return record && recordItems(ledger, record).find((item) => item.ref === ref)
+}
+
+export async function readQuarantine(ledger: AccountLedger): Promise<LedgerItem[]> {
+  return (await listQuarantined(ledger)).map((entry) => quarantinedItem(ledger, entry))
 }

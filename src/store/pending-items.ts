@@ -2,7 +2,7 @@
  * Pending items by sink: reads what is due, and moves items into groups, holds, batches and other
  * sinks.
  */
-import { severityRank } from '../event.ts'
+import { severityRank, type Victims } from '../event.ts'
 import { redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import { fallbackRule } from './item-states.ts'
@@ -19,6 +19,7 @@ import {
   type StoredItem,
   type Suppression,
 } from './records.ts'
+import { toStoredTerms } from './terms.ts'
 
 /** Returns every sink that the account ledger ever had an item for, configured or not. */
 export function readSinkNames(ledger: AccountLedger): Promise<string[]> {
@@ -165,16 +166,18 @@ export interface ItemChange {
 export type SinkBatchWaits = Record<string, number | false>
 
 /**
- * Stores the full event with the title that it gives (undefined: keeps both) and releases the
- * record's waiting items.
+ * Stores the full event with the title that it gives (undefined: keeps both) and whom it names, and
+ * releases the record's waiting items.
  */
 export async function releaseDetail(
   ledger: AccountLedger,
   recordId: string,
   sinks: SinkBatchWaits,
-  full?: { payload: Payload; title?: string },
+  full?: { payload: Payload; title?: string; victims?: Victims },
 ): Promise<ItemChange[]> {
-  const args = JSON.stringify({ rid: recordId, sinks, title: full?.title })
+  const of = full?.victims && toStoredTerms(ledger, {}, full.victims)
+  const facts = { title: full?.title, of, retention: ledger.retention }
+  const args = JSON.stringify({ rid: recordId, sinks, ...facts })
   const text = full === undefined ? '' : JSON.stringify(full.payload)
   const answer = await ledger.runJson<{ made?: ItemChange[] }>('release-detail', args, text)
   return answer.made ?? []

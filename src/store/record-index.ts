@@ -121,3 +121,13 @@ async function* scanIndex(
 function parseEntries(answer: readonly string[]): IndexEntry[] {
   return pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
 }
+
+/** Entries that wait, or that were settled, since `beforeMs` or before, newest first; undefined: the newest. */
+export function scanEntriesBefore(
+  store: AccountStore,
+  { isPending, beforeMs = Infinity }: { isPending: boolean; beforeMs: number | undefined },
+): AsyncGenerator<IndexEntry[]> {
+  const bound = isPending ? -beforeMs : beforeMs
+  const from = Number.isFinite(bound) ? String(bound) : `${isPending ? '-' : '+'}inf`
+  return scanIndex(store, { from, isPending, isNewestFirst: true })
+}

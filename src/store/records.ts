@@ -1,12 +1,12 @@
 /** Records: as the scripts store them (short fields), and as the rest of the code reads them. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
-import { redisNow } from '../redis/scripts.ts'
 import { type AccountLedger, itemId } from './account-ledger.ts'
 import {
   type IndexEntry,
   scanEntries,
   scanNewestEntries,
   scanPendingEntries,
+  scanEntriesBefore,
 } from './record-index.ts'
 
 /** States of an item; the last five are final. */
@@ -139,6 +139,19 @@ export interface LedgerRecord {
   closed: 'ignored' | 'remediated' | undefined
   /** The same login and secret from other sources: how many more, and the first of them by id. */
   seenAgain: { times: number; sources: string[] } | undefined
+  /** Its logins and hosts that earlier records named. */
+  seenBefore: SeenBefore[]
+}
+
+export interface SeenBefore {
+  kind: 'login' | 'host'
+  /** Of the login or host; terms.ts follows it. */
+  digest: string
+  /** In how many records before. */
+  times: number
+  lastMs: number
+  /** The last of them. */
+  recordId: string
 }
 
 export interface StoredItem {
@@ -173,6 +186,17 @@ export interface StoredAbout {
   tags?: string[]
 }
 
+/** An item as far as it says where an event goes. */
+export type StoredPlace = Pick<StoredItem, 'd' | 'c' | 'st' | 'e'>
+
+export interface StoredSeen {
+  k: 'login' | 'host'
+  t: string
+  n: number
+  at: number
+  r: string
+}
+
 interface StoredRecord {
   u: string
   about: StoredAbout
@@ -191,6 +215,7 @@ interface StoredRecord {
   i: StoredItem[] | Record<string, never>
   cl?: 'ignored' | 'remediated'
   ag?: { n: number; s: string[] | Record<string, never> }
+  sb?: StoredSeen[]
 }
 
 export async function readRecord(
@@ -263,97 +288,69 @@ export function scanPendingRecords(ledger: AccountLedger): AsyncGenerator<Ledger
   return readRecordPages(ledger, scanPendingEntries(ledger))
 }
 
-/** Scans records, newest first, as `scanNewestEntries` does. */
+/** Scans records, newest first, as `scanNewestEntries` does; given a text, those whose stored form has it. */
 export function scanNewestRecords(
   ledger: AccountLedger,
   leastMs: (isPending: boolean) => number,
+  text = '',
 ): AsyncGenerator<LedgerRecord> {
-  return readRecordPages(ledger, scanNewestEntries(ledger, leastMs))
+  return readRecordPages(ledger, scanNewestEntries(ledger, leastMs), text)
+}
+
+/** Scans records that wait, or those that were settled, with since when, ms; newest first, from that time on. */
+export async function* scanRecordsBefore(
+  ledger: AccountLedger,
+  from: { isPending: boolean; beforeMs: number | undefined },
+): AsyncGenerator<{ record: LedgerRecord; sinceMs: number }> {
+  for await (const entries of scanEntriesBefore(ledger, from)) {
+    const scores = new Map(entries.map(({ recordId, score }) => [recordId, score]))
+    const records = await readRecords(ledger, [...scores.keys()])
+    for (const record of records) {
+      yield { record, sinceMs: Math.abs(scores.get(record.recordId) ?? 0) }
+    }
+  }
 }
 
 async function* readRecordPages(
   ledger: AccountLedger,
   pages: AsyncIterable<IndexEntry[]>,
+  wanted = '',
 ): AsyncGenerator<LedgerRecord> {
-  for await (const { recordId, text } of readRecordTexts(ledger, pages)) {
-    yield parseRecord(ledger.account, recordId, text)
+  for await (const entries of pages) {
+    const ids = entries.map(({ recordId }) => recordId)
+    for (const { recordId, text } of await readTexts(ledger, ids)) {
+      if (text.includes(wanted)) yield parseRecord(ledger.account, recordId, text)
+    }
   }
 }
 
-async function* readRecordTexts(
+/** Records by their ids; those that are gone are left out. */
+export async function readRecords(
   ledger: AccountLedger,
-  pages: AsyncIterable<IndexEntry[]>,
-): AsyncGenerator<{ recordId: string; text: string }> {
-  for await (const entries of pages) {
-    const texts = await ledger.redis.mget(
-      entries.map(({ recordId }) => ledger.key('rec', recordId)),
-    )
-    for (const [i, { recordId }] of entries.entries()) {
-      const text = texts[i]
-      if (text) yield { recordId, text }
-    }
-  }
+  recordIds: readonly string[],
+): Promise<LedgerRecord[]> {
+  const texts = await readTexts(ledger, recordIds)
+  return texts.map(({ recordId, text }) => parseRecord(ledger.account, recordId, text))
+}
+
+async function readTexts(
+  ledger: AccountLedger,
+  recordIds: readonly string[],
+): Promise<{ recordId: string; text: string }[]> {
+  if (recordIds.length === 0) return []
+  const texts = await ledger.redis.mget(recordIds.map((id) => ledger.key('rec', id)))
+  return recordIds.flatMap((recordId, i) => {
+    const text = texts[i]
+    return text ? [{ recordId, text }] : []
+  })
 }
 
 /** The id of a delivery: `e…` for one event, `b…` for a frozen message. */
 export const deliveryIdPattern = /^(?:e[0-9a-f]{32}|b[0-9a-f]{40})$/u
 
-/** What people ask for is recent as a rule: this much is searched in all accounts before the rest. */
-const recentMs = 2 * 24 * 3_600_000
-
-/**
- * Finds the items that were or will be sent under a delivery's id. An item's id is a digest that is
- * not stored, and a frozen message is deleted once it is settled, so records are searched for it:
- * pending ones, then settled ones, newest first, until all that are left were settled before the
- * delivery.
- */
-export async function* findDeliveryItems(
-  ledgers: readonly AccountLedger[],
-  id: string,
-): AsyncGenerator<{ record: LedgerRecord; item: Item }> {
-  const seen = new Set<string>()
-  let sentMs = 0
-  const [first] = ledgers
-  if (first === undefined) return
-  for (const sinceMs of [(await redisNow(first)) - recentMs, 0]) {
-    const leastMs = (isPending: boolean): number =>
-      isPending ? -Infinity : Math.max(sinceMs, sentMs)
-    for await (const found of findInLedgers(ledgers, id, leastMs)) {
-      sentMs = Math.max(sentMs, lastAttemptMs(found.item) ?? found.item.createdAtMs)
-      const place = `${found.record.account}:${found.record.recordId}`
-      if (!seen.has(place)) yield found
-      seen.add(place)
-      if (found.item.id === id) return
-    }
-    if (sentMs > sinceMs) return
-  }
-}
-
-async function* findInLedgers(
-  ledgers: readonly AccountLedger[],
-  id: string,
-  leastMs: (isPending: boolean) => number,
-): AsyncGenerator<{ record: LedgerRecord; item: Item }> {
-  const isFrozen = id.startsWith('b')
-  for (const ledger of ledgers) {
-    const pages = scanNewestEntries(ledger, leastMs)
-    for await (const { recordId, text } of readRecordTexts(ledger, pages)) {
-      if (isFrozen && !text.includes(`"b":"${id.slice(1)}"`)) continue
-      const record = parseRecord(ledger.account, recordId, text)
-      const item = record.items.find((one) => (isFrozen ? deliveryId(one) : one.id) === id)
-      if (item) yield { record, item }
-    }
-  }
-}
-
 /** The id under which an item went or goes: that of its frozen message, or its own. */
 export function deliveryId({ id, messageId }: Pick<Item, 'id' | 'messageId'>): string {
   return messageId === undefined ? id : `b${messageId}`
-}
-
-/** When the last attempt ended: for all items of a settled message the same. */
-function lastAttemptMs({ history }: Pick<Item, 'history'>): number | undefined {
-  return history.at(-1)?.atMs
 }
 
 function parseRecord(account: string, recordId: string, text: string): LedgerRecord {
@@ -387,7 +384,38 @@ function parseRecord(account: string, recordId: string, text: string): LedgerRec
     items: items.map((item, index) => parseItem(account, stored.u, item, index)),
     closed: stored.cl,
     seenAgain: stored.ag && { times: stored.ag.n, sources: parseLuaList(stored.ag.s) },
+    seenBefore: parseSeen(stored.sb),
   }
+}
+
+export function parseSeen(stored: readonly StoredSeen[] = []): SeenBefore[] {
+  return stored.map(({ k, t, n, at, r }) => {
+    return { kind: k, digest: t, times: n, lastMs: at, recordId: r }
+  })
+}
+
+type Place = Pick<Item, 'destination' | 'createdAtMs' | 'state' | 'endedAtMs'>
+
+export function parsePlace({ d, c, st, e }: StoredPlace): Place {
+  return { destination: d, createdAtMs: c, state: st, endedAtMs: e }
+}
+
+/**
+ * The other destinations for which the event was routed by the time that an item of it was made, each
+ * once. It names none that had been kept back by then, and asks for nothing that came later: every
+ * attempt says the same.
+ */
+export function otherDestinations(
+  items: readonly Place[],
+  { destination, createdAtMs }: Pick<Place, 'destination' | 'createdAtMs'>,
+): string[] {
+  const known = items.filter((one) => one.createdAtMs <= createdAtMs)
+  const others = known.filter(
+    (one) =>
+      one.destination !== destination &&
+      (one.endedAtMs === undefined || one.endedAtMs > createdAtMs || one.state === 'delivered'),
+  )
+  return [...new Set(others.map((one) => one.destination))]
 }
 
 /** Lua writes an empty list as {}. */

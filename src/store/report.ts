@@ -49,6 +49,13 @@ export interface Report {
   rows(): ReportRow[]
 }
 
+/** What routes took and rules kept back are the same events and items again. */
+type ReportedCount = Exclude<DatedCount, { kind: 'route' | 'rule' }>
+
+function isReported(count: DatedCount): count is ReportedCount {
+  return count.kind !== 'route' && count.kind !== 'rule'
+}
+
 interface ReportOptions {
   by: Grouping
   /** Whether people read what the sink gets. */
@@ -61,7 +68,7 @@ export function createReport({ by, isForPeople }: ReportOptions): Report {
   const groups = new Map<string, Tally>()
   return {
     add(counts) {
-      for (const count of counts) {
+      for (const count of counts.filter(isReported)) {
         // the feeds of one account may show the same event: only by feed each counts it
         if (count.kind !== 'new') total.add(count)
         const name = nameIn(by, count)
@@ -97,7 +104,7 @@ export function formatDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-function nameIn(by: Grouping, count: DatedCount): string | undefined {
+function nameIn(by: Grouping, count: ReportedCount): string | undefined {
   if (by === 'feed') return count.kind === 'new' ? count.feed : undefined
   if (count.kind === 'new') return undefined
   if (by === 'day') return formatDay(count.atMs)
@@ -110,7 +117,7 @@ function nameIn(by: Grouping, count: DatedCount): string | undefined {
 }
 
 interface Tally {
-  add(count: DatedCount): void
+  add(count: ReportedCount): void
   sum(): ReportSum
 }
 

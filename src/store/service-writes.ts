@@ -4,7 +4,7 @@
  */
 import type { AccountLedger } from './account-ledger.ts'
 
-interface WriteRequest {
+export interface WriteRequest {
   by: string
   /** The operation, and what it is to do: `events.act ignore`. */
   action: string

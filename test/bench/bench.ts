@@ -1,12 +1,14 @@
 /**
  * `npm run bench`: every row of docs/testing.md's table, with its target and whether it is met; on a Redis, a
  * sandbox and a build of its own, on loopback, gone afterwards. `--only <row or part>` for some, `--quick`
- * for a short run that says little of speed, `--replicas 2` for more of a fleet, `--json` for machines. Exit 1
+ * for a short run that says little of speed, `--replicas 2` for more of a fleet, `--records <count>` for another
+ * ledger behind the page, `--json` for machines. Exit 1
  * where something could not be measured; a missed target is only said.
  */
 import { parseArgs } from 'node:util'
 import { measureDelay, type DelayPlan } from './delay.ts'
 import { measureFleet, type FleetPlan } from './fleet.ts'
+import { measurePage, type PagePlan } from './page.ts'
 import {
   chosenRows,
   describeMachine,
@@ -33,6 +35,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     replicas: { type: 'string', default: '1' },
+    records: { type: 'string' },
     only: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -44,6 +47,7 @@ interface Plan {
   fleetShare: number
   fleet: Pick<FleetPlan, 'idleSeconds' | 'every'>
   delay: DelayPlan
+  page: PagePlan
 }
 
 const fullPlan: Plan = {
@@ -60,6 +64,7 @@ const fullPlan: Plan = {
   fleetShare: 1,
   fleet: { idleSeconds: 60 },
   delay: { seeds: 10, feeds: [10, 60, 300], seconds: 8 * 3_600 },
+  page: { records: 1_000_000, requests: 200, visits: 10_000, pairs: 6, pairSeconds: 15 },
 }
 
 const quickPlan: Plan = {
@@ -76,6 +81,7 @@ const quickPlan: Plan = {
   fleetShare: 0.02,
   fleet: { idleSeconds: 5, every: '5s' },
   delay: { seeds: 2, feeds: [10], seconds: 2 * 3_600 },
+  page: { records: 2_000, requests: 2, visits: 100, pairs: 1, pairSeconds: 6 },
 }
 
 const plan = values.quick ? quickPlan : fullPlan
@@ -84,6 +90,17 @@ async function fleetOf(rig: Rig, part: Part, given: Pick<FleetPlan, 'shape' | 's
   const size = Math.round(given.size * plan.fleetShare)
   const asked = { ...given, size, replicas: Number(values.replicas), ...plan.fleet }
   const figures = await measureFleet(rig, { ...asked, isTold: part !== 'fleet-150' })
+  return Object.fromEntries(
+    Object.entries(figures).map(([key, value]) => [`${part}-${key}`, value]),
+  )
+}
+
+const given = values.records === undefined ? {} : { records: Number(values.records) }
+const tables: NonNullable<Report['tables']> = {}
+
+async function pageOf(rig: Rig, part: Part, accounts: number): Promise<Figures> {
+  const { figures, table } = await measurePage(rig, accounts, { ...plan.page, ...given })
+  tables[part] = table
   return Object.fromEntries(
     Object.entries(figures).map(([key, value]) => [`${part}-${key}`, value]),
   )
@@ -102,6 +119,8 @@ const measures: Record<Part, (rig: Rig, part: Part) => Promise<Figures> | Figure
   'fleet-1000': (rig, part) => fleetOf(rig, part, { shape: 'organizations', size: 1_000 }),
   'fleet-tenants': (rig, part) => fleetOf(rig, part, { shape: 'tenants', size: 500 }),
   delay: () => measureDelay(plan.delay),
+  page: (rig, part) => pageOf(rig, part, 1),
+  'page-300': (rig, part) => pageOf(rig, part, Math.ceil(300 * plan.fleetShare)),
 }
 
 const chosen = chosenRows(values.only)
@@ -111,7 +130,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 async function measureAll(rig: Rig): Promise<Report> {
   const short = ' A quick run: fleets of a fiftieth, and figures that say little.'
   const machine = `${describeMachine(await redisVersion(rig.redis))}${values.quick ? short : ''}`
-  const report: Report = { machine, figures: {}, failures: {} }
+  const report: Report = { machine, figures: {}, failures: {}, tables }
   for (const part of parts) {
     if (!chosen.some((row) => row.part === part)) continue
     if (process.stderr.isTTY) process.stderr.write(`measuring ${part}\n`)

@@ -17,11 +17,13 @@ export const parts = [
   'fleet-1000',
   'fleet-tenants',
   'delay',
+  'page',
+  'page-300',
 ] as const
 
 export type Part = (typeof parts)[number]
 
-type Unit = 'events/s' | 'ratio' | 'µs' | 'MiB' | 's' | '%' | 'bytes' | ''
+type Unit = 'events/s' | 'ratio' | 'µs' | 'MiB' | 's' | 'ms' | '%' | 'kB' | 'bytes' | ''
 type Target = { atLeast: number } | { atMost: number }
 
 export interface Row {
@@ -55,6 +57,14 @@ const standing: readonly Cells[] = [
 const delays: readonly Cells[] = [
   ['delay', 's', 'an event until its webhook, mean'],
   ['delay-longest', 's', '  longest'],
+]
+
+/** Of all views, and of their answers of the API. */
+const looks: readonly Cells[] = [
+  ['bytes', 'kB', 'the largest answer', atMost(60)],
+  ['p95', 'ms', 'time of the server, p95 of the slowest view', atMost(150)],
+  ['worst', 'ms', '  worst'],
+  ['redis-cpu', 'ms', 'CPU of Redis for an answer of the dearest view, mean'],
 ]
 
 const byPart: Record<Part, readonly Cells[]> = {
@@ -124,9 +134,22 @@ const byPart: Record<Part, readonly Cells[]> = {
       [`delay-${scene}-more`, 's', '  mean more than round robin', atMost(0)],
     ]
   }),
+  page: within('page', 'the page over a million records', [
+    ...looks,
+    ['heap-early', 'MiB', 'heap after a tenth of 10,000 requests'],
+    ['heap-late', 'MiB', '  after all of them'],
+    ['heap-growth', 'ratio', '  as a multiple', atMost(1.1)],
+    ['rss-early', 'MiB', 'resident memory likewise'],
+    ['rss-late', 'MiB', '  after all of them'],
+    ['told-alone', 's', 'an event until its webhook, while nobody looks, mean'],
+    ['told-visited', 's', '  while five answers a second are asked for'],
+    ['told-more', 's', '  more than before, lower end of 95 % interval', atMost(0)],
+    ['polls', 'ratio', 'polls while it is asked, of those before', atLeast(0.95)],
+  ]),
+  'page-300': within('page-300', 'the page over 300 accounts of 3,333 records', looks),
 }
 
-/** The first row says what the fleet is. */
+/** The first row says what there are many of. */
 function within(part: Part, of: string, cells: readonly Cells[]): Cells[] {
   return cells.map(([key, unit, what, target], at) => [
     `${part}-${key}`,
@@ -148,6 +171,8 @@ export interface Report {
   figures: Figures
   /** Why a part could not be measured. */
   failures: Partial<Record<Part, string>>
+  /** What is behind the figures of a part, line by line. */
+  tables?: Partial<Record<Part, string>>
 }
 
 /** Where it was measured; compare within one run, by ratios. */
@@ -174,7 +199,7 @@ export function chosenRows(names: readonly string[]): Row[] {
 }
 
 export function renderReport(
-  { machine, figures, failures }: Report,
+  { machine, figures, failures, tables = {} }: Report,
   chosen: readonly Row[],
 ): string {
   const lines = chosen.map((row) => [row.key, row.what, ...judged(row, figures[row.key])])
@@ -182,6 +207,7 @@ export function renderReport(
     machine,
     '',
     ...aligned([['row', 'what', 'measured', 'target', ''], ...lines]),
+    ...Object.entries(tables).map(([part, table]) => `\n${part}\n\n${table}`),
     ...Object.entries(failures).map(([part, why]) => `\n${part} was not measured: ${why}`),
     '',
   ].join('\n')
@@ -203,6 +229,8 @@ const digits: Record<Unit, number> = {
   bytes: 1,
   '': 1,
   '%': 1,
+  kB: 1,
+  ms: 0,
   MiB: 0,
   µs: 0,
   'events/s': 0,
@@ -214,8 +242,8 @@ function written(value: number, unit: Unit): string {
   return unit === '%' ? `${shown}%` : `${shown} ${unit}`
 }
 
-/** Columns with two spaces between them: the first two and the last to the left, figures to the right. */
-function aligned(lines: readonly string[][]): string[] {
+/** Columns with two spaces between them: words to the left, figures to the right. */
+export function aligned(lines: readonly string[][]): string[] {
   const widths = lines[0]!.map((_none, i) => Math.max(...lines.map((line) => line[i]!.length)))
   return lines.map((line) =>
     line

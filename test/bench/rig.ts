@@ -34,6 +34,7 @@ export interface Rig {
 export interface SandboxProcess {
   readonly url: string
   readonly webhookSecret: string
+  readonly smtpUrl: string
   call: <Name extends keyof SandboxCalls>(
     name: Name,
     ...args: Parameters<SandboxCalls[Name]>
@@ -42,6 +43,8 @@ export interface SandboxProcess {
 }
 
 export interface Daemon {
+  /** Of its page and metrics. */
+  readonly url: string
   /** From the start of the process until it polls and delivers. */
   readonly startSeconds: number
   use(): Promise<ProcessUse>
@@ -168,7 +171,7 @@ async function startSandboxProcess(
 }
 
 /** As the image and the unit start Node. */
-const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40']
+export const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40']
 
 /** A start that takes longer has failed. */
 const startPatienceMs = 120_000
@@ -189,6 +192,7 @@ async function startDaemon(
   const port = await untilRunning(child)
   const startSeconds = (performance.now() - beganMs) / 1000
   return {
+    url: `http://127.0.0.1:${port}`,
     startSeconds,
     async use() {
       const answered = once(child, 'message') as Promise<

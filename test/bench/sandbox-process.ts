@@ -40,7 +40,8 @@ const calls = {
         if (place !== undefined) toldMs[place] ??= atMs
       }
     })
-    return { url: sandbox.url, webhookSecret: sandbox.webhookSecret }
+    const { url, webhookSecret, smtpUrl } = sandbox
+    return { url, webhookSecret, smtpUrl }
   },
   addEvents(count: number, given: Partial<SandboxEvent>) {
     sandbox.addEvents(count, given)

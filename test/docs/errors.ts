@@ -1,6 +1,6 @@
 /** The reasons of every error with what to do, and what a failed send leads to. */
 import type { AuditReason } from '../../src/audit/pages.ts'
-import { adviceFor } from '../../src/cli/set-up/sink-probes.ts'
+import { adviceFor } from '../../src/operator/sink-probes.ts'
 import { type CommandError, formatDuration } from '../../src/cli/terminal.ts'
 import { effectOn, type Failure, decideRetry } from '../../src/delivery/retry-policy.ts'
 import type { HttpReason } from '../../src/ops/server.ts'

@@ -11,7 +11,7 @@ const groups: Record<string, RegExp> = {
   audits: /^(audit_|ledger_|retention_)/,
   deliveries:
     /^(items|deliver(y|ies)|template_failures|possible_duplicates|dead_letters|sink|canary|suppressed|silences|digest)/,
-  process: /^(config|build|redis|state)/,
+  process: /^(config|build|http|redis|state)/,
 }
 
 export function metricBlocks(): [string, string][] {

@@ -1,6 +1,7 @@
 /** The pages of docs/, and what their generated parts must say. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { apiBlocks, openapiFile } from './api.ts'
 import { alertBlocks } from './alerts.ts'
 import { commandBlocks } from './commands.ts'
 import { configurationBlocks } from './configuration.ts'
@@ -47,6 +48,7 @@ export async function generatedBlocks(): Promise<Map<string, string>> {
     ...errorBlocks(),
     ...messageBlocks(),
     ...operationBlocks(),
+    ...apiBlocks(),
   ])
 }
 
@@ -56,7 +58,12 @@ const chartRules = 'deploy/helm/tocsin/rules.yaml'
 export async function stalePages(): Promise<StalePage[]> {
   const blocks = await generatedBlocks()
   const fresh = docsPages().map((path) => [path, withBlocks(readPage(path), blocks)] as const)
-  return [...fresh, [chartRules, readPage('deploy/prometheus/rules.yaml')] as const]
+  const { version } = JSON.parse(readPage('package.json')) as { version: string }
+  const copies = [
+    [chartRules, readPage('deploy/prometheus/rules.yaml')],
+    ['docs/reference/openapi.json', openapiFile(version)],
+  ] as const
+  return [...fresh, ...copies]
     .filter(([path, text]) => readPage(path) !== text)
     .map(([path, text]) => ({ path, file: join(root, path), fresh: text }))
 }

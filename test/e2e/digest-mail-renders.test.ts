@@ -1,11 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { mailContent } from '../../src/sinks/email/email-sink.ts'
 import type { Delivery } from '../../src/sinks/sink.ts'
-import { hasChromium, inChromium, type Rendering } from '../support/chromium.ts'
+import {
+  hasChromium,
+  inChromium,
+  type Rendering,
+  endBrowserAfterTests,
+} from '../support/chromium.ts'
 import { barsIn, extentOf, textsIn } from '../support/mail-in-page.ts'
 import { aMember } from '../support/deliveries.ts'
 import { aThreatEvent } from '../support/events.ts'
 import { aBusyDigest, summarised } from '../support/summaries.ts'
+
+endBrowserAfterTests()
 
 const renderings: Rendering[] = [
   { width: 360, colorScheme: 'light' },

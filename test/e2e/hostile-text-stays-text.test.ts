@@ -99,7 +99,7 @@ function plantHostility(): number {
       data: { ...data, ...pollution, deep: nested(1_000) },
     })
   }
-  sandbox.addEvent({ ...given, severity: 'high"} 1\ntocsin_forged{a="b' })
+  sandbox.addEvent({ ...given, severity: 'high"} 1\ntocsin_hostile{a="b' })
   sandbox.addEvent({
     ...given,
     tags: Array.from({ length: 10_000 }, (_, index) => `tag ${index} ${'y'.repeat(100)}`),
@@ -237,7 +237,7 @@ function expectMetrics(page: string): void {
   for (const line of lines) {
     expect(line).toMatch(/^[a-z_]\w*(?:\{(?:\w+="[\w.:+ /-]*",?)*\})? (?:[-+\d.e]+|[+-]Inf|NaN)$/i)
   }
-  expect(page).not.toContain('forged')
+  expect(page).not.toContain('tocsin_hostile')
   expect(page).toMatch(/tocsin_events_new_total\{[^}]*severity="unknown"[^}]*\} 1/)
 }
 

@@ -20,6 +20,15 @@ function folderOf({ soFar }: RunningTocsin): string {
   return dirname(/--config (\S+)/.exec(soFar())?.[1] ?? '')
 }
 
+/** The view Now, as the form to sign in leads to it by the name and password that were printed. */
+async function openSignedIn(out: string): Promise<string> {
+  const [, signIn = '', name = '', password = ''] = /(\S+sign-in)#(\w+):(\w+)/.exec(out) ?? []
+  const body = new URLSearchParams({ name, password, next: '/' })
+  const answer = await fetch(signIn, { method: 'POST', body, redirect: 'manual' })
+  const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? ''
+  return (await fetch(new URL('/', signIn), { headers: { cookie } })).text()
+}
+
 /** Processes that run in a folder. */
 function residents(folder: string): string[] {
   return readdirSync('/proc').filter((pid) => {
@@ -38,18 +47,20 @@ function expectNothingLeft(folder: string): void {
 }
 
 describe('the demo', () => {
-  test('ends by itself, shows the receivers live, and what it says adds up', async () => {
+  test('ends by itself, opens the page, shows the receivers live, and what it says adds up', async () => {
     const demo = startTocsin('demo', '--for', '2s')
     await demo.says('Ctrl-C')
     const [, page = ''] = /live: (\S+)/.exec(demo.soFar()) ?? []
     expect((await fetch(page)).status).toBe(200)
     const folder = folderOf(demo)
     expect(residents(folder)).not.toEqual([])
+    expect(await openSignedIn(demo.soFar())).toContain('href="/tenants"')
     const { code, out, err } = await demo.ended
     expect({ code, err }).toEqual({ code: 0, err: '' })
     const counts = countsIn(out)
     expect(counts.map(([what]) => what)).toEqual([
       'slack messages',
+      'pagerduty messages',
       'email messages',
       'webhook messages',
       'events',
@@ -58,7 +69,7 @@ describe('the demo', () => {
     expect(counts.map(([, one]) => one)).not.toContain('0')
     expect(out).toContain('all of it adds up')
     expect(out).toMatch(
-      /^\d\d:\d\d:\d\d \d+ events came; messages: slack \d+, email \d+, webhook \d+/m,
+      /^\d\d:\d\d:\d\d \d+ events came; messages: slack \d+, pagerduty \d+, email \d+, webhook \d+/m,
     )
     expectNothingLeft(folder)
   })
@@ -71,7 +82,7 @@ describe('the demo', () => {
     const { code, out } = await demo.ended
     expect(code).toBe(0)
     expect(out).toContain('all of it adds up')
-    expect(countsIn(out)).toHaveLength(4)
+    expect(countsIn(out)).toHaveLength(5)
     expectNothingLeft(folder)
   })
 

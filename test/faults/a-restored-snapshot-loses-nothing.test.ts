@@ -6,14 +6,15 @@ import { expect, onTestFinished, test } from 'vitest'
 import { isConsistent } from '../../src/audit/ledger-check.ts'
 import { withStore } from '../../src/cli/open/open-store.ts'
 import type { App } from '../../src/daemon/daemon.ts'
-import { endDigest, findDigestSink, useEngine } from '../../src/daemon/for-commands/engine.ts'
-import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { useEngine } from '../../src/daemon/for-commands/engine.ts'
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { readAccounting, sumPending } from '../../src/store/accounts.ts'
-import { startHttpServer, type HttpServer, type ReceivedRequest } from '../support/http-server.ts'
+import { type HttpServer, type ReceivedRequest, startHttpServer } from '../support/http-server.ts'
 import { connectTo, proofOf } from '../support/ledger.ts'
 import { freePort } from '../support/free-port.ts'
 import { endServer, launchServer } from '../support/redis.ts'
 import { aReplica, hurriedConfig, nothingPending, until } from '../support/rehearsal.ts'
+import { endDigests } from '../../src/operator/digests.ts'
 
 const away = { status: 503 }
 const there = { status: 200 }
@@ -210,9 +211,9 @@ function sendDigest(yaml: string): Promise<unknown> {
   const { config } = hurriedConfig(yaml)
   return withStore(config, (store) =>
     useEngine(config, store, async (engine) => {
-      const sink = findDigestSink(engine, 'oncall')
-      if (Array.isArray(sink)) throw new Error('the sink oncall has no digest')
-      for (const { id } of sink.destinations) await endDigest(engine, sink, id)
+      const { destinations = [] } = engine.sinks.get('oncall') ?? {}
+      const ended = await endDigests(engine.flushContext, 'oncall', destinations)
+      if (ended === undefined) throw new Error('the sink oncall has no digest')
     }),
   )
 }

@@ -1,12 +1,19 @@
 /** axe-core in a real browser over every kind of mail, and over the page of all messages. */
-import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { mailContent } from '../../src/sinks/email/email-sink.ts'
 import { drawMail, drawPage, markup } from '../../src/sandbox/drawing/html.ts'
 import { galleryPage, specialScenes } from '../gallery/page.ts'
-import { hasChromium, inChromium, type Rendering } from '../support/chromium.ts'
+import { axeFindingsIn } from '../support/axe.ts'
+import {
+  hasChromium,
+  inChromium,
+  type Rendering,
+  endBrowserAfterTests,
+} from '../support/chromium.ts'
 import { typeScenes } from '../support/scenes.ts'
+
+endBrowserAfterTests()
 
 const renderings: Rendering[] = [
   { width: 360, colorScheme: 'light' },
@@ -20,24 +27,14 @@ const mails = [...specialScenes, ...fullEvents].map(
   ([name, delivery]) => [name, mailContent(delivery, 'oncall').html] as const,
 )
 
-interface Finding {
-  id: string
-  nodes: { html: string }[]
-}
-
 /** A mail stands within the page of a mail program, which has the landmarks. */
 const pageRules = { 'landmark-one-main': { enabled: false }, region: { enabled: false } }
 
-/** What axe-core objects to: rule and element. Frames are looked at by themselves. */
 async function findingsIn(page: Page, rules = {}): Promise<string[]> {
   // axe takes a page without a ground for white; a dark one is nearly black
   await page.evaluate(`if (matchMedia('(prefers-color-scheme: dark)').matches)
     document.documentElement.style.backgroundColor = '#121212'`)
-  await page.evaluate(axe.source)
-  const found = await page.evaluate<Finding[]>(
-    `axe.run(document, { iframes: false, resultTypes: ['violations'], rules: ${JSON.stringify(rules)} }).then(({ violations }) => violations)`,
-  )
-  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+  return axeFindingsIn(page, rules)
 }
 
 async function findingsOf(

@@ -38,6 +38,7 @@ const shownElsewhere = {
   schema: 'it prints config/tocsin.schema.json',
   demo: 'until it is stopped: test/e2e/the-demo-counts-both-sides.test.ts',
   sandbox: 'until it is stopped: test/integration/cli/sandbox-command.test.ts',
+  'users hash': 'a hash is another each time: test/integration/cli/users-hash.test.ts',
   status: 'a daemon must run: test/integration/cli/status.test.ts',
 }
 

@@ -99,6 +99,7 @@ test('init', async () => {
       init ${draft} --sink slack,email,teams,pagerduty,webhook
       check ${draft}
       init ${file} --sink slack
+      users hash hunter2
     `)
     }),
   ).toMatchFileSnapshot(transcriptFile('init'))

@@ -42,7 +42,7 @@ test('Teams gets what it got', async () => {
 
 test('PagerDuty gets what it got', async () => {
   const incidents = all.filter(([, { summary }]) => summary?.kind !== 'digest')
-  expect(incidents.length).toBe(all.length - 4)
+  expect(incidents.length).toBe(all.length - 5)
   await expect(inJson(incidents, 3, renderIncident)).toMatchFileSnapshot('recorded/pagerduty.json')
 })
 

@@ -55,6 +55,12 @@ test('every Lua script of the build is whole and accepted by Redis', async () =>
   client.disconnect()
 })
 
+test.each(['page/views', 'page/static'])('the build has every file of %s', (folder) => {
+  expect(readdirSync(join(built.folder, 'dist', folder))).toEqual(
+    readdirSync(join(root, 'src', folder)),
+  )
+})
+
 test.each(scripts)('%s says what it does, its keys, its arguments and what it returns', (file) => {
   const text = readFileSync(join(root, 'src/redis/scripts', file), 'utf8')
   const header = text

@@ -15,12 +15,21 @@ export interface Rendering {
   colorScheme: 'light' | 'dark'
 }
 
-/** Gone after the tests of a file, the first of several that share this module; Playwright ends the last with the process. */
 let browser: Promise<Browser> | undefined
-afterAll(async () => {
-  await (await browser)?.close()
-  browser = undefined
-})
+
+/** Each file that uses the browser calls this: files of one process share this module, and no browser. */
+export function endBrowserAfterTests(): void {
+  afterAll(async () => {
+    await (await browser)?.close()
+    browser = undefined
+  })
+}
+
+/** The browser of all tests of a file. */
+export function sharedBrowser(): Promise<Browser> {
+  browser ??= chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  return browser
+}
 
 /** Gives `look` the page, which no other call sees. Requests of the page fail. */
 export async function inChromium<T>(
@@ -28,9 +37,8 @@ export async function inChromium<T>(
   { width, colorScheme }: Rendering,
   look: (page: Page) => Promise<T>,
 ): Promise<T> {
-  browser ??= chromium.launch({ executablePath, args: ['--no-sandbox'] })
   const context = await (
-    await browser
+    await sharedBrowser()
   ).newContext({ viewport: { width, height: 900 }, colorScheme })
   try {
     const page = await context.newPage()

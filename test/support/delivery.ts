@@ -101,6 +101,8 @@ export function modesOf(sinks: readonly Sink[]): SinkBatchWaits {
 /** One account, and a configuration that says nothing about events. */
 export const bareMembers: MemberOptions = {
   serviceLink: () => null,
+  pageAddress: () => undefined,
+  findLabel: () => undefined,
   namesAccounts: false,
   findTenant: () => undefined,
   findGuidance: () => undefined,

@@ -92,6 +92,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     standing: given.standing ?? aStanding(),
     readCoverage: () => Promise.resolve(() => Promise.resolve([])),
     serviceLink: (_account, url) => url,
+    pageAddress: (path) => `https://tocsin.test${path}`,
     announce(account, work) {
       told.push(...work.map(({ sink }) => ({ account, sink })))
       return Promise.resolve()
@@ -110,6 +111,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     ledgers.find((ledger) => ledger.account === account)
   const drain: DrainOptions = {
     ...drainOptions({ redis, keys, ledgers: ledgers, clock }),
+    pageAddress: options.pageAddress,
     rules: gate,
     batchWaits: modesOf(given.sinks),
     ...(given.rerouter && { rerouter: given.rerouter }),

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll } from 'vitest'
 import { type LedgerCheck, checkLedgers } from '../../src/audit/ledger-check.ts'
-import { severityRank, type ThreatEvent } from '../../src/event.ts'
+import { ownFeed, severityRank, type ThreatEvent } from '../../src/event.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
 import { titleOf } from '../../src/messages/message.ts'
@@ -16,6 +16,7 @@ import {
   scanPendingCounts,
   type SinkCounts,
 } from '../../src/store/accounts.ts'
+import { type Ending, readEndings } from '../../src/store/endings.ts'
 import { openFeed } from '../../src/store/feed-state.ts'
 import {
   type AcceptResult,
@@ -23,7 +24,7 @@ import {
   type Page,
   type RoutedEvent,
 } from '../../src/store/intake.ts'
-import { scanRecords } from '../../src/store/records.ts'
+import { pendingStates, scanRecords } from '../../src/store/records.ts'
 import { aThreatEvent } from './events.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 
@@ -159,11 +160,13 @@ export async function takeIn(
 export async function expectConservation(ledger: AccountLedger): Promise<Accounting> {
   let accounting = await readAccounting(ledger)
   let scanned = await scanPendingCounts(ledger)
+  let ended = await countEndings(ledger)
   for (let tries = 0; tries < 100; tries++) {
     const after = await readAccounting(ledger)
     if (isDeepStrictEqual(after, accounting)) break
     accounting = after
     scanned = await scanPendingCounts(ledger)
+    ended = await countEndings(ledger)
   }
   for (const [feed, account] of Object.entries(accounting.feeds)) {
     if (account.unaccounted !== 0) throw new Error(`feed ${feed}: ${JSON.stringify(account)}`)
@@ -174,9 +177,35 @@ export async function expectConservation(ledger: AccountLedger): Promise<Account
       throw new Error(`sink ${sink}: ${JSON.stringify(account)}, records: ${scanned[sink] ?? 0}`)
     }
   }
+  for (const [sink, account] of Object.entries(accounting.sinks)) {
+    for (const outcome of ['delivered', 'dead', 'suppressed', 'diverted'] as const) {
+      const count = ended.get(`${sink} ${outcome}`) ?? 0
+      if (count !== account[outcome])
+        throw new Error(`${sink} ${outcome}: ${account[outcome]}, endings: ${count}`)
+    }
+  }
   const { undated } = await readAccountingSnapshot(ledger)
   if (Object.keys(undated).length > 0) throw new Error(`by day: ${JSON.stringify(undated)}`)
   return accounting
+}
+
+/** Items by sink and outcome, as the stream of endings has them. */
+async function countEndings(ledger: AccountLedger): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  for await (const { sink, outcome, items } of endingsOf(ledger)) {
+    const name = `${sink} ${outcome}`
+    counts.set(name, (counts.get(name) ?? 0) + items.length)
+  }
+  return counts
+}
+
+/** The newest first. */
+async function* endingsOf(ledger: AccountLedger): AsyncGenerator<Ending> {
+  let page = await readEndings(ledger, { count: 1_000 })
+  while (page.length > 0) {
+    yield* page
+    page = await readEndings(ledger, { before: page.at(-1)!.id, count: 1_000 })
+  }
 }
 
 /** What the ledger says of itself; `ledgers`: all that digests are made of. */
@@ -201,11 +230,39 @@ export async function expectNothingStranded(ledger: AccountLedger): Promise<void
     ]
     if (found.length > 0) throw new Error(`ledger: ${JSON.stringify(found)}`)
   }
+  await expectEndings(ledger)
   const owed = await criticalsBySink(ledger)
   for (const [sink, since] of owed) {
     const noted = await ledger.redis.zrange(ledger.key('owed', sink), '0', '-1', 'WITHSCORES')
     if (!isDeepStrictEqual(noted, since))
       throw new Error(`owed to ${sink}: ${noted.join(' ')}, records: ${since.join(' ')}`)
+  }
+}
+
+/** Throws unless the newest ending of each item that is final says what its record says. */
+async function expectEndings(ledger: AccountLedger): Promise<void> {
+  const newest = new Map<string, string>()
+  for await (const { items, ...ending } of endingsOf(ledger)) {
+    const { outcome, destination, messageId, isOwn } = ending
+    for (const { recordId, index } of items) {
+      const place = `${recordId} ${index}`
+      const said = newest.get(place) ?? [outcome, destination, messageId, isOwn].join(' ')
+      newest.set(place, said)
+    }
+  }
+  for await (const { recordId, items, sightings } of scanRecords(ledger)) {
+    const isOwn = sightings[0]?.feed === ownFeed
+    for (const { index, state, destination, messageId } of items) {
+      if ((pendingStates as readonly string[]).includes(state)) continue
+      const id = messageId === undefined ? undefined : `b${messageId}`
+      const outcome = state === 'discarded' ? 'dead' : state
+      const [said, expected] = [
+        newest.get(`${recordId} ${index}`),
+        [outcome, destination, id, isOwn],
+      ]
+      if (said !== expected.join(' '))
+        throw new Error(`${recordId} ${index}: ${expected.join(' ')}, ending: ${said}`)
+    }
   }
 }
 

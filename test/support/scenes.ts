@@ -234,6 +234,26 @@ const accountMembers = severalMembers.map((member, at) => {
 })
 const down = { sink: 'oncall', sinceMs: Date.UTC(2026, 10, 21, 4, 30) }
 
+const page = 'https://tocsin.example.net'
+const ofAcme = accountMembers.slice(0, 3)
+const undeliveredOfAcme = ['critical', 'high', 'high'].map((severity, at) => ({
+  severity,
+  type: 'stealer_log',
+  uid: `stealer_log/stealer_logs_live/${80 + at}`,
+  ...(at < 2 && { title: `Stealer log: u${at}@acme[.]com at sso[.]acme[.]com` }),
+  pageUrl: `${page}/events/acme/5f2c9a1b7d3e4f6a8b0c1d${at}e`,
+}))
+
+/** What the ledger knows of an event beside its content. */
+const related = {
+  pageUrl: `${page}/events/main/5f2c9a1b7d3e4f6a8b0c1d2e`,
+  otherRecipients: ['soc', 'ann@example.com', 'bob@example.com', 'siem', 'archive'],
+  seenBefore: [
+    { kind: 'login', times: 3, lastMs: Date.UTC(2026, 9, 21, 8, 15) },
+    { kind: 'host', times: 1, lastMs: Date.UTC(2026, 9, 2, 17, 0) },
+  ],
+} satisfies Partial<DeliveryMember>
+
 /** What other tests of messages do not need, for the recordings and the gallery alone. */
 export const moreScenes: Scene[] = [
   ['a raised severity', delivery([aMember({ raisedFrom: 'low' })])],
@@ -250,6 +270,26 @@ export const moreScenes: Scene[] = [
   [
     'a digest of several accounts',
     delivery(accountMembers, { ...aBusyDigest(), members: accountMembers }),
+  ],
+  [
+    'a digest of one account of several',
+    delivery(ofAcme, {
+      ...summarised(ofAcme, {
+        kind: 'digest',
+        route: null,
+        digest: digestFacts({ account: 'acme', dead: 3, undelivered: undeliveredOfAcme }),
+      }),
+      pageUrl: `${page}/messages/b0123456789abcde`,
+    }),
+  ],
+  ['an event with its page and its past', delivery([{ ...aMember(), ...related }])],
+  ['a leaked credential with its page', delivery([{ ...credential(), ...related }])],
+  [
+    'a group with its page',
+    delivery(several, {
+      ...summarised(several),
+      pageUrl: `${page}/messages/b0123456789abcde`,
+    }),
   ],
   ['of Tocsin itself: notice', delivery([notice()])],
   ['of Tocsin itself: canary', delivery([canary()], { isTest: true })],

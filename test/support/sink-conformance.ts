@@ -25,6 +25,8 @@ export interface Received {
   id: string
   /** The message as a receiver stores it, raw: the body, the whole mail. */
   text: string
+  /** What its encoding holds; left out: the text itself. */
+  decoded?: string
   /** Whether the message itself says that it may be a repeat. */
   saysRepeat: boolean
   /** Whether the message itself says that it is a test. */
@@ -105,6 +107,7 @@ type FailureOptions = Partial<SendOptions>
 export function describeSinkConformance<D extends SinkDriver>(suite: SinkConformance<D>): void {
   describe(`${suite.name} keeps the promises of every sink`, () => {
     describeAcceptance(suite)
+    describePage(suite)
     describeFailures(suite)
     describeDiscretion(suite)
   })
@@ -175,6 +178,27 @@ function describeAcceptance<D extends SinkDriver>(suite: SinkConformance<D>): vo
     await sink.send(aDelivery(sink), { signal: patience() })
     await sink.close()
     await expect.poll(() => driver.openConnections()).toBe(0)
+  })
+}
+
+/** Of the event, as `public_url` gives it. */
+const anEventPage = 'https://tocsin.example.net/events/main/5f2c9a1b7d3e4f6a8b0c1d2e'
+
+function describePage<D extends SinkDriver>(suite: SinkConformance<D>): void {
+  test('the address of an event’s page arrives whole, however much else is cut', async () => {
+    const { driver, sink } = await arrange(suite)
+    for (const text of ['short', '&'.repeat(30_000), '😀'.repeat(30_000)]) {
+      const members = [{ ...hostileMember(text), pageUrl: anEventPage }]
+      await sink.send(aDelivery(sink, { members }), { signal: patience() })
+      const { text: raw, decoded = raw } = driver.received().at(-1)!
+      expect(decoded).toContain(anEventPage)
+    }
+  })
+
+  test('without a page no message leads to one', async () => {
+    const { driver, sink } = await arrange(suite)
+    await sink.send(aDelivery(sink), { signal: patience() })
+    expect(driver.received()[0]!.text).not.toMatch(/in Tocsin|page_url/)
   })
 }
 
@@ -317,6 +341,7 @@ export function hostileMember(text: string): ReturnType<typeof aMember> {
       highlights: { [text]: [text], content: [text, text] },
     }),
     detail: { title: text, content: text, [text]: { nested: [text] } },
+    otherRecipients: [text, text.repeat(2)],
   })
 }
 

@@ -63,6 +63,17 @@ export function describeSummaryConformance<D extends SinkDriver>(suite: SinkConf
       expect(bench.driver.received()).toHaveLength(3)
     })
 
+    test('the address of a message’s page arrives whole, however many its events are', async () => {
+      const bench = await arrange(suite)
+      const pageUrl = 'https://tocsin.example.net/messages/b0123456789abcdef'
+      for (const text of ['short', '&'.repeat(3000), '😀'.repeat(3000)]) {
+        const members = Array.from({ length: 300 }, () => longest(text))
+        const summary = { ...aSummary(members), total: 10_000 }
+        const { text: raw, decoded = raw } = await send(bench, { members, summary, pageUrl })
+        expect(decoded).toContain(pageUrl)
+      }
+    })
+
     test('a leaked secret stands in no summary, even where the sink shows secrets', async () => {
       const bench = await arrange(suite)
       const secret = 'clear-7f3e9a51c2'
@@ -102,6 +113,9 @@ function hostileDigest(text: string): Pick<Delivery, 'members' | 'summary'> {
     ],
     alreadySent: [{ severity: text, type: text, uid: text, sentAtMs: Number.NaN }],
     alreadySentTotal: 9,
+    account: text,
+    dead: 1,
+    undelivered: [{ severity: text, type: text, uid: text, account: text, title: text }],
   })
   return summarised(members, { kind: 'digest', digest, route: text })
 }

@@ -18,6 +18,7 @@ import { type Context, inputName, loadConfigFile, readText } from '../context.ts
 import { type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'
+import { requestFaultStatuses } from '../../operator/service-acts.ts'
 
 export interface ServiceOptions {
   config?: string
@@ -79,11 +80,6 @@ function chooseAccount({ accounts }: Config, named: string | undefined): string 
   const names = accounts.map(({ name }) => name).join(', ')
   throw new CommandError('mistake', `say whose key to use, with --account: there are ${names}`)
 }
-
-/**
- * Statuses that concern the requested thing, not the key, the connection or the state of the API.
- */
-export const requestFaultStatuses = new Set([400, 403, 404, 409, 410, 422])
 
 /** Prefixes a refusal with the requested thing: `identifier group 99: …`. */
 export async function nameFailure<Result>(

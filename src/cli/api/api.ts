@@ -4,8 +4,6 @@
  */
 import { Command } from 'commander'
 import { z } from 'zod'
-import { noteWrite, noteWriteOutcome } from '../../store/service-writes.ts'
-import { UpstreamError } from '../../upstream/error.ts'
 import {
   buildRequest,
   type Fields,
@@ -22,7 +20,6 @@ import {
   callRow,
   parseJsonObject,
   readJsonObject,
-  requestFaultStatuses,
   type ServiceOptions,
   withClient,
 } from './api-command.ts'
@@ -44,6 +41,7 @@ import {
 } from './listing.ts'
 import { holdsMask, maskAllSecrets, maskAnswer } from './masks.ts'
 import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
+import { recordServiceAct } from '../../operator/service-acts.ts'
 
 export function apiCommand(context: Context): Command {
   const command = new Command('api')
@@ -205,19 +203,7 @@ async function writeOnce(
   const type = valueAt(request, 'action.type')
   const action = typeof type === 'string' ? `${row.name} ${type}` : row.name
   const by = operatorName(context, options) ?? 'an operator'
-  const ledger = ledgerFor(api.store, api.account)
-  const id = await noteWrite(ledger, { by, action, targets })
-  try {
-    const answer = await send()
-    await noteWriteOutcome(ledger, id, 'done')
-    return answer
-  } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error
-    const isRefused = requestFaultStatuses.has(error.status ?? 0)
-    const without = isRefused ? 'refused' : 'not done'
-    await noteWriteOutcome(ledger, id, error.mayBeDone ? 'unclear' : without)
-    throw error
-  }
+  return recordServiceAct(ledgerFor(api.store, api.account), { by, action, targets }, send)
 }
 
 function describeWrite(row: Operation, account: string, request: Fields): string[] {

@@ -2,6 +2,7 @@
  * The `demo` command: the daemon itself between the sandbox and its receivers, with a private
  * Redis, in a temporary folder that is removed at the end.
  */
+import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
@@ -10,9 +11,11 @@ import { loadConfig } from '../../config/load.ts'
 import { type App, createApp } from '../../daemon/daemon.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { createLogger, type Logger, prettyLines } from '../../lib/logger.ts'
+import { hashPassword } from '../../lib/password-hash.ts'
 import { createProcessFolder, removeLeftFolders } from '../../lib/private-files.ts'
 import { ensureRedis } from '../../redis/embedded-redis.ts'
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
+import type { FaultInput } from '../../sandbox/server.ts'
 import { readAccounting, sumPending } from '../../store/accounts.ts'
 import { calledAs, type Context } from '../context.ts'
 import { audit } from '../ledger/audit.ts'
@@ -21,8 +24,15 @@ import { durationParser } from '../options.ts'
 import { flushSink } from '../sinks/sinks-flush.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 import { readVersion } from '../version.ts'
-import { accountLines, demoSinks, findDifferences, readAccount, shownUids } from './account.ts'
-import { demoConfig, demoGroups, demoIdentifier, demoLimits } from './config.ts'
+import {
+  accountLines,
+  countReceived,
+  demoSinks,
+  findDifferences,
+  readAccount,
+  shownUids,
+} from './account.ts'
+import { demoConfig, demoGroups, demoIdentifier, demoService, demoUser } from './config.ts'
 
 export function demoCommand(context: Context): Command {
   return new Command('demo')
@@ -34,27 +44,37 @@ export function demoCommand(context: Context): Command {
 
 const folderName = 'tocsin-demo'
 
+/** So there are dead letters, which PagerDuty takes when they are sent again. */
+const firstRefused: FaultInput = {
+  on: '/v2/enqueue',
+  effect: 'status',
+  status: 400,
+  body: 'message',
+  message: 'Event object is invalid',
+  times: 3,
+}
+
 /** Returns 1 if anything is unaccounted for, otherwise 0. */
 async function runDemo(context: Context, forMs: number): Promise<number> {
   const folder = makeFolder()
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   context.ending?.addEventListener('abort', remove, { once: true }) // a second Ctrl-C
   const logger = createLogger({
-    level: 'warn',
+    level: 'error', // what warns stands on the page
     pretty: await prettyLines(false),
     destination: { write: (line) => context.terminal.printError(line.trimEnd()) },
   })
   try {
-    const sandbox = await startSandbox({
-      organizations: [{ id: 7, limits: demoLimits, keys: [{ key: 'fw_sandbox', tenants: [42] }] }],
-      slackLimit: { perSecond: 12, burst: 12 },
-      shortPages: 0.1,
-      emptyPages: 0.05,
-    })
+    const sandbox = await startSandbox(demoService)
+    sandbox.faults.add(firstRefused)
     try {
       const file = join(folder, 'tocsin.yaml')
-      writeFileSync(file, demoConfig(sandbox, join(folder, 'redis')), { mode: 0o600 })
-      return await runDaemon({ context, sandbox, file, logger, forMs })
+      const password = randomBytes(8).toString('hex')
+      const passwordHash = await hashPassword(password)
+      const nowMs = context.clock.now()
+      const setting = { sandbox, redisFolder: join(folder, 'redis'), passwordHash, nowMs }
+      writeFileSync(file, demoConfig(setting), { mode: 0o600 })
+      return await runDaemon({ context, sandbox, file, password, logger, forMs, beganMs: nowMs })
     } finally {
       await sandbox.close()
     }
@@ -79,9 +99,12 @@ interface Stage {
   sandbox: Sandbox
   /** The daemon's configuration. */
   file: string
+  /** Of the page's user. */
+  password: string
   logger: Logger
   /** How long events arrive. */
   forMs: number
+  beganMs: number
 }
 
 async function runDaemon(stage: Stage): Promise<number> {
@@ -104,12 +127,14 @@ async function runDaemon(stage: Stage): Promise<number> {
   }
 }
 
-function introduce({ context, sandbox, file }: Stage, url: string): void {
+function introduce({ context, sandbox, file, password }: Stage, url: string): void {
   const tocsin = calledAs(context)
   context.terminal.print(
     [
-      `what Slack, the mailbox and the webhook get, live: ${sandbox.receivedUrl}`,
-      `look inside while it runs: ${tocsin} status --config ${file}`,
+      `open the page, signed in: ${url}/sign-in#${demoUser}:${password}`,
+      `or by hand: ${url}, name ${demoUser}, password ${password}`,
+      `what Slack, PagerDuty, the mailbox and the webhook get, live: ${sandbox.receivedUrl}`,
+      `look inside by commands while it runs: ${tocsin} status --config ${file}`,
       `its metrics: ${url}/metrics; the pretend service: ${sandbox.url}`,
       'Ctrl-C ends it in order, a second one at once',
       '',
@@ -156,7 +181,7 @@ async function letArrive({ context, sandbox, forMs }: Stage, app: App): Promise<
 }
 
 function addEvent(sandbox: Sandbox, createdAtMs: number): void {
-  const group = demoGroups[sandbox.events().length % 3 === 0 ? 1 : 0]
+  const group = sandbox.events().length % 3 === 0 ? demoGroups.globex : demoGroups.acme
   sandbox.addEvent({ groupIds: [group], createdAtMs: Math.floor(createdAtMs) })
 }
 
@@ -164,7 +189,7 @@ function addEvent(sandbox: Sandbox, createdAtMs: number): void {
 function createReport(sandbox: Sandbox): () => string {
   const counts = (): number[] => [
     shownUids(sandbox).length,
-    ...demoSinks.map((sink) => sandbox.received[sink].length),
+    ...demoSinks.map((sink) => countReceived(sandbox, sink)),
   ]
   let before = counts().map(() => 0)
   return () => {
@@ -216,15 +241,14 @@ function sum(counts: readonly number[]): number {
 }
 
 /** Counts both sides after the daemon has ended. A run that was cut short may leave events unread. */
-async function giveAccount({ context, sandbox, file }: Stage, config: Config): Promise<number> {
-  const { terminal, stop } = context
+async function giveAccount(stage: Stage, config: Config): Promise<number> {
+  const { context, sandbox, file, beganMs } = stage
+  const { terminal, stop, clock } = context
   const own = heedless(context)
   terminal.print('\n$ tocsin audit --ledger')
   await audit(own, { config: file, output: 'text', ledger: true, since: 0 })
-  const account = await withStore(config, ({ ledgers: [ledger] }) => {
-    if (ledger === undefined) throw new Error('the demo has no ledger')
-    return readAccount(ledger, sandbox)
-  })
+  const period = { fromMs: beganMs, toMs: clock.now() }
+  const account = await withStore(config, ({ ledgers }) => readAccount(ledgers, sandbox, period))
   terminal.print(`\n${accountLines(account, stop.aborted).join('\n')}`)
   terminal.print(`\nwith your own account: ${calledAs(context)} init`)
   return stop.aborted || findDifferences(account).length === 0 ? own.exitCode : 1

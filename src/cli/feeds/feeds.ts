@@ -2,9 +2,7 @@
 
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import type { FeedConfig } from '../../feed-types/config.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
 import { rewindFeed } from '../../store/feed-state.ts'
 import {
   addCommonOptions,
@@ -16,9 +14,9 @@ import {
 } from '../context.ts'
 import { type FeedReport, reportFeeds } from '../../operator/feed-report.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
-import { addPauseCommands } from '../pause.ts'
+import { addPauseCommands, type PauseReason, type Resumed } from '../pause.ts'
 import { listFeeds } from './feeds-list.ts'
-import { ledgerFor, withStore } from '../open/open-store.ts'
+import { ledgerFor, type OpenStore, recordCommand, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
 import { findNamed, formatDuration, formatIsoTime, formatUtcTime } from '../terminal.ts'
 import { pauseFeed, resumeFeed } from '../../operator/pauses.ts'
@@ -55,7 +53,10 @@ async function rewindByName(context: Context, name: string, options: RewindOptio
       ...rewindWarnings({ state: report?.state, toMs, config, nowMs }),
     ]
     if (!options.yes) await requireConfirmation(context, lines)
-    await rewindFeed(ledgerFor(store, feed.account), name, toMs)
+    const about = { act: `/feeds/${name}/rewind`, account: feed.account }
+    await recordCommand(context, store, about, () =>
+      rewindFeed(ledgerFor(store, feed.account), name, toMs),
+    )
     print(context, options, {
       json: { feed: name, start_bound: formatIsoTime(toMs), told: lines },
       lines: () => lines,
@@ -89,26 +90,20 @@ function rewindWarnings({ state, toMs, nowMs, config }: Rewind): string[] {
   ]
 }
 
-async function pauseByName(config: Config, name: string, reason: string): Promise<number> {
-  return withFeed(config, name, (ledger, feed) => pauseFeed(ledger, feed, reason))
+function pauseByName(
+  store: OpenStore,
+  config: Config,
+  { name, reason }: PauseReason,
+): Promise<number> {
+  const feed = findNamed(config.feeds, name, 'feed')
+  return pauseFeed(ledgerFor(store, feed.account), feed, reason)
 }
 
-async function resumeByName(
-  config: Config,
-  name: string,
-): Promise<{ was: Record<string, boolean>; said: string }> {
-  const wasPaused = await withFeed(config, name, (ledger) => resumeFeed(ledger, name))
+async function resumeByName(store: OpenStore, config: Config, name: string): Promise<Resumed> {
+  const feed = findNamed(config.feeds, name, 'feed')
+  const wasPaused = await resumeFeed(ledgerFor(store, feed.account), name)
   const said = wasPaused
     ? `${name} is resumed; a running daemon goes on within seconds where it stopped`
     : `${name} was not paused`
   return { was: { was_paused: wasPaused }, said }
-}
-
-async function withFeed<Result>(
-  config: Config,
-  name: string,
-  use: (ledger: AccountLedger, feed: FeedConfig) => Promise<Result>,
-): Promise<Result> {
-  const feed = findNamed(config.feeds, name, 'feed')
-  return withStore(config, (store) => use(ledgerFor(store, feed.account), feed))
 }

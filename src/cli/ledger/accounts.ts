@@ -22,17 +22,18 @@ import {
 } from '../../store/accounts.ts'
 import {
   addCommonOptions,
-  requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
+  requireConfirmation,
 } from '../context.ts'
 import {
   addByOption,
   type ByOption,
   type OpenStore,
   operatorName,
+  recordCommand,
   withStore,
 } from '../open/open-store.ts'
 import { addListOptions, type ListOptions, printList, readListed } from '../list.ts'
@@ -103,10 +104,13 @@ export async function discardAccount(
     const holdings = ledger && (await readHoldings(ledger))
     if (!options.yes) await requireConfirmation(context, questionLines(account, holdings))
     const by = operatorName(context, options) ?? 'an operator'
-    await handOverLead(store, config, account)
     const onProgress = (items: number): void => context.terminal.progress(`${items} given up`)
     const discarding = { context, store, account, ledger, by, onProgress }
-    return discardLedger(discarding, holdings?.quarantined ?? 0)
+    const about = { act: `/accounts/${account}/discard`, account, by: options.by }
+    return recordCommand(context, store, about, async () => {
+      await handOverLead(store, config, account)
+      return discardLedger(discarding, holdings?.quarantined ?? 0)
+    })
   })
   const { items, deadLetters, quarantined, busy } = counts
   print(context, options, {

@@ -7,7 +7,7 @@ import { Command, Option } from 'commander'
 import { auditFeed } from '../../audit/audit-feed.ts'
 import { recordAudit } from '../../audit/audit-schedule.ts'
 import { writeLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
-import { type LedgerCheck, isConsistent, checkLedgers } from '../../audit/ledger-check.ts'
+import { checkLedgers, isConsistent, type LedgerCheck } from '../../audit/ledger-check.ts'
 import {
   AuditError,
   type AuditResult,
@@ -22,7 +22,7 @@ import { type AuditParts, openAudits } from '../../daemon/for-commands/audits.ts
 import { type PolledFeed, polledFeeds } from '../../feed-types/feed-type.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { readActiveHash } from '../../store/account-ledger.ts'
-import { type FeedCounts, sumPending, type SinkCounts } from '../../store/accounts.ts'
+import { type FeedCounts, type SinkCounts, sumPending } from '../../store/accounts.ts'
 import { peekFeed } from '../../store/feed-state.ts'
 import { readTrimmedUntilMs } from '../../store/records.ts'
 import { movableStates } from '../../delivery/item-acts.ts'
@@ -35,17 +35,18 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { ledgerFor, type OpenStore, notifyDaemon, withStore } from '../open/open-store.ts'
+import { ledgerFor, type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { durationParser } from '../options.ts'
 import {
-  pluralize,
   findNamed,
-  sanitize,
   formatIsoTime,
-  type Terminal,
   formatUtcTime,
+  pluralize,
+  sanitize,
+  type Terminal,
 } from '../terminal.ts'
+import { notifyDaemon } from '../../operator/notify.ts'
 
 interface AuditCommandOptions extends CommonOptions {
   feed?: string

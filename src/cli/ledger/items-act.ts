@@ -1,16 +1,13 @@
 /** What `items resend`, `move` and `discard` share: one question, one result, one exit code. */
 import type { Config } from '../../config/config.ts'
-import { type ActCounts, actOn, findBlockedSink, type ItemAct } from '../../delivery/item-acts.ts'
-import { openCircuit } from '../../delivery/sink-address.ts'
-import { redisNow } from '../../redis/scripts.ts'
-import { findRemedy } from '../../self-alerts/troubles.ts'
+import { type ActCounts, actOn, type ItemAct } from '../../delivery/item-acts.ts'
 import { type LedgerItem, worstFirst } from '../../store/items.ts'
 import { type Context, loadConfigFile, print, requireConfirmation } from '../context.ts'
 import {
   type ByOption,
-  notifyDaemon,
   type OpenStore,
   operatorName,
+  recordCommand,
   withStore,
 } from '../open/open-store.ts'
 import { CommandError, pluralize, sanitize } from '../terminal.ts'
@@ -20,7 +17,8 @@ import {
   requireNarrowed,
   type SelectionOptions,
 } from './item-selection.ts'
-import { destinationsBySink } from '../../operator/recipients.ts'
+import { notifyDaemon } from '../../operator/notify.ts'
+import { findBlocked, leftWords } from '../../operator/item-acts.ts'
 
 export interface ActOptions extends SelectionOptions, ByOption {
   yes?: true
@@ -63,9 +61,15 @@ export async function runAct(
     if (named.verb === 'resend') await requireTaking(store, config, fit)
     if (fit.length > 0 && !options.yes)
       await requireConfirmation(context, question(named, fit, staying))
-    const counts = await actOn(fit, named.act, (done) => {
-      if (fit.length > 100 && done % 50 === 0) context.terminal.progress(`${done} of ${fit.length}`)
-    })
+    const { account, by } = options
+    const about = { act: `/items/${named.verb}`, account, by }
+    const isDone = ({ done }: ActCounts): boolean => done > 0
+    const counts = await recordCommand(context, store, { ...about, isDone }, () =>
+      actOn(fit, named.act, (done) => {
+        const isShown = fit.length > 100 && done % 50 === 0
+        if (isShown) context.terminal.progress(`${done} of ${fit.length}`)
+      }),
+    )
     context.terminal.progress('')
     await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
     return { states, fit, counts, staying }
@@ -87,21 +91,8 @@ async function requireTaking(
   config: Config,
   items: readonly LedgerItem[],
 ): Promise<void> {
-  const circuit = openCircuit(store, config)
-  const destinations = destinationsBySink(config)
-  const nowMs = await redisNow(store)
-  const names = new Set(items.flatMap(({ item }) => item?.sink ?? []))
-  const circuits = await Promise.all(
-    [...names].map(async (name) => {
-      return [name, await circuit.read(name, nowMs, destinations.get(name))] as const
-    }),
-  )
-  const blocked = findBlockedSink(config.sinks, items, new Map(circuits))
-  if (blocked === undefined) return
-  const { name, fallback } = blocked
-  const problem = `${name} takes nothing now: what is sent again goes to its fallback ${fallback} again`
-  const remedy = findRemedy('circuit-open', name)
-  throw new CommandError('mistake', `${problem}; ${remedy}`)
+  const blocked = await findBlocked(store, config, items)
+  if (blocked) throw new CommandError('mistake', `${blocked.problem}; ${blocked.remedy}`)
 }
 
 /** `3 items of sink soc (2 dead, 1 queued; 1 critical, 2 high) will be …`. */
@@ -135,13 +126,6 @@ function formatSinks(items: readonly LedgerItem[]): string {
 function stayingLines(staying: readonly LedgerItem[]): string[] {
   if (staying.length === 0) return []
   return [`left as they are: ${formatTally(staying.map(({ state }) => state))}`]
-}
-
-const leftWords: Record<Exclude<keyof ActCounts, 'done'>, string> = {
-  busy: 'in a message on its way just now: try again in a minute',
-  other: 'changed by somebody else meanwhile',
-  no_payload: 'the content is no longer kept (retention.payload)',
-  no_recipient: 'the recipient is no longer configured',
 }
 
 function resultLines(

@@ -4,13 +4,9 @@ import type { Message } from '../../messages/message.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
 import type { QuarantineEntry } from '../../store/feed-state.ts'
+import { type Delivered, findDeliveryItems } from '../../store/deliveries.ts'
 import { quarantineIdPattern } from '../../store/items.ts'
-import {
-  findDeliveryItems,
-  type Item,
-  type LedgerRecord,
-  readPayload,
-} from '../../store/records.ts'
+import { readPayload } from '../../store/records.ts'
 import type { KnownWrite } from '../../store/service-writes.ts'
 import { fieldLines } from '../api/listing.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
@@ -117,9 +113,7 @@ function unknownLine(uid: string, { account }: ShowOptions): string {
 }
 
 /** One event of a delivery. */
-interface DeliveredEvent {
-  record: LedgerRecord
-  item: Item
+interface DeliveredEvent extends Delivered {
   message: Message | undefined
 }
 

@@ -5,9 +5,9 @@ import { type Column, toJson } from '../../operator/columns.ts'
 import {
   addCounts,
   boundsOf,
-  columnsBy,
   isForPeopleIn,
-  sumJson,
+  reportColumns,
+  reportJson,
   sumText,
 } from '../../operator/report.ts'
 import {
@@ -30,7 +30,7 @@ import {
   resolvePeriod,
   wordsOption,
 } from '../options.ts'
-import { CommandError, formatIsoTime, formatUtcTime, jsonText } from '../terminal.ts'
+import { CommandError, formatUtcTime, jsonText } from '../terminal.ts'
 import { destinationLabels } from '../../operator/recipients.ts'
 
 interface ReportOptions extends PeriodOptions {
@@ -82,18 +82,13 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
     return asked
   })
   const labels = destinationLabels(config)
-  const name = (row: ReportRow): string =>
-    by === 'destination' ? (labels.get(row.name) ?? row.name) : row.name
-  const columns = [{ key: by, title: by.toUpperCase(), json: name }, ...columnsBy[by]]
+  const columns = reportColumns(by, labels)
   const rows = result.rows()
   if (output === 'csv') return printCsv(context, columns, rows)
-  const total = result.total()
   if (output === 'json') {
-    const { fromMs, toMs, nowMs } = period
-    const head = { from: formatDay(fromMs), to: formatDay(toMs), as_of: formatIsoTime(nowMs), by }
-    const found = { ...head, total: sumJson(total), rows: rows.map((row) => toJson(columns, row)) }
-    return terminal.print(jsonText(found, 2))
+    return terminal.print(jsonText(reportJson(result, { by, labels, ...period }), 2))
   }
+  const total = result.total()
   const table = rows.length === 0 ? [] : tableLines(context, columns, rows, { wide: true })
   terminal.print([...sumLines(period, total), ...table].join('\n'))
 }

@@ -3,11 +3,12 @@ import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { StoreError } from '../../redis/health.ts'
 import type { Finding } from '../../operator/probe.ts'
-import { boundsOf, sumJson, sumText } from '../../operator/report.ts'
+import { boundsOf, sumText } from '../../operator/report.ts'
 import {
   type LastDay,
   type Level,
   readStatus,
+  statusJson,
   type Status,
   unreachableStatus,
 } from '../../operator/status.ts'
@@ -49,11 +50,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
   const found = await look(config, accounts, context.stop)
   const { level, sentence, findings, lastDay } = found
   print(context, options, {
-    json: {
-      status: level,
-      last_24h: lastDay && { ...sumJson(lastDay.sum), lost: lastDay.lost },
-      findings,
-    },
+    json: statusJson(found),
     lines: () => [
       context.terminal.paint(styles[level], level) + `: ${sentence}`,
       ...(lastDay ? [dayLine(lastDay)] : []),

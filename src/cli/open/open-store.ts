@@ -5,7 +5,6 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { explainTlsMismatch } from '../../lib/web-address.ts'
@@ -18,9 +17,9 @@ import { claimSchema, StoreError, toStoreError } from '../../redis/health.ts'
 import { createKeys, type Keys } from '../../redis/keys.ts'
 import { type AccountLedger, findLead, openLedgers } from '../../store/account-ledger.ts'
 import { openLeftLedgers } from '../../store/accounts.ts'
-import { readSinkNames } from '../../store/pending-items.ts'
 import { type Context, silentLogger } from '../context.ts'
 import { findNamed, parseShortText } from '../terminal.ts'
+import { recordAct } from '../../operator/record-act.ts'
 
 export interface OpenStore {
   redis: Redis
@@ -67,21 +66,6 @@ export function ledgersFor(
 function requireLedger({ ledgers }: OpenStore, account: string): AccountLedger {
   const named = ledgers.map((ledger) => ({ name: ledger.account, ledger }))
   return findNamed(named, account, 'account').ledger
-}
-
-/**
- * Makes a running daemon look at once for work that a command made due, at every sink of the
- * accounts.
- */
-export async function notifyDaemon(
-  { redis, keys, ledgers }: OpenStore,
-  accounts: Iterable<string>,
-): Promise<void> {
-  for (const account of accounts) {
-    const ledger = ledgers.find((one) => one.account === account)
-    const sinks = ledger ? await readSinkNames(ledger) : []
-    await createWorkHints(redis, keys).write(sinks.map((sink) => ({ account, sink, inMs: 0 })))
-  }
 }
 
 /**
@@ -187,6 +171,30 @@ export function operatorName(
   systemUser: () => string = () => userInfo().username,
 ): string | undefined {
   return by ?? cleanName(env['USER'] ?? env['USERNAME']) ?? cleanName(readSystemUser(systemUser))
+}
+
+/** Notes an act of a command with its operator. `isDone`: whether it changed anything. */
+export function recordCommand<Result>(
+  context: Pick<Context, 'env'>,
+  store: Pick<OpenStore, 'redis' | 'keys'>,
+  {
+    act,
+    account = '',
+    by,
+    isDone = () => true,
+  }: {
+    act: string
+    account?: string | undefined
+    by?: string | undefined
+    isDone?: (result: Result) => boolean
+  },
+  perform: () => Promise<Result>,
+): Promise<Result> {
+  const named = operatorName(context, by === undefined ? {} : { by }) ?? 'an operator'
+  return recordAct(store, { by: named, act, via: 'command', account }, async () => {
+    const result = await perform()
+    return { result, isDone: isDone(result) }
+  })
 }
 
 function cleanName(given: string | undefined): string | undefined {

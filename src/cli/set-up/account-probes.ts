@@ -2,7 +2,6 @@
 import { lookup } from 'node:dns/promises'
 import type { Config, Environment } from '../../config/config.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import type { Outbound } from '../../lib/outbound-config.ts'
 import { createHttpTransport } from '../../sinks/http.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import type { AccountConfig } from '../../upstream/config.ts'
@@ -12,6 +11,7 @@ import { readQuota } from '../../upstream/rate-limits.ts'
 import type { OpenStore } from '../open/open-store.ts'
 import { formatUtcTime } from '../terminal.ts'
 import { about, type Finding, type Probe, splitRemedy, toClause } from '../../operator/probe.ts'
+import { proxyRemedy } from '../../operator/sink-probes.ts'
 
 const again = 'run doctor again'
 
@@ -45,14 +45,6 @@ export const reachProbe: Probe<ReachNeeds> = {
       await transport.close()
     }
   },
-}
-
-/** The line to write where the environment names a proxy that what is not reached does not use. */
-export function proxyRemedy({ proxy }: Outbound, env: Environment): string | undefined {
-  const names = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy']
-  const name = names.find((one) => (env[one] ?? '') !== '')
-  if (proxy !== undefined || name === undefined) return undefined
-  return `this network has a proxy: write proxy: \${${name}}, unless it is reached without`
 }
 
 /** Needs no key that works; one account of each service will do. */

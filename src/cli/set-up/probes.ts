@@ -21,7 +21,7 @@ import {
   safetyProbe,
   serverProbe,
 } from '../../operator/redis-probes.ts'
-import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from './sink-probes.ts'
+import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from '../../operator/sink-probes.ts'
 import { toldTwiceProbe } from './told-twice-probe.ts'
 
 function list<Needs>(...probes: Probe<Needs>[]): readonly Probe<Needs>[] {

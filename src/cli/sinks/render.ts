@@ -2,13 +2,14 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { buildMemberOptions } from '../../delivery/member-options.ts'
-import { toDeliveryMember } from '../../delivery/delivery-member.ts'
+import { type GivenMember, toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { isCanary, severityRank } from '../../event.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
 import { slackText } from '../../sandbox/drawing/slack.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import type { Delivery, Preview, Sink } from '../../sinks/sink.ts'
 import { itemId } from '../../store/account-ledger.ts'
+import { type Item, type LedgerRecord, otherDestinations } from '../../store/records.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -22,7 +23,7 @@ import {
   givenEventSays,
   readGivenEvents,
 } from '../open/given-event.ts'
-import { useSink } from '../set-up/sink-probes.ts'
+import { useSink } from '../../operator/sink-probes.ts'
 import { CommandError, findNamed, jsonText } from '../terminal.ts'
 
 interface RenderOptions extends CommonOptions {
@@ -94,6 +95,7 @@ function buildDelivery(config: Config, sink: Sink, given: GivenEvent): Delivery 
     routes: item?.routes ?? findRoutes(config, sink, destination.id, given),
     raisedFrom: item?.raisedFrom,
     payload: stored?.payload ?? { event, fetchedAtMs, ...(detail !== undefined && { detail }) },
+    ...(stored && relatedOf(stored.record, destination.id, item)),
   }
   const member = toDeliveryMember(sink, account, about, buildMemberOptions(config))
   if (member === undefined) throw new Error(`${event.uid} has no content`)
@@ -106,6 +108,16 @@ function buildDelivery(config: Config, sink: Sink, given: GivenEvent): Delivery 
     timeZone: sink.timeZone,
     ...(isCanary(member) && { isTest: true }),
   }
+}
+
+/** What the ledger knows of the event beside its content. */
+function relatedOf(
+  { recordId, items, seenBefore }: LedgerRecord,
+  destination: string,
+  item: Item | undefined,
+): Partial<GivenMember> {
+  const place = { destination, createdAtMs: item?.createdAtMs ?? Infinity }
+  return { recordId, destination, otherDestinations: otherDestinations(items, place), seenBefore }
 }
 
 /** The routes that would send it there now; none: no route would. */

@@ -22,7 +22,13 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { addByOption, type ByOption, operatorName, withStore } from '../open/open-store.ts'
+import {
+  addByOption,
+  type ByOption,
+  operatorName,
+  recordCommand,
+  withStore,
+} from '../open/open-store.ts'
 import { durationParser, parseFutureTime, parseText, wordsOption } from '../options.ts'
 import { CommandError, findNamed, parseShortText, sanitize } from '../terminal.ts'
 import {
@@ -98,7 +104,8 @@ async function addSilence(
   const { silence, nowMs } = await withStore(config, async (store) => {
     const startsAtMs = await redisNow(store)
     const added = buildSilence(config, { ...input, nowMs: startsAtMs })
-    await storeSilence(store, added)
+    const about = { act: `/silences/${added.id}`, by: options.by }
+    await recordCommand(context, store, about, () => storeSilence(store, added))
     return { silence: added, nowMs: startsAtMs }
   })
   const reach = sinksBySilence(config, silence)
@@ -193,7 +200,10 @@ async function expireSilence(context: Context, id: string, options: CommonOption
     const { silences } = await readSilences(redis, keys)
     const named = silences.map((silence) => ({ name: silence.id, silence }))
     const { silence } = findNamed(named, id, 'silence')
-    return !(await endSilence({ redis, keys }, silence))
+    const about = { act: `/silences/${id}/expire`, isDone: (hasEnded: boolean) => hasEnded }
+    return !(await recordCommand(context, { redis, keys }, about, () =>
+      endSilence({ redis, keys }, silence),
+    ))
   })
   print(context, options, {
     json: { id, expired: !wasOver },

@@ -7,9 +7,9 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { withStore } from '../open/open-store.ts'
+import type { OpenStore } from '../open/open-store.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
-import { addPauseCommands } from '../pause.ts'
+import { addPauseCommands, type Resumed } from '../pause.ts'
 import { listSinks } from './sinks-list.ts'
 import { isProblem, runProbes } from '../../operator/probe.ts'
 import { findingLine } from '../finding-line.ts'
@@ -32,9 +32,7 @@ export function sinksCommand(context: Context): Command {
       await flushSink(context, name, options)
     })
   const sinks = new Command('sinks').addCommand(list).addCommand(test).addCommand(flush)
-  const pause = (config: Config, name: string, reason: string): Promise<number> =>
-    withStore(config, (store) => pauseSink(store, config, { name, reason }))
-  const acts = { pause, resume: resumeByName }
+  const acts = { pause: pauseSink, resume: resumeByName }
   return addPauseCommands(sinks, context, { thing: 'sink', ...acts })
 }
 
@@ -54,12 +52,8 @@ async function testSink(context: Context, name: string, options: CommonOptions):
   if (findings.some(isProblem)) context.exitCode = 1
 }
 
-/** As the messages of `resume` tell it. */
-async function resumeByName(
-  config: Config,
-  name: string,
-): Promise<{ was: Record<string, boolean>; said: string }> {
-  const before = await withStore(config, (store) => resumeSink(store, config, name))
+async function resumeByName(store: OpenStore, config: Config, name: string): Promise<Resumed> {
+  const before = await resumeSink(store, config, name)
   const { paused, disabled, state } = before
   const was = {
     was_paused: paused !== undefined,

@@ -7,7 +7,6 @@ import { expectPolling } from '../../config/warnings.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { readSilences } from '../../delivery/silences.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
-import { type DigestSink, endWindowNow, hasDigest } from '../../grouping/digest-flush.ts'
 import type { FlushContext } from '../../grouping/flush-context.ts'
 import { defaultTimings } from '../../lib/clock.ts'
 import { createLogger } from '../../lib/logger.ts'
@@ -65,23 +64,4 @@ export async function useEngine<Result>(
   } finally {
     await Promise.all([...sinks.values()].map((sink) => sink.close()))
   }
-}
-
-/** The sink with its digest, or the names of those that have one. */
-export function findDigestSink({ flushContext }: OpenEngine, name: string): DigestSink | string[] {
-  const sink = flushContext.sinks.get(name)
-  if (sink && hasDigest(sink)) return sink
-  return [...flushContext.sinks.values()].filter(hasDigest).map((other) => other.name)
-}
-
-/**
- * Ends the window of one destination and returns how many messages came of it; undefined: a replica
- * makes it right now.
- */
-export function endDigest(
-  { flushContext }: OpenEngine,
-  sink: DigestSink,
-  destination: string,
-): Promise<number | undefined> {
-  return endWindowNow(flushContext, sink, destination)
 }

@@ -240,7 +240,9 @@ local function take_item(ref, place)
   if puts_off(ref, item.d) then
     return nil
   end
-  add(head_of('item', ref, item, item.rk), item.d).members = { describe(rid, n, record, item) }
+  local member = describe(rid, n, record, item)
+  member.all, member.sb = record.i[2] and places_of(record), record.sb
+  add(head_of('item', ref, item, item.rk), item.d).members = { member }
   add_payload(rid)
   return true
 end

@@ -17,7 +17,7 @@
 --          (severity and its rank), ty (type), seen {m, b} (fingerprint), base? {m, b} (fingerprint
 --          as baseline; only below the start bound), bl (baseline), ca? (created, ms), v (visible
 --          since, ms), about (what lists show of it), cl? (ignored | remediated), l (labels), w
---          (decisions), ur? (fields not read), nr (no readable severity), dt (full event wanted), pr? {id, src, ms, again} (credential pair), ih [{k,
+--          (decisions), ur? (fields not read), nr (no readable severity), of [term] (what it concerns), dt (full event wanted), pr? {id, src, ms, again} (credential pair), ih [{k,
 --          ms}] (what it inhibits), items [{d, k, q (destination, sink, routes), m, b
 --          (fingerprint), bw? (batch wait, ms), sh (shadow), g? {id, kind, wait, at?, about,
 --          urgent} (group), li? (digest that lists it as sent)}]}], bad [{rid, m, b, uid?,
@@ -31,6 +31,7 @@
 -- @include lib/marks.lua
 -- @include lib/quarantine.lua
 -- @include lib/trimmed-ranks.lua
+-- @include lib/terms.lua
 
 local ask = cjson.decode(ARGV[1])
 local feed = key('feed', ask.feed)
@@ -56,7 +57,7 @@ local made = {}
 local fresh = {}
 local records = 0
 local has_quarantined = redis.call('EXISTS', key('quarantine-uids')) == 1
-local has_trimmed = redis.call('EXISTS', key('trimmed')) == 1
+local trimmed = tonumber(redis.call('GET', key('trimmed')) or '')
 
 local function has_item(record, candidate, rank)
   for _, item in ipairs(record.i) do
@@ -292,8 +293,36 @@ local function severity_before(event, record, is_seen)
   if record then
     return record.rk, record.sv
   end
-  local rank = is_seen and has_trimmed and trimmed_rank(weeks, event.u, event.rk) or nil
+  local rank = is_seen and trimmed and trimmed_rank(weeks, event.u, event.rk) or nil
   return rank, rank_words[rank]
+end
+
+-- Notes a new record for what it concerns.
+local function note_terms(event, record)
+  local history = ask.retention.history
+  for _, term in ipairs(event.of) do
+    if term.k == 'identifier' then
+      note_identifier(event.rid, term, math.max(now - history, trimmed or 0), history)
+    else
+      note_victim(event.rid, record, term, history)
+    end
+  end
+end
+
+-- Counts the event for each route that takes it for the first time.
+local function tally_routes(event, record)
+  local known = {}
+  for _, sight in ipairs(record.f) do
+    for _, decision in ipairs(sight.w) do
+      known[decision.route] = true
+    end
+  end
+  for _, decision in ipairs(event.w) do
+    if not known[decision.route] then
+      known[decision.route] = true
+      tally('route', decision.route, severity_word(event.sv))
+    end
+  end
 end
 
 -- Takes in one event. One that the feed showed before is a duplicate; if it came back more severe,
@@ -344,6 +373,12 @@ local function take_in(place, event, payload)
   record.cl = event.cl or record.cl
   if is_new or raised then
     record.about = event.about
+  end
+  if ask.feed ~= '_tocsin' then
+    tally_routes(event, record)
+  end
+  if is_new then
+    note_terms(event, record)
   end
   local visible = raised and ask.requested or event.v
   record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w, ur = event.ur, v = visible }

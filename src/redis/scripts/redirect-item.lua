@@ -144,9 +144,9 @@ local function give_up()
     for _, target in ipairs(ask.targets) do
       add_item(target)
     end
-    move(item, 'diverted', ask.verb == 'divert' and 'fallback' or 'moved')
+    move(item, 'diverted', { rid = rid, n = n, reason = ask.verb == 'divert' and 'fallback' or 'moved', rule = ask.by })
   else
-    move(item, 'dead', 'discarded')
+    move(item, 'dead', { rid = rid, n = n, reason = 'discarded', rule = ask.by })
     item.st = 'discarded' -- counted as dead, with its dead letter closed at once
   end
   item.why = nil

@@ -1,10 +1,12 @@
 #!lua flags=allow-oom
 -- Stores a record's full event, or that it is unavailable, and queues the items that waited for it.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}, title? (by the full event)
+-- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}, title? (by the full event), of? [term]
+--          (logins and hosts that it names), retention {history} (ms)
 -- ARGV[2]  the new payload, or '' to leave it as it is
 -- Returns  JSON {made? [{ref, k, sv, rk, kind}]}
 -- @include lib/ledger.lua
+-- @include lib/terms.lua
 
 local ask = cjson.decode(ARGV[1])
 local record = load_record(ask.rid)
@@ -24,6 +26,9 @@ end
 if ARGV[2] ~= '' and is_wanted() and not is_on_its_way(record) then
   redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
   record.about.title = ask.title or record.about.title
+end
+for _, term in ipairs(ask.of or {}) do
+  note_victim(ask.rid, record, term, ask.retention.history)
 end
 local made = {}
 for i, item in ipairs(record.i) do

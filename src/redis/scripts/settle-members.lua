@@ -8,6 +8,7 @@
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
+ask.part = true
 local frozen = key('members', ask.bid)
 for _, ref in ipairs(redis.call('ZRANGE', frozen, 0, ask.max - 1)) do
   settle_member(ref, ask)

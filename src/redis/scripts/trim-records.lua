@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- Drops settled records with their payloads and dead letters, oldest first: those beyond
 -- retention.history, then as many, together with entries of the quarantine, as free the bytes wanted.
--- The last call also drops the dead letters whose records have expired. Runs when memory is full.
--- One call looks at 200 records and, at the end, at 200 letters of each sink.
+-- What ended before the last of them goes from the stream of endings, too. The last call also drops the
+-- dead letters whose records have expired. Runs when memory is full. One call looks at 200 records and, at
+-- the end, at 200 letters of each sink.
 -- KEYS[1]  the account's base
 -- ARGV     retention.history (ms), dedupe horizon (ms), bytes to free
 -- Returns  what was dropped to free bytes: {records, payloads, quarantine entries, bytes, when the
@@ -19,6 +20,7 @@ local step = 200
 note_retention(tonumber(ARGV[1]))
 local weeks = open_weeks(horizon)
 local histories, payloads, quarantined, freed, last, latest = 0, 0, 0, 0, 0, 0
+local endings_from = ended_before
 
 local function drop(rid, record)
   for i, item in ipairs(record and record.i or {}) do
@@ -61,7 +63,7 @@ for _ = 1, step do
       drop(rid, record)
     else
       make_room(rid, record)
-      last = at
+      last, endings_from = at, at
     end
     r = r + 2
   else
@@ -72,6 +74,8 @@ for _ = 1, step do
     q = q + 2
   end
 end
+redis.call('XTRIM', key('ended'), 'MINID', '~', string.format('%.0f', math.max(0, endings_from)))
+
 -- Another item of the event may have kept its record for longer than the letter is old.
 local function drop_expired_letters(letters)
   local old = redis.call('ZRANGEBYSCORE', letters, '-inf', ended_before, 'LIMIT', 0, step)

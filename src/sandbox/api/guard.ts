@@ -6,6 +6,13 @@ import { systemClock } from '../../lib/clock.ts'
 import type { SandboxOrganization, SandboxSettings, Tier } from '../options.ts'
 import { type RequestLog, sendError } from '../server.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The operation that a route serves. */
+    row?: Operation
+  }
+}
+
 interface GuardOptions {
   settings: SandboxSettings
   tokens: Tokens
@@ -40,7 +47,7 @@ const openOperations = new Set(['tokens.generate', 'health.check'])
 
 /** The row that the request's route was made from. */
 function rowOf({ routeOptions }: FastifyRequest): Operation | undefined {
-  return (routeOptions.config as { row?: Operation }).row
+  return routeOptions.config.row
 }
 
 /** Returns the valid grant of a request; null if there is none. */

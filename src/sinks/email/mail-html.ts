@@ -1,6 +1,12 @@
 /** Writes documents as the HTML part of a mail: one column for a phone, no images, nothing remote. */
 import type { Fact } from '../../messages/description.ts'
-import { type Document, type DocumentLine, fit, lineRemarks } from '../../messages/document.ts'
+import {
+  type Document,
+  type DocumentLine,
+  fit,
+  lineRemarks,
+  pageLink,
+} from '../../messages/document.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
   formatSeverities,
@@ -25,7 +31,7 @@ export function renderHtml(document: Document, sink: string): string {
 }
 
 function buildEventPage(document: Document, foot: readonly string[]): string {
-  const { severity, typeLabel, title, notes, body, facts, details, link } = document
+  const { severity, typeLabel, title, notes, body, facts, details } = document
   const word = severity ?? ''
   const accent = accentColor(word)
   const content = [
@@ -33,14 +39,14 @@ function buildEventPage(document: Document, foot: readonly string[]): string {
     `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em">`,
     `<span style="${chipStyle(word)}">${escapeHtml(severityLabel(word))}</span> &middot; ${escapeHtml(typeLabel ?? '')}</p>`,
     `<h1 dir="auto" style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>`,
-    renderLink(link, accent),
+    renderButton(document, accent),
     ...body.map((line) => ownDirection('margin:0 0 4px;font-size:16px', line)),
-    facts.map(renderFact).join(''),
+    [...facts.map(renderFact), ...document.related.map(renderSmallFact)].join(''),
     renderGuidance(document),
     renderExtract(document),
     `<div style="margin:20px 0 0;padding:12px 0 0;border-top:1px solid ${grey}">\n${details.map(renderSmallFact).join('')}</div>`,
     footStart,
-    `${foot.map(escapeHtml).join('<br>')}</p>`,
+    `${renderFoot(document, foot)}</p>`,
   ]
   return renderPage(document, leadText(document), renderAccentBar(content.join('\n'), accent))
 }
@@ -67,6 +73,7 @@ function buildSummaryPage(document: Document, foot: readonly string[]): string {
     alarms.map(renderAlarm).join(''),
     notes.map(renderNote).join(''),
     statement === null ? '' : `${paragraph('margin:0 0 14px', escapeHtml(statement))}\n`,
+    renderUndelivered(document),
     renderSent(document),
     renderChips(document),
     renderGuidance(document),
@@ -75,7 +82,7 @@ function buildSummaryPage(document: Document, foot: readonly string[]): string {
     document.counts.map(renderCounts).join(''),
     unlisted.length === 0 ? '' : `${renderHeading('Not listed above')}${renderList(unlisted)}`,
     renderFeeds(document),
-    `${footStart}${foot.map(escapeHtml).join('<br>')}</p>\n`,
+    `${footStart}${renderFoot(document, foot)}</p>\n`,
   ]
   return renderPage(document, summaryLeadText(document), limitWidth(content.join('')))
 }
@@ -135,10 +142,19 @@ function renderAlarm(alarm: string): string {
   ].join('')
 }
 
-function renderLink(link: string | null, accent: string): string {
-  if (link === null) return ''
+/** The first link of a message that has one: the service's, else ours. */
+function renderButton(document: Document, accent: string): string {
+  const { link } = document
+  const first = link === null ? pageLink(document) : { text: 'Open event', url: link }
+  if (first === null) return ''
   const style = `display:inline-block;padding:10px 18px;border-radius:4px;background-color:${accent};color:#ffffff;text-decoration:none;font-weight:bold`
-  return `<p style="margin:0 0 20px"><a href="${escapeHtml(link)}" style="${style}">Open event</a></p>`
+  return `<p style="margin:0 0 20px"><a href="${escapeHtml(first.url)}" style="${style}">${first.text}</a></p>`
+}
+
+function renderFoot(document: Document, foot: readonly string[]): string {
+  const page = pageLink(document)
+  const links = page === null ? [] : [anchor(page.url, page.text)]
+  return [...links, ...foot.map(escapeHtml)].join('<br>')
 }
 
 /** Runbooks are the operator's own links. */
@@ -223,12 +239,23 @@ function renderCounts({ label, entries }: Document['counts'][number]): string {
 /** The worst of a digest's window: stands before the new events. */
 function renderSent({ sent, moreSent }: Document): string {
   if (sent.length === 0) return ''
-  const lines = sent.map(({ severity, title, link, sent: when }) => {
-    const chip = smallChip(severity, severityLabel(severity))
-    const html = `${chip} ${quoteHtml(title)}, sent ${escapeHtml(when)}${openLink(link)}`
-    return `${paragraph('margin:0 0 6px;font-size:14px', html)}\n`
-  })
+  const lines = sent.map((one) => renderListed(one, `, sent ${one.sent}`))
   return `${renderHeading('Already sent')}${lines.join('')}${renderMore(moreSent)}`
+}
+
+function renderUndelivered({ undelivered }: Document): string {
+  if (undelivered.length === 0) return ''
+  const lines = undelivered.map((one) => renderListed(one, ''))
+  return `${renderHeading('Not delivered to you')}${lines.join('')}`
+}
+
+function renderListed(
+  { severity, title, link }: Document['undelivered'][number],
+  remark: string,
+): string {
+  const chip = smallChip(severity, severityLabel(severity))
+  const html = `${chip} ${quoteHtml(title)}${escapeHtml(remark)}${openLink(link)}`
+  return `${paragraph('margin:0 0 6px;font-size:14px', html)}\n`
 }
 
 function renderFeeds({ feeds, moreFeeds }: Document): string {

@@ -2,11 +2,11 @@
 import { measureWidth, wrapText } from '../../lib/text-width.ts'
 import type { Fact } from '../../messages/description.ts'
 import {
-  allEventsCommand,
   type Document,
   type DocumentLine,
   fit,
   lineRemarks,
+  pageLink,
 } from '../../messages/document.ts'
 import { formatSeverities, formatSeverity, severityLabel } from '../../messages/summary.ts'
 
@@ -29,7 +29,7 @@ export function renderText(document: Document, sink: string): string {
  */
 function buildText(document: Document, sink: string): string {
   const { severity, typeLabel, title, alarms, notes, statement, window, link, more } = document
-  const { sent, bySeverity, lines, counts, unlisted, details, foot } = document
+  const { undelivered, sent, bySeverity, lines, counts, unlisted, details, foot } = document
   const isOne = typeLabel !== null
   const noteLines = notes.map((note) => `* ${note}`)
   return joinParagraphs([
@@ -43,7 +43,15 @@ function buildText(document: Document, sink: string): string {
       ...(window === null ? [] : [`Window: ${window} (${foot.timeZone})`]),
     ]),
     renderFacts(document.facts),
-    renderList('Already sent', [...sent.flatMap(sentLines), ...moreLine(document.moreSent)]),
+    renderFacts(document.related),
+    renderList(
+      'Not delivered to you',
+      undelivered.flatMap((one) => listedLines(one, [])),
+    ),
+    renderList('Already sent', [
+      ...sent.flatMap((one) => listedLines(one, [`sent ${one.sent}`])),
+      ...moreLine(document.moreSent),
+    ]),
     renderColumns(
       sent.length > 0 ? 'New events' : '',
       bySeverity.map(({ severity: word, count }) => [String(count), formatSeverity(word)]),
@@ -65,7 +73,7 @@ function buildText(document: Document, sink: string): string {
     ),
     renderFeeds(document),
     details.length === 0 ? '' : `${thinLine}\n${renderFacts(details)}`,
-    `--\n${mailFoot(document, sink).join('\n')}`,
+    `--\n${[...pageLine(document), ...mailFoot(document, sink)].join('\n')}`,
   ])
 }
 
@@ -95,7 +103,7 @@ function wrapOwn(text: string): string {
  */
 function wrapLine(line: string): string[] {
   if (line.startsWith(uidLabel) || line.startsWith(`${commandIndent}tocsin `)) return [line]
-  const [, label, link] = /^([A-Z][a-z ]*:) (https?:\/\/\S+)$/.exec(line) ?? []
+  const [, label, link] = /^([A-Z][A-Za-z ]*:) (https?:\/\/\S+)$/.exec(line) ?? []
   if (label !== undefined && link !== undefined) {
     return measureWidth(line) <= maxColumns ? [line] : [label, link]
   }
@@ -182,12 +190,13 @@ function renderLine(line: DocumentLine): string {
   ].join('\n')
 }
 
-/** The worst of a digest's window: stands before the new events. */
-function sentLines({ severity, title, link, sent }: Document['sent'][number]): string[] {
+function listedLines(
+  { severity, title, link }: Document['undelivered'][number],
+  remarks: readonly string[],
+): string[] {
   return [
     `  ${severityLabel(severity)}  ${title}`,
-    `      sent ${sent}`,
-    ...(link === null ? [] : [`      ${link}`]),
+    ...[...remarks, ...(link === null ? [] : [link])].map((line) => `      ${line}`),
   ]
 }
 
@@ -203,7 +212,12 @@ function renderFeeds({ feeds, moreFeeds }: Document): string {
 
 const uidLabel = 'uid: '
 
-/** The foot of a mail, with the uid for `tocsin items show <uid>` or the command that lists all. */
+function pageLine(document: Document): string[] {
+  const page = pageLink(document)
+  return page === null ? [] : [`${page.text}: ${page.url}`]
+}
+
+/** The foot of a mail: by what it is found again. */
 export function mailFoot(document: Document, sink: string): string[] {
   const { deliveryId, uid, routes, timeZone, attachment } = document.foot
   const names = routes.join(', ')
@@ -212,11 +226,9 @@ export function mailFoot(document: Document, sink: string): string[] {
     const by = `Sent by Tocsin to sink ${sink}, routes: ${names || '-'}`
     return [by, `${uidLabel}${uid}`, delivery]
   }
-  const command = allEventsCommand(document)
   return [
     `Sent by Tocsin to sink ${sink}${names === '' ? '' : `, route: ${names}`}`,
     `Times are ${timeZone}. ${attachment === null ? '' : `Attached: ${attachment}`}`.trim(),
     delivery,
-    ...(command === null ? [] : [`all events: ${command}`]),
   ]
 }

@@ -13,7 +13,6 @@ import {
 } from '../../event.ts'
 import { hideSecret, secretFromText } from '../../lib/secret.ts'
 import {
-  allEventsCommand,
   type Document,
   type DocumentLine,
   documentLinks,
@@ -231,12 +230,13 @@ function soleName(names: readonly Pick<NameCount, 'name'>[]): string | undefined
 type Detail = [label: string, value: string | readonly string[]]
 
 function listDetails(document: Document): Detail[] {
-  const { typeLabel, title, alarms, notes, body, facts, guidance, extract, foot } = document
+  const { typeLabel, title, alarms, notes, body, facts, related, guidance, extract } = document
+  const { foot, pageUrl } = document
   const isOne = typeLabel !== null
   return [
     ['Notes', [...alarms, ...notes]],
     ['Text', body],
-    ...facts.map(({ label, value }): Detail => [label, value]),
+    ...[...facts, ...related].map(({ label, value }): Detail => [label, value]),
     ...guidance.texts.map(({ label, text }): Detail => [label, text]),
     ...(extract === null ? [] : [[extract.label, extract.text] satisfies Detail]),
     ['Covers', isOne ? '' : title],
@@ -250,7 +250,7 @@ function listDetails(document: Document): Detail[] {
     ['Uid', foot.uid ?? ''],
     isOne ? ['Routes', foot.routes] : ['Route', foot.routes.join(', ')],
     ['Delivery', foot.deliveryId],
-    ['All events', allEventsCommand(document) ?? ''],
+    ['page_url', pageUrl ?? ''],
   ]
 }
 

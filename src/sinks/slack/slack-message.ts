@@ -5,12 +5,14 @@ import {
   chatCoverage,
   chatFoot,
   chatMoreSent,
+  chatRelated,
   chatText,
   type Document,
   type DocumentLine,
   documentLinks,
   fit,
   lineRemarks,
+  pageLink,
 } from '../../messages/document.ts'
 import type { MessageGuidance } from '../../messages/guidance.ts'
 import { closeIsolate, isolate, isolateRoom } from '../../messages/sanitize.ts'
@@ -76,16 +78,24 @@ export function renderSlack(document: Document): SlackMessage {
 }
 
 function buildBlocks(document: Document): SlackBlock[] {
-  const { alarms, notes, sent, facts, lines, more, guidance, context } = document
+  const { alarms, notes, undelivered, sent, facts, lines, more, guidance, context } = document
   return [
     { type: 'header', text: plainText(headerText(document), slackLimits.header) },
     ...mentionBlock(guidance),
     ...textBlock(alarms.map((alarm) => `⚠️ ${alarm}`)),
     ...contextBlock(notes),
     ...textBlock(chatText(document)),
-    ...listBlock(sent.map(sentElements), { block_id: 'already_sent' }),
+    ...listBlock(
+      undelivered.map((one) => listedElements(one, 'not delivered')),
+      { block_id: 'not_delivered' },
+    ),
+    ...listBlock(
+      sent.map((one) => listedElements(one, `already sent ${one.sent}`)),
+      { block_id: 'already_sent' },
+    ),
     ...contextBlock(chatMoreSent(document)),
     ...fieldsBlock(facts.map(({ label, value }) => `${label}\n${value}`)),
+    ...contextBlock(chatRelated(document)),
     ...listBlock(lines.map(lineElements)),
     ...contextBlock(more === null ? [] : [more]),
     ...guidanceBlock(guidance),
@@ -96,7 +106,7 @@ function buildBlocks(document: Document): SlackBlock[] {
       contextBlock([[label, ...texts].join('\n')]),
     ),
     ...contextBlock(context === '' ? [] : [context]),
-    ...contextBlock(chatFoot(document)),
+    ...contextBlock([chatFoot(document)]),
   ]
 }
 
@@ -155,12 +165,12 @@ function listBlock(rows: RichElement[][], id: { block_id?: string } = {}): Slack
   return [{ type: 'rich_text', ...id, elements: [list] }]
 }
 
-function sentElements({ severity, title, link, sent }: Document['sent'][number]): RichElement[] {
-  return [
-    boldElement(severityMark(severity)),
-    { type: 'text', text: ` ${isolate(title)} (already sent ${sent}) ` },
-    ...linkElement(link),
-  ]
+function listedElements(
+  { severity, title, link }: Document['undelivered'][number],
+  remark: string,
+): RichElement[] {
+  const text = ` ${isolate(title)} (${remark}) `
+  return [boldElement(severityMark(severity)), { type: 'text', text }, ...linkElement(link)]
 }
 
 function lineElements(line: DocumentLine): RichElement[] {
@@ -252,6 +262,7 @@ export function renderPlainSlack(document: Document): SlackMessage {
 function buildPlainText(document: Document): string {
   const { typeLabel, notification, alarms, notes, sent, lines, more, link, guidance } = document
   const isOne = typeLabel !== null
+  const page = pageLink(document)
   const advice = [
     ...guidance.texts.map(({ label, text }) => `${label}: ${text}`),
     ...guidance.runbookUrls.map((url) => `Runbook: ${url}`),
@@ -261,21 +272,27 @@ function buildPlainText(document: Document): string {
     ...alarms,
     ...notes,
     ...(isOne ? chatText(document) : []),
-    ...sent.map(plainSent),
+    ...document.undelivered.map((one) => plainListed(one, 'not delivered')),
+    ...sent.map((one) => plainListed(one, `already sent ${one.sent}`)),
     ...chatMoreSent(document),
     link ?? '',
+    page === null ? '' : `${page.text}: ${page.url}`,
+    ...chatRelated(document),
     ...advice,
     ...lines.map((line) => `• ${severityMark(line.severity)} ${lineText(line)}`),
     more ?? '',
     document.context,
-    ...chatFoot(document),
+    chatFoot(document),
   ]
     .filter(Boolean)
     .join('\n')
 }
 
-function plainSent({ severity, title, link, sent }: Document['sent'][number]): string {
-  const text = `• ${severityMark(severity)} ${isolate(title)} (already sent ${sent})`
+function plainListed(
+  { severity, title, link }: Document['undelivered'][number],
+  remark: string,
+): string {
+  const text = `• ${severityMark(severity)} ${isolate(title)} (${remark})`
   return link === null ? text : `${text} ${link}`
 }
 

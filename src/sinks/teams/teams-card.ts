@@ -9,6 +9,7 @@ import {
   chatCoverage,
   chatFoot,
   chatMoreSent,
+  chatRelated,
   chatText,
   type Document,
   type DocumentLine,
@@ -130,16 +131,24 @@ function buildCard(document: Document): TeamsMessage {
 }
 
 function cardBody(document: Document): CardElement[] {
-  const { alarms, notes, sent, facts, lines, more, guidance, context } = document
+  const { alarms, notes, undelivered, sent, facts, lines, more, guidance, context } = document
   const alarmLook = { ...bold, color: 'attention' } as const
   return [
     heading(document),
     ...alarms.map((alarm) => paragraph([run(`⚠️ ${alarm}`, alarmLook)])),
     ...notes.map(aside),
     ...textParagraphs(document),
-    ...container(sent.map(sentLine), { id: 'already_sent' }),
+    ...container(
+      undelivered.map((one) => listedLine(one, 'not delivered')),
+      { id: 'not_delivered' },
+    ),
+    ...container(
+      sent.map((one) => listedLine(one, `already sent ${one.sent}`)),
+      { id: 'already_sent' },
+    ),
     ...chatMoreSent(document).map(aside),
     ...facts.map(({ label, value }, at) => labelled(label, value, at === 0 ? 'medium' : 'none')),
+    ...chatRelated(document).map(aside),
     ...container(lines.map(eventLine), { id: 'events' }),
     ...(more === null ? [] : [aside(more)]),
     ...guidance.texts.map(({ label, text }) => labelled(label, text, 'small')),
@@ -147,7 +156,7 @@ function cardBody(document: Document): CardElement[] {
     ...[...chatCounts(document), ...chatCoverage(document)].map(({ label, texts }) =>
       labelled(label, texts.join(' · '), 'small'),
     ),
-    ...[...(context === '' ? [] : [context]), ...chatFoot(document)].map(footParagraph),
+    ...[...(context === '' ? [] : [context]), chatFoot(document)].map(footParagraph),
   ]
 }
 
@@ -185,8 +194,11 @@ function extractElements({ extract }: Document): CardElement[] {
   return [paragraph([run(extract.label, bold)]), ...container(quoted, { style: 'emphasis' })]
 }
 
-function sentLine({ severity, title, link, sent }: Document['sent'][number]): RichText {
-  const words = ` ${isolate(title)} (already sent ${sent}) `
+function listedLine(
+  { severity, title, link }: Document['undelivered'][number],
+  remark: string,
+): RichText {
+  const words = ` ${isolate(title)} (${remark}) `
   return paragraph([mark(severity), run(words), ...linkRuns(link)])
 }
 

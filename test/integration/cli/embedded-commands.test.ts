@@ -76,6 +76,7 @@ const without = [
   'sandbox',
   'completion',
   'sinks test',
+  'users hash',
 ]
 /** Like `events search` and `tenants list` they ask the service at the pace that Redis keeps. */
 const ofService = ['api', 'credentials', 'assets', 'groups', 'monitoring', 'reports']

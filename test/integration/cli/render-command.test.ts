@@ -47,11 +47,11 @@ interface Scene {
   config: [string, string]
 }
 
-async function aScene(): Promise<Scene> {
+async function aScene(more = ''): Promise<Scene> {
   const prefix = `render${(prefixes += 1)}`
   const keys = createKeys(prefix)
   const ledger = await tests.ledger({ keys })
-  const text = configText(tests.server.url, prefix)
+  const text = configText(tests.server.url, prefix) + more
   return { ledger, keys, config: ['--config', aFile('tocsin.yaml', text)] }
 }
 
@@ -112,6 +112,18 @@ test('a full event is shown with its detail, masked; an answer of one item stand
   const whole = await shownBy(file, '--sink=siem', '--feed=brand', ...offline())
   expect(JSON.stringify(whole.body)).toContain('https://sso.acme.com/login')
   expect(JSON.stringify(whole)).not.toContain(secret)
+})
+
+test('an event of the ledger leads to its page, and names who gets it too', async () => {
+  const http = 'http: { public_url: "https://tocsin.example.net" }\n'
+  const { ledger, config } = await aScene(http)
+  await takeIn(ledger, [routed({ uid }, ['soc', 'siem', 'lake'])])
+  const page = `https://tocsin.example.net/events/main/${ledger.fingerprints.recordId(uid)}`
+  const { text: shown } = await shownBy(uid, '--sink=soc', ...config)
+  expect(shown).toContain(`[ Open in Tocsin ] ${page}`)
+  expect(shown).toContain('Also routed to: siem\n')
+  const { body } = await shownBy(uid, '--sink=siem', ...config)
+  expect(body).toMatchObject({ data: { page_url: page } })
 })
 
 test.each([

@@ -107,6 +107,57 @@ test('the title of a full event names the feed that found it', async () => {
   expect((await readRecord(ledger, recordId))?.title).toContain('feed brand')
 })
 
+test('a full event says whether its machine was seen before', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys, account: 'main' })
+  const jobs = aDetailJobs(keys, {
+    findLedger: () => ledger,
+    fetchDetail: () =>
+      Promise.resolve({ victim_information: { hardware: ['HOSTNAME: DESKTOP-7'] } }),
+  })
+  const recordIds = ['a/b/1', 'a/b/2'].map((uid) => ledger.fingerprints.recordId(uid))
+  try {
+    const events = ['a/b/1', 'a/b/2'].map((uid) => routed({ uid, type: 'stealer_log' }, [], true))
+    await takeIn(ledger, events)
+    for (const recordId of recordIds) {
+      const work = { account: 'main', recordId, deadlineMs: Date.now() + 60_000 }
+      await jobs.fetchOnce(work, new AbortController().signal)
+    }
+  } finally {
+    await jobs.stop(3_000)
+  }
+  expect((await readRecord(ledger, recordIds[1]!))?.seenBefore).toMatchObject([
+    { kind: 'host', times: 1, recordId: recordIds[0] },
+  ])
+})
+
+test('a full event counts a login once that its search item named', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys, account: 'main' })
+  const jobs = aDetailJobs(keys, {
+    findLedger: () => ledger,
+    fetchDetail: () => Promise.resolve({}),
+  })
+  const highlights = { 'credentials.username': ['joe@acme.com'] }
+  const events = ['a/b/1', 'a/b/2'].map((uid) => ({
+    ...routed({ uid, type: 'stealer_log', highlights }, [], true),
+    victims: { logins: ['joe@acme.com'], hosts: [] },
+  }))
+  const recordIds = ['a/b/1', 'a/b/2'].map((uid) => ledger.fingerprints.recordId(uid))
+  try {
+    await takeIn(ledger, events)
+    for (const recordId of recordIds) {
+      const work = { account: 'main', recordId, deadlineMs: Date.now() + 60_000 }
+      await jobs.fetchOnce(work, new AbortController().signal)
+    }
+  } finally {
+    await jobs.stop(3_000)
+  }
+  const [first, second] = await Promise.all(recordIds.map((id) => readRecord(ledger, id)))
+  expect(first?.seenBefore).toEqual([])
+  expect(second?.seenBefore).toMatchObject([{ times: 1, recordId: recordIds[0] }])
+})
+
 test.each<[string, Partial<DetailJobsOptions>]>([
   ['that a newer configuration brought', { isForeign: () => true }],
   ['that it has not opened yet', { findLedger: () => undefined }],

@@ -14,7 +14,8 @@ import type { Delivery } from '../../../src/sinks/sink.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readDueRefs } from '../../../src/store/pending-items.ts'
-import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
+import { findDeliveryItems } from '../../../src/store/deliveries.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
 import { around, uids } from '../../support/grouping.ts'
@@ -36,6 +37,8 @@ test('a digest carries what its window collected, once, and the next one what ca
   const [first, second] = rig.oncall.received.map(({ summary }) => summary!.digest!)
   expect(second!.fromMs).toBe(first!.toMs)
   expect(first).toMatchObject({ isLate: false, timeZone: 'UTC', held: 0, dead: 0 })
+  const [{ id, pageUrl }] = rig.oncall.received as [Delivery]
+  expect(pageUrl).toBe(`https://tocsin.test/messages/${id}`)
   expect((await expectConservation(ledger!)).sinks['oncall']!.delivered).toBe(5)
 })
 
@@ -44,6 +47,7 @@ test('an empty digest comes too, unless it is not wanted', async () => {
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
   expect(rig.oncall.received[0]!.summary!.total).toBe(0)
+  expect(rig.oncall.received[0]!.pageUrl).toBeUndefined() // the page knows a message by its events
   const quiet = await aDigestRig(given, { digest: { sendsEmpty: false } })
   quiet.toMorning(1)
   expect(await quiet.flush()).toBe(0)
@@ -130,31 +134,31 @@ async function countIn(ledger: AccountLedger, counts: Record<string, number>): P
   }
 }
 
-test('what was kept back, died or was diverted counts once for all recipients, and since the digest before', async () => {
+test('what was kept back or was diverted counts once for all recipients, and since the digest before', async () => {
   const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
-  for (const ledger of rig.ledgers) await countIn(ledger, { suppressed: 3, dead: 1, diverted: 2 })
+  for (const ledger of rig.ledgers) await countIn(ledger, { suppressed: 3, diverted: 2 })
   rig.toMorning(1)
   await rig.flush()
-  await countIn(rig.ledgers[0]!, { suppressed: 1, dead: 3, diverted: 5 })
+  await countIn(rig.ledgers[0]!, { suppressed: 1, diverted: 5 })
   rig.toMorning(2)
   await rig.flush()
   const [first, second] = [0, 1].map((at) => rig.oncall.received[2 * at]!)
-  expect(first!.summary!.digest).toMatchObject({ suppressed: 3, dead: 1, diverted: 2 })
-  expect(second!.summary!.digest).toMatchObject({ suppressed: 1, dead: 2, diverted: 3 })
+  expect(first!.summary!.digest).toMatchObject({ suppressed: 3, diverted: 2 })
+  expect(second!.summary!.digest).toMatchObject({ suppressed: 1, diverted: 3 })
   expect([first!.mayBeRepeat, second!.mayBeRepeat]).toEqual([false, false])
 })
 
 test('no count of a digest is negative where a ledger was removed since the digest before', async () => {
   const both = await aDigestRig(given, { accounts: 2 })
   const { keys, ledgers } = both
-  await countIn(ledgers[1]!, { suppressed: 9, dead: 9, diverted: 9 })
+  await countIn(ledgers[1]!, { suppressed: 9, diverted: 9 })
   both.toMorning(1)
   await both.flush()
   const rest = await aDigestRig(given, { keys, ledgers: [ledgers[0]!] })
   rest.toMorning(2)
   await rest.flush()
   const { digest } = rest.oncall.received[0]!.summary!
-  expect(digest).toMatchObject({ suppressed: 0, dead: 0, diverted: 0 })
+  expect(digest).toMatchObject({ suppressed: 0, diverted: 0 })
 })
 
 test.each([
@@ -265,14 +269,29 @@ test('two accounts share one digest, each ledger settles its own, and its id fin
   })
 })
 
-test('where there are two accounts, what was sent at once names its own, though the sink gets nothing of the other', async () => {
+test('where there are two accounts and the sink gets nothing of the other, the digest names its own once', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
   const [one] = rig.ledgers
   await rig.show(one!, { uid: 'a/b/worst', severity: 'critical' }, ...uids(1))
   rig.toMorning(1)
   await rig.flush()
   const { digest } = rig.oncall.received.at(-1)!.summary!
-  expect(digest!.alreadySent).toMatchObject([{ uid: 'a/b/worst', account: one!.account }])
+  expect(digest!.account).toBe(one!.account)
+  expect(digest!.alreadySent.map(({ uid, account }) => [uid, account])).toEqual([
+    ['a/b/worst', undefined],
+  ])
+})
+
+test('a digest of several accounts names none, and neither does one where there is but one account', async () => {
+  const several = await aDigestRig(given, { accounts: 2 })
+  for (const ledger of several.ledgers) await several.show(ledger, ...uids(1))
+  const sole = await aDigestRig(given)
+  await sole.show(sole.ledgers[0]!, ...uids(1))
+  for (const rig of [several, sole]) {
+    rig.toMorning(1)
+    await rig.flush()
+    expect(rig.oncall.received[0]!.summary!.digest!.account).toBeUndefined()
+  }
 })
 
 test('where the timer of the second account is due first, both accounts still share one digest', async () => {
@@ -329,6 +348,13 @@ test('where the clock is set back after a digest, the next window begins then an
   expect(digest!.fromMs).toBeLessThanOrEqual(nowMs)
 })
 
+/** As if the dead letters of the sink had died then, by Redis' clock. */
+async function endAgain(ledger: AccountLedger, atMs: number): Promise<void> {
+  const name = ledger.key('dead', 'oncall')
+  for (const ref of await given.redis.zrange(name, '0', '-1'))
+    await given.redis.zadd(name, atMs, ref)
+}
+
 test('one recipient that is refused repeats nothing for the others', async () => {
   const rig = await aDigestRig(given, { recipients: 2 })
   rig.oncall.next('recipient_refused', 'ok')
@@ -338,10 +364,12 @@ test('one recipient that is refused repeats nothing for the others', async () =>
   expect(await rig.flush()).toBe(2)
   const { sinks } = await expectConservation(ledger!)
   expect(sinks['oncall']).toMatchObject({ created: 4, delivered: 2, dead: 2 })
+  await endAgain(ledger!, rig.clock.now() + 60_000)
   rig.toMorning(2)
   await rig.flush()
-  expect(rig.oncall.received[2]!.summary!.total).toBe(0)
-  expect(rig.oncall.received[2]!.summary!.digest!.dead).toBe(1)
+  const [refused, other] = rig.oncall.received.slice(2).map(({ summary }) => summary!)
+  expect(refused).toMatchObject({ total: 0, digest: { dead: 2 } })
+  expect(other).toMatchObject({ total: 0, digest: { dead: 0 } })
 })
 
 test('windows that were missed come as one late digest', async () => {
@@ -460,7 +488,7 @@ test('a preview looks at the very window that the turn ends, and before the firs
   const claimed = await claimFlush(ledger!, peeked.timer, nowMs)
   const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
   expect(claimed).toEqual({ ...peeked, ...times })
-  const note = JSON.stringify({ suppressed: 0, dead: 0, diverted: 0 })
+  const note = JSON.stringify({ suppressed: 0, diverted: 0 })
   const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
   expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
   expect(await peekFlush(ledger!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({

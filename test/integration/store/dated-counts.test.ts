@@ -1,17 +1,20 @@
 /** Counts by day: what they hold of each way in which an item ends, and that records say the same. */
 import { expect, test } from 'vitest'
 import { ownFeed } from '../../../src/event.ts'
+import { mutedGroup } from '../../../src/grouping/placement.ts'
+import type { RoutedEvent } from '../../../src/store/intake.ts'
 import {
   discardItem,
   moveItem,
   overflowItems,
   resendItem,
+  toStoredGroup,
   withholdItems,
 } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccountingSnapshot } from '../../../src/store/accounts.ts'
 import { type DatedCount, readCounts } from '../../../src/store/dated-counts.ts'
-import { readRecord, scanRecords } from '../../../src/store/records.ts'
+import { readItems, readRecord, scanRecords } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
 
@@ -78,9 +81,13 @@ test('every way in which an item ends is counted once, by destination, severity 
       { ...ended, outcome: 'diverted', reason: 'moved' },
       { kind: 'message', destination: 'soc', count: 1 },
       { kind: 'told', destination: 'soc', severity: 'high', withinS: 10, count: 1 },
+      { kind: 'route', route: 'root', severity: 'high', count: 6 },
+      { kind: 'route', route: 'root', severity: 'unknown', count: 1 },
+      { kind: 'rule', reason: 'silence', rule: 's1', severity: 'high', count: 1 },
+      { kind: 'rule', reason: 'shadow', rule: 'root', severity: 'unknown', count: 1 },
     ]),
   )
-  expect(await countsOf(ledger)).toHaveLength(13)
+  expect(await countsOf(ledger)).toHaveLength(17)
   expect(await endedByWalk(ledger)).toEqual(await endedByDay(ledger))
 })
 
@@ -93,7 +100,14 @@ test('what is sent again counts as delivered again, and not as told later', asyn
   await deliver(ledger, ref)
   const counts = await readDays(ledger)
   const kinds = counts.map(({ kind, count }) => `${kind} ${count}`)
-  expect(kinds.toSorted()).toEqual(['ended 2', 'event 1', 'message 2', 'new 1', 'told 1'])
+  expect(kinds.toSorted()).toEqual([
+    'ended 2',
+    'event 1',
+    'message 2',
+    'new 1',
+    'route 1',
+    'told 1',
+  ])
 })
 
 test('an event is visible since it matched, and what stood there before since it was read', async () => {
@@ -145,11 +159,68 @@ test('an event of two feeds is one event, and what Tocsin itself tells is none',
       { kind: 'event', severity: 'low', count: 1 },
       { kind: 'new', feed: 'brand', severity: 'low', count: 1 },
       { kind: 'new', feed: 'leaks', severity: 'low', count: 1 },
+      { kind: 'route', route: 'root', severity: 'low', count: 1 },
     ]),
   )
-  expect(await countsOf(ledger)).toHaveLength(3)
+  expect(await countsOf(ledger)).toHaveLength(4)
   expect((await readAccountingSnapshot(ledger)).undated).toEqual({})
 })
+
+test('a route counts an event once, however many feeds show it and whether it comes back more severe', async () => {
+  const ledger = await tests.ledger()
+  const taken = (severity: string, ...routes: string[]): RoutedEvent => ({
+    ...routed({ uid: 'a/b/1', severity }),
+    decisions: routes.map((route) => ({ route, path: ['root', route], why: [] })),
+  })
+  await takeIn(ledger, [taken('low', 'soc', 'lake', 'lake')])
+  await takeIn(ledger, [taken('low', 'soc', 'a|b')], { feed: 'leaks' })
+  await takeIn(ledger, [taken('high', 'soc', 'oncall')])
+  await takeIn(ledger, [{ ...taken('low', 'soc'), isBaseline: true }], { feed: 'third' })
+  const counts = (await readDays(ledger)).flatMap((one) =>
+    one.kind === 'route' ? `${one.route} ${one.severity} ${one.count}` : [],
+  )
+  expect(counts.toSorted()).toEqual(['a|b low 1', 'lake low 1', 'oncall high 1', 'soc low 1'])
+})
+
+test('a rule counts what it suppresses, and once what it begins to hold and holds on', async () => {
+  const ledger = await tests.ledger()
+  const uids = ['a/b/1', 'a/b/2', 'a/b/3']
+  await takeIn(
+    ledger,
+    uids.map((uid) => routed({ uid, severity: 'low' })),
+  )
+  const [first, second, third] = uids.map((uid) => refOf(ledger, uid))
+  const suppress = { act: 'suppress', rule: 'r|1' } as const
+  const ignored = { ref: second!, ...suppress, reason: 'ignored' } as const
+  await withholdItems(ledger, [{ ref: first!, ...suppress, reason: 'inhibition' }, ignored])
+  await holdInMute(ledger, third!, 'nights')
+  await holdInMute(ledger, third!, 'nights')
+  await holdInMute(ledger, third!, 'weekends')
+  const counts = (await readDays(ledger)).flatMap((one) =>
+    one.kind === 'rule' ? `${one.reason} ${one.rule} ${one.severity} ${one.count}` : [],
+  )
+  expect(counts.toSorted()).toEqual([
+    'inhibition r|1 low 1',
+    'mute nights low 1',
+    'mute weekends low 1',
+  ])
+})
+
+/** As a flush of the group does in which the item waits, or a claim where it does not wait yet. */
+async function holdInMute(ledger: AccountLedger, ref: string, rule: string): Promise<void> {
+  const untilMs = (await redisMs(ledger.redis)) + dayMs
+  const group = mutedGroup('soc', rule, untilMs)
+  const held = (await readItems(ledger, [ref]))[0]!.item.groupId
+  if (held === undefined) {
+    await withholdItems(ledger, [{ ref, act: 'hold', rule, untilMs, group }])
+    return
+  }
+  const opened = await ledger.redis.hget(ledger.key('group', held), 'opened')
+  const member = { r: ref, a: 'hold', reason: 'mute', rule, at: untilMs }
+  const ask = { lead: held, opened, seq: 0, storm: false, bid: 'b', retention: ledger.retention }
+  const members = [{ ...member, place: toStoredGroup(group) }]
+  expect(await ledger.run('freeze-members', JSON.stringify({ ...ask, members }))).toBe(1)
+}
 
 test('days and the counters add up, also when the history drops days', async () => {
   const ledger = await tests.ledger()

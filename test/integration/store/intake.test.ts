@@ -213,6 +213,7 @@ test('a commit that is replayed answers as the first time and counts once', asyn
         l: {},
         w: [],
         dt: false,
+        of: [],
         ih: [],
         items: [
           { d: 'soc', k: 'soc', q: ['root'], ...ledger.fingerprints.claim('a/b/1', 'high', 'soc') },

@@ -55,7 +55,7 @@ test('when the account that led is gone, its digests go on where they were', asy
   const noteIn = (ledger: AccountLedger) =>
     ledger.redis.hget(ledger.key('group', digestGroupId('oncall:0')), 'note')
   const next = await after(rig, [south])
-  expect(JSON.parse((await noteIn(north)) ?? '')).toEqual({ suppressed: 0, dead: 0, diverted: 0 })
+  expect(JSON.parse((await noteIn(north)) ?? '')).toEqual({ suppressed: 0, diverted: 0 })
   expect(await noteIn(south)).toBe(await noteIn(north))
   expect(await next.flush()).toBe(1)
   const [digest] = next.oncall.received

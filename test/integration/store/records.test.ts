@@ -5,9 +5,9 @@ import { scanPendingCounts } from '../../../src/store/accounts.ts'
 
 import { scanPendingItems } from '../../../src/store/pending-items.ts'
 import { type AccountLedger, itemId } from '../../../src/store/account-ledger.ts'
+import { findDeliveryItems } from '../../../src/store/deliveries.ts'
 import {
   deliveryIdPattern,
-  findDeliveryItems,
   readItems,
   readPayloads,
   readRecord,
@@ -147,6 +147,7 @@ test('the history of an event that was raised, tried, held and shadowed is whole
     ],
     closed: 'remediated',
     seenAgain: undefined,
+    seenBefore: [],
   })
   const all = []
   for await (const one of scanRecords(ledger)) all.push(one)

@@ -153,6 +153,14 @@ describe('keys that a running process cannot take over', () => {
     expect(find(key)).toEqual([])
   })
 
+  test('who may use the page may change, and where people reach it', () => {
+    const token = join(folder, 'user-token')
+    writeFileSync(token, 'd6f1'.repeat(10))
+    const http = `{users: [{name: ana, role: act, token_file: ${token}}], public_url: https://tocsin.example.net, proxy: {from: [10.0.0.5]}}`
+    expect(fixedKeyFindings(configWith(), configWith({ http }))).toEqual([])
+    expect(changes({ http })).toEqual({ sections: ['http'] })
+  })
+
   test('every other section may change', () => {
     const accounts = '{main: {base_url: https://other.example.com, api_key: another-key}}'
     expect(fixedKeyFindings(configWith(), configWith({ accounts }))).toEqual([])

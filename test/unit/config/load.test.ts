@@ -86,6 +86,7 @@ describe('what is left out has its default', () => {
       host: '127.0.0.1',
       port: 9464,
       hosts: [],
+      users: [],
       metrics: 'brief',
     })
     const day = 86_400_000

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type OpenMessage, createDelivery } from '../../../src/delivery/attempt.ts'
 import type { Member } from '../../../src/delivery/claims.ts'
+import type { MemberOptions } from '../../../src/delivery/delivery-member.ts'
+import { createPageAddress } from '../../../src/messages/page-links.ts'
 import type { Delivery, Sink } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { bareMembers } from '../../support/delivery.ts'
@@ -20,6 +22,9 @@ function aBegunMember(overrides: Partial<Member> = {}): Member {
     feed: 'brand',
     labels: { team: 'brand' },
     raisedFrom: 'low',
+    destination: 'soc',
+    otherDestinations: [],
+    seenBefore: [],
     closed: undefined,
     payload: { event: aThreatEvent(), fetchedAtMs: 7, sealedSecret: 's2.sealed' },
     ...overrides,
@@ -44,12 +49,17 @@ function begin(overrides: Partial<OpenMessage> = {}): OpenMessage {
   }
 }
 
-function deliver(begun: OpenMessage, sink: Partial<Sink> = {}): ReturnType<typeof createDelivery> {
+function deliver(
+  begun: OpenMessage,
+  sink: Partial<Sink> = {},
+  options: Partial<MemberOptions> = {},
+): ReturnType<typeof createDelivery> {
   return createDelivery({ ledger: ledger, sink: aRehearsedSink('soc', sink) }, begun, {
     findLedger: () => ledger,
     openSecret: (account, uid, sealed) => `${account} ${uid} ${sealed}`,
     ...bareMembers,
     serviceLink: (_account, url) => `${url}#checked`,
+    ...options,
   })
 }
 
@@ -85,6 +95,52 @@ test('a batch is sent under its own id', async () => {
   const members = [aBegunMember(), aBegunMember({ id: 'item2' })]
   const delivery = await deliver(begin({ kind: 'batch', ref: 'b:0123:soc', members }))
   expect(delivery).toMatchObject({ id: 'b0123', members: [{ id: 'item1' }, { id: 'item2' }] })
+})
+
+describe('what the ledger knows of an event', () => {
+  const labels: Record<string, string> = {
+    soc: 'soc',
+    'oncall:1': 'ann@example.com',
+    'oncall:2': 'bob@example.com',
+    'night:2': 'BOB@example.com',
+  }
+  const options: Partial<MemberOptions> = {
+    findLabel: (destination) => labels[destination],
+    pageAddress: createPageAddress('https://tocsin.example.net'),
+  }
+  const memberOf = async (
+    overrides: Partial<Member>,
+    given = options,
+  ): Promise<Delivery['members'][number]> => {
+    const begun = begin({ members: [aBegunMember(overrides)] })
+    return ((await deliver(begun, {}, given)) as Delivery).members[0]!
+  }
+
+  test('is who gets it too, by the names that the configuration has', async () => {
+    const { otherRecipients } = await memberOf({
+      otherDestinations: ['oncall:1', 'gone', 'night:2'],
+    })
+    expect(otherRecipients).toEqual(['ann@example.com', 'BOB@example.com'])
+  })
+
+  test('names no reader as another, nor anybody twice', async () => {
+    const ofBob = { destination: 'oncall:2', otherDestinations: ['night:2', 'soc', 'soc'] }
+    expect((await memberOf(ofBob)).otherRecipients).toEqual(['soc'])
+  })
+
+  test('is the address of its page, percent-encoded, where one is configured', async () => {
+    const recordId = 'r/1?&"<'
+    expect((await memberOf({ recordId })).pageUrl).toBe(
+      'https://tocsin.example.net/events/main/r%2F1%3F%26%22%3C',
+    )
+    expect(await memberOf({ recordId }, {})).not.toHaveProperty('pageUrl')
+  })
+
+  test('is nothing where there is nothing to say', async () => {
+    const member = await memberOf({})
+    expect(member).not.toHaveProperty('otherRecipients')
+    expect(member).not.toHaveProperty('seenBefore')
+  })
 })
 
 describe('a leaked secret', () => {

@@ -36,6 +36,19 @@ test.each([4000, 6000, 9000, 15_000, 20_000])(
   },
 )
 
+test('what stands beside an event, and what could not be delivered, is shortened like all texts', () => {
+  const long = 'x'.repeat(300)
+  const long3 = [1, 2, 3].map((at) => ({ severity: 'high', title: `${at}${long}`, link: null }))
+  const related = [{ label: 'Also routed to', value: long, kind: 'text' as const }]
+  const crowded = { ...document, related, undelivered: long3 }
+  const render = (one: Document): Document => one
+  const measure = (one: Document): number => JSON.stringify(one).length
+  const shown = fit(crowded, { limit: 4_500, maxLines: Infinity, render, measure })
+  expect(shown.undelivered.map(({ title }) => title.charAt(0))).toEqual(['1', '2', '3'])
+  for (const text of [shown.related[0]!.value, ...shown.undelivered.map(({ title }) => title)])
+    expect(text.length).toBeLessThan(100)
+})
+
 test('texts are shortened before the last event is left out', () => {
   expect(fitted(4500).lines.length).toBeGreaterThan(0)
 })
@@ -46,11 +59,13 @@ test('no more events are shown than people read', () => {
 })
 
 test('what is not shown is counted, with the place where it is', () => {
-  expect(formatRemainder({ total: 5, attachment: null, deliveryId: 'b1' }, 5)).toBeNull()
-  expect(formatRemainder({ total: 5, attachment: null, deliveryId: 'b1' }, 3)).toBe(
-    'and 2 more: "tocsin items show b1" lists all',
+  const bare = { total: 5, attachment: null, pageUrl: null }
+  expect(formatRemainder(bare, 5)).toBeNull()
+  expect(formatRemainder(bare, 3)).toBe('and 2 more, not listed here')
+  expect(formatRemainder({ ...bare, pageUrl: 'https://tocsin.test/messages/b1' }, 3)).toBe(
+    'and 2 more: "All events in Tocsin" has them',
   )
-  expect(formatRemainder({ total: 5, attachment: 'a.csv', deliveryId: 'b1' }, 0)).toBe(
+  expect(formatRemainder({ ...bare, attachment: 'a.csv' }, 0)).toBe(
     '5 not listed here: see the attached a.csv',
   )
 })

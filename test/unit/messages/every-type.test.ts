@@ -139,17 +139,32 @@ test.each(documented)('the documented item $uid is titled by what, whose and whe
   expect(answers(show(aMember({ event })), typeLabel(type), whose, where)).toEqual(all)
 })
 
-test('the first fact of a stealer log is the stolen account, then its login page and masked password', () => {
+test('the first facts of a stealer log are the account, what names the machine, and the masked password', () => {
   const { item, full } = typeMembers[0]!
   expect(show(item).facts).toEqual([
     'Accounts: joe@acme[.]com, ann@acme[.]com',
-    'Login page: hxxps://sso[.]acme[.]com/login',
     'Password: h••••!',
+    'Login page: hxxps://sso[.]acme[.]com/login',
   ])
   expect(show(full).title).toBe(
     'Stealer log: joe@acme[.]com and 1 more at sso[.]acme[.]com, Lumma on DESKTOP-7 (CH)',
   )
 })
+
+test.each([
+  ['that matched what its title says', 'acme.com'],
+  ['that matched something else', 'VIP'],
+])(
+  'the five facts of a stealer log %s name the machine that its next step isolates',
+  (_what, name) => {
+    const { full } = typeMembers[0]!
+    const event = { ...full.event, identifiers: [{ id: 1, name }] }
+    const { first } = arrangeFacts(renderMessage({ ...full, event }))
+    const labels = first.map(({ label }) => label)
+    expect(labels).toHaveLength(5)
+    expect(labels).toEqual(expect.arrayContaining(['Host', 'Windows user', 'IP address']))
+  },
+)
 
 test('a stealer log with 30 of our accounts does not read as five, all that an item keeps, once the full event is there', () => {
   const accounts = Array.from({ length: 30 }, (_, at) => `u${at}@acme.com`)

@@ -13,6 +13,7 @@ import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aMember } from '../../support/deliveries.ts'
+import { bareMembers } from '../../support/delivery.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { summarised } from '../../support/summaries.ts'
 import { runs } from '../../support/runs.ts'
@@ -111,8 +112,8 @@ test('a delivery looks it up when it is made, so that nothing of it is stored', 
     { ledger: { account: 'main' } as AccountLedger, sink },
     message,
     {
+      ...bareMembers,
       findLedger: () => undefined,
-      serviceLink: () => null,
       namesAccounts: true,
       findTenant: (account) => (account === 'main' ? 17 : undefined),
       findGuidance: find,

@@ -208,8 +208,52 @@ describe('an empty digest', () => {
     expect(renderDigest({ feeds: [never] }).subject).toContain('was never read to its end')
     expect(renderDigest({ dead: 2 }).subject).toContain('2 could not be delivered')
     expect(renderDigest({ diverted: 3 }).subject).toContain('3 went to another sink')
-    expect(renderDigest({ dead: 2 }).alarms[0]).toContain('items list --state dead')
+    expect(renderDigest({ dead: 2 }).alarms[0]).toBe('2 events could not be delivered to you.')
   })
+})
+
+describe('a digest of one account', () => {
+  const members = [aMember({ account: 'acme', namesAccount: true })]
+
+  test('names it in its subject and its heading, each once, and in no line', () => {
+    const { subject, title, lines } = renderDigest({ account: 'acme' }, members)
+    expect(subject).toBe('Digest of acme 2026-11-21 08:00: 1 event (1 high)')
+    expect(title).toBe(subject)
+    expect(lines.map(({ remark }) => remark)).toEqual([null])
+  })
+
+  test('names it where there is nothing new, too', () => {
+    expect(renderDigest({ account: 'acme' }).title).toBe(
+      'Digest of acme 2026-11-21 08:00: nothing new',
+    )
+  })
+
+  test('is no digest of several, whose lines name theirs', () => {
+    const { subject, lines } = renderDigest({}, members)
+    expect(subject).not.toContain('acme')
+    expect(lines.map(({ remark }) => remark)).toEqual(['account acme'])
+  })
+})
+
+test('a digest names what could not be delivered, by title or else by uid, with the page where it is known', () => {
+  const died = { severity: 'high', type: 'stealer_log', uid: 'stealer_log/a/1' }
+  const pageUrl = 'https://tocsin.example.net/events/acme/5f2c9a1b7d3e4f6a8b0c1d2e'
+  const { undelivered, alarms } = renderDigest({
+    dead: 2,
+    undelivered: [
+      { ...died, title: 'Stealer log: joe@acme.com', account: 'acme', pageUrl },
+      { ...died, severity: 'low' },
+    ],
+  })
+  expect(undelivered).toEqual([
+    { severity: 'high', title: 'Stealer log: joe@acme[.]com (account acme)', link: pageUrl },
+    {
+      severity: 'low',
+      title: 'Stealer log: content no longer stored, uid stealer_log/a/1',
+      link: null,
+    },
+  ])
+  expect(alarms).toEqual(['2 events could not be delivered to you.'])
 })
 
 test('a message about one event says that its severity was raised', () => {

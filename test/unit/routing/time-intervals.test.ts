@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import {
+  describeInterval,
   isActive,
   mutedUntil,
   timeIntervalsConfig,
@@ -233,4 +234,17 @@ test.each([
   } as Written)
   expect(error?.issues.map(({ path }) => path)).toEqual([['quiet', 0, 'times', 0, 'end_time']])
   expect(error?.issues[0]?.message.split('\n')[0]).toBe(problem)
+})
+
+test('an interval is described by all that it names, and its zone', () => {
+  const described = quiet(
+    { times: [part('22:00', '24:00'), part('00:00', '06:30')], location: 'Europe/Zurich' },
+    { weekdays: ['saturday', 'monday:friday'], days_of_month: ['1:5', '-1'] },
+    { months: ['december'], years: ['2026:2027'] },
+  )['quiet']?.map(describeInterval)
+  expect(described).toEqual([
+    '22:00–24:00 and 00:00–06:30, Europe/Zurich',
+    'saturday and monday–friday, day 1–day 5 and day -1, UTC',
+    'december, 2026–2027, UTC',
+  ])
 })

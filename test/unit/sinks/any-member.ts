@@ -23,6 +23,15 @@ export const anyMember: fc.Arbitrary<DeliveryMember> = fc
     feed: fc.constant('brand'),
     labels: fc.constant({}),
     routes: fc.array(anyText, { maxLength: 20 }),
+    otherRecipients: fc.array(anyText, { maxLength: 6 }),
+    seenBefore: fc.array(
+      fc.record({
+        kind: fc.constantFrom('login' as const, 'host' as const),
+        times: fc.nat(),
+        lastMs: fc.integer({ min: -8.64e15, max: 8.64e15 }),
+      }),
+      { maxLength: 4 },
+    ),
     fetchedAtMs: fc.integer({ min: 0, max: 4e12 }),
     detail: fc.option(fc.dictionary(anyText, anyText, { maxKeys: 8 }), { nil: undefined }),
     event: fc.record({
@@ -65,5 +74,9 @@ export function longestMember(character: string): DeliveryMember {
     highlights: { content: [`${character}\n`.repeat(2000)] },
     url: `https://app.example.com/${'a'.repeat(1900)}`,
   })
-  return aMember({ event, routes: many })
+  const seenBefore = (['login', 'host'] as const).map((kind) => {
+    return { kind, times: 1e15, lastMs: event.createdAtMs ?? 0 }
+  })
+  const pageUrl = `https://tocsin.example.net/events/${'a'.repeat(200)}/${'b'.repeat(24)}`
+  return aMember({ event, routes: many, otherRecipients: many, seenBefore, pageUrl })
 }

@@ -22,6 +22,11 @@ const anyDigest = fc
       { maxLength: 6 },
     ),
     alreadySentTotal: fc.nat(),
+    undelivered: fc.array(
+      fc.record({ severity: anyText, type: anyText, uid: anyText, account: anyText }),
+      { maxLength: 5 },
+    ),
+    account: anyText,
     held: fc.nat(),
     suppressed: fc.nat(),
     dead: fc.nat(),

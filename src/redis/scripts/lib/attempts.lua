@@ -7,6 +7,15 @@ local function describe(rid, n, record, item)
     rf = item.rf, cl = record.cl }
 end
 
+-- The items of a record, as far as a message about one of them says where the event goes too.
+local function places_of(record)
+  local places = {}
+  for m, item in ipairs(record.i) do
+    places[m] = { d = item.d, c = item.c, st = item.st, e = item.e }
+  end
+  return places
+end
+
 -- A claim as the sender receives it. `holder` is the item or message: n attempts, x tries that
 -- count, rr lost answers. `repeat`: an earlier attempt may have been accepted. `failed`: when the
 -- last attempt began, also that of the batch of which this is a half.

@@ -14,8 +14,8 @@ local function key(kind, id, part)
   return id and base .. ':' .. kind .. ':' .. id or base .. ':' .. kind
 end
 
--- Counts are added up while a script runs, and written when it ends: see finish().
-local sums = { counters = {}, dated = {} }
+-- Counts and endings are gathered while a script runs, and written when it ends: see finish().
+local sums = { counters = {}, dated = {}, endings = {} }
 
 local function bump(field, by)
   sums.counters[field] = (sums.counters[field] or 0) + by
@@ -31,6 +31,64 @@ local known_severities = { info = true, low = true, medium = true, high = true, 
 
 local function severity_word(severity)
   return known_severities[severity] and severity or 'unknown'
+end
+
+-- Letters that the stream of endings has for outcomes (store/endings.ts reads them).
+local outcome_letters = { delivered = 'd', dead = 'x', suppressed = 's', diverted = 'v' }
+
+-- What tells one ending from another: a message is one, and so is what was kept back for one reason. What
+-- was sent singly is a message each.
+local function ending_id(item, state, how)
+  if not item.b and (state == 'delivered' or state == 'dead') then
+    return how.rid .. how.n
+  end
+  return table.concat({ item.d, state, item.b or '', how.reason or '', how.rule or '', item.own and 1 or 0 }, '|')
+end
+
+-- Adds an item to the ending that it shares with others of this script.
+local function note_ending(item, state, how)
+  local id = ending_id(item, state, how)
+  local ending = sums.endings[id]
+  if not ending then
+    ending = { o = outcome_letters[state], d = item.d, b = item.b, r = how.reason, by = how.rule, f = (item.own and 'o' or '') .. (how.part and 'p' or ''), items = {}, rk = 0, n = 0 }
+    sums.endings[id] = ending
+    sums.endings[#sums.endings + 1] = ending
+  end
+  local wait = how.visible and math.max(0, now - how.visible)
+  if item.rk > ending.rk then
+    ending.rk, ending.sv, ending.t = item.rk, item.sv, wait
+  elseif item.rk == ending.rk and wait then
+    ending.t = math.max(ending.t or 0, wait)
+  end
+  ending.n = math.max(ending.n, item.n)
+  ending.items[#ending.items + 1] = how.rid .. '.' .. how.n
+end
+
+-- Appends to a stream at the time of this script. An id before the last one is refused: the clock was set
+-- back.
+local function append(name, trim, fields)
+  local args = { unpack(trim) }
+  args[#args + 1] = string.format('%.0f-*', now)
+  local place = #args
+  for i, field in ipairs(fields) do
+    args[place + i] = field
+  end
+  if type(redis.pcall('XADD', name, unpack(args))) == 'table' then
+    args[place] = '*'
+    redis.call('XADD', name, unpack(args))
+  end
+end
+
+-- Appends an ending as a JSON list in the order that store/endings.ts reads, without what is empty at its end:
+-- in fields of their own these would take more bytes, and three times as long to read.
+local function write_ending(ending)
+  local severity = known_severities[ending.sv] and ending.rk or ending.sv
+  local list = { ending.o, ending.d, severity, table.concat(ending.items, ' '), ending.t or '', ending.n, ending.f, ending.b or '',
+    ending.r or '', ending.by or '' }
+  while list[#list] == '' do
+    list[#list] = nil
+  end
+  append(key('ended'), {}, { 'e', cjson.encode(list) }) -- trim-records drops what is old
 end
 
 local hour_ms, day_ms = 3600000, 86400000
@@ -56,6 +114,9 @@ end
 local function finish()
   for field, by in pairs(sums.counters) do
     redis.call('HINCRBY', key('counters'), field, by)
+  end
+  for _, ending in ipairs(sums.endings) do
+    write_ending(ending)
   end
   if not next(sums.dated) then
     return
@@ -106,15 +167,17 @@ local function item_ref(rid, n, item)
   return 'i:' .. rid .. ':' .. n .. ':' .. item.k
 end
 
--- The only place where an item changes state: the counters of its sink change with it. `reason`: why
--- it ends undelivered.
-local function move(item, state, reason)
+-- The only place where an item changes state: the counters of its sink change with it. `how`, of a final
+-- state: {rid, n, reason? (why it ends undelivered), rule?, visible? (ms, of what is told for the first
+-- time), part? (other items of its message are settled by other runs)}.
+local function move(item, state, how)
   if item.st and not final[item.st] then
     bump('s|' .. item.k .. '|pending|' .. item.st, -1)
   end
   if final[state] then
     bump('s|' .. item.k .. '|' .. state, 1)
-    tally(item.own and 'own' or 'ended', item.d, severity_word(item.sv), state, reason or '')
+    tally(item.own and 'own' or 'ended', item.d, severity_word(item.sv), state, how.reason or '')
+    note_ending(item, state, how)
     item.e = now
   else
     bump('s|' .. item.k .. '|pending|' .. state, 1)
@@ -274,8 +337,21 @@ local function enqueue(rid, n, item, batch_wait)
   return 'collect'
 end
 
--- Holds an item until why.at (ms), in the group why.place.
+-- Reasons whose rules are counted: those of a configuration, and silences.
+local by_rule = { silence = true, inhibition = true, mute = true, shadow = true }
+
+-- Counts what a rule keeps back. The rule of a shadow is the route that is in it.
+local function tally_rule(item, reason, rule)
+  if by_rule[reason] and not item.own then
+    tally('rule', reason, rule or item.q[1] or '', severity_word(item.sv))
+  end
+end
+
+-- Holds an item until why.at (ms), in the group why.place. One that the same rule holds on is counted once.
 local function hold(rid, n, item, why)
+  if item.st ~= 'held' or item.why ~= why.reason or item.by ~= why.rule then
+    tally_rule(item, why.reason, why.rule)
+  end
   item.y = why.place.id
   open_group(why.place)
   join_group(rid, n, item)
@@ -286,7 +362,8 @@ end
 
 local function suppress(rid, n, item, reason, rule)
   unwake(item_ref(rid, n, item))
-  move(item, 'suppressed', reason)
+  move(item, 'suppressed', { rid = rid, n = n, reason = reason, rule = rule })
+  tally_rule(item, reason, rule)
   item.at = nil
   item.y = nil
   item.why = reason
@@ -342,7 +419,7 @@ local function tally_delay(record, item)
   tally('told', item.d, severity_word(item.sv), 'more')
 end
 
--- Makes an item final by the outcome of its attempt or message; how: {outcome, retention}.
+-- Makes an item final by the outcome of its attempt or message; how: {outcome, retention, part?}.
 local function end_item(rid, n, record, item, how)
   if final[item.st] then
     return -- an attempt from before the batch has delivered it meanwhile
@@ -354,7 +431,13 @@ local function end_item(rid, n, record, item, how)
     redis.call('SREM', key('orphans', item.k), own)
   end
   local last = item.h and item.h[#item.h]
-  move(item, how.outcome, how.outcome == 'dead' and last and last.r or nil)
+  move(item, how.outcome, {
+    rid = rid,
+    n = n,
+    reason = how.outcome == 'dead' and last and last.r or nil,
+    visible = how.outcome == 'delivered' and not item.told and record.f[item.g].v or nil,
+    part = how.part,
+  })
   if how.outcome == 'delivered' then
     tally_delay(record, item)
   end

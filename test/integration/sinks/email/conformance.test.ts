@@ -108,10 +108,11 @@ function row(title: string, reason: SinkReason, replies: Replies): AnswerRow<Ema
 }
 
 function receivedOf(raw: string): Received {
-  const { headers } = parseMail(raw)
+  const { headers, text, html } = parseMail(raw)
   return {
     id: headers.get('message-id') ?? '',
     text: raw,
+    decoded: text + html,
     saysRepeat: headers.get('tocsin-possible-repeat') === 'true' && raw.includes('May be a repeat'),
     saysTest:
       headers.get('tocsin-test') === 'true' && (headers.get('subject') ?? '').includes('TEST'),

@@ -142,6 +142,6 @@ describe('a critical mail', () => {
 
 function expectCounted(html: string, total: number): void {
   const lines = html.match(/<td width="4" /g)?.length ?? 0
-  const more = /(?:and (\d+) more: |(\d+) not listed here: )/.exec(html)
+  const more = /(?:and (\d+) more(?:: |, not)|(\d+) not listed here)/.exec(html)
   expect(lines + Number(more?.[1] ?? more?.[2] ?? 0)).toBe(total)
 }

@@ -149,7 +149,7 @@ function runsOf(message: TeamsMessage): Record<string, unknown>[] {
 
 function expectCounted(message: TeamsMessage, total: number): void {
   const text = cardText(message)
-  const more = /^(?:and (\d+) more: |(\d+) not listed here: )/mu.exec(text)
+  const more = /^(?:and (\d+) more(?:: |, not)|(\d+) not listed here)/mu.exec(text)
   expect(eventsIn(message) + Number(more?.[1] ?? more?.[2] ?? 0)).toBe(total)
 }
 

@@ -171,8 +171,10 @@ describe('size', () => {
       tags: Array.from({ length: 5000 }, (_, index) => `tag ${index}`),
       url: `https://app.example.com/${'a'.repeat(30_000)}`,
     })
-    const { data } = JSON.parse(renderBody(delivery([aMember({ event })])))
-    expect(data).toMatchObject({ id: 'item1', uid: event.uid, url: null, truncated: true })
+    const pageUrl = `https://tocsin.example.net/events/${'a'.repeat(600)}/5f2c9a1b7d3e4f6a8b0c1d2e`
+    const { data } = JSON.parse(renderBody(delivery([aMember({ event, pageUrl })])))
+    const whole = { id: 'item1', uid: event.uid, page_url: pageUrl }
+    expect(data).toMatchObject({ ...whole, url: null, truncated: true })
     expect(data.tags.length).toBeGreaterThan(0)
     expect(data.notes).toMatch(/…$/)
   })

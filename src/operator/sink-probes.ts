@@ -1,29 +1,23 @@
 /** Probes of a sink: whether it is reached, and whether it takes a message marked TEST. */
 import { randomUUID } from 'node:crypto'
-import type { Config, Environment } from '../../config/config.ts'
-import type { ThreatEvent } from '../../event.ts'
-import { systemClock, withTimeout } from '../../lib/clock.ts'
-import { createGuidanceFinder, type Guidance } from '../../messages/guidance.ts'
-import { sampleEvent } from '../../messages/sample.ts'
-import { createRouter, listNodes } from '../../routing/router.ts'
+import type { Config, Environment } from '../config/config.ts'
+import type { ThreatEvent } from '../event.ts'
+import { systemClock, withTimeout } from '../lib/clock.ts'
+import { createGuidanceFinder, type Guidance } from '../messages/guidance.ts'
+import { sampleEvent } from '../messages/sample.ts'
+import { createRouter, listNodes } from '../routing/router.ts'
 import {
   type Delivery,
   type Destination,
   type Sink,
   SinkError,
   type SinkReason,
-} from '../../sinks/sink.ts'
-import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
-import { formatTemplateFailure } from '../../sinks/templates.ts'
-import { silentLogger } from '../context.ts'
-import { proxyRemedy } from './account-probes.ts'
-import {
-  type Finding,
-  type Probe,
-  splitRemedy,
-  type Subject,
-  toClause,
-} from '../../operator/probe.ts'
+} from '../sinks/sink.ts'
+import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
+import { formatTemplateFailure } from '../sinks/templates.ts'
+import { createLogger } from '../lib/logger.ts'
+import type { Outbound } from '../lib/outbound-config.ts'
+import { type Finding, type Probe, splitRemedy, type Subject, toClause } from './probe.ts'
 
 export interface SinkNeeds {
   sink: SinkConfig
@@ -40,7 +34,7 @@ export async function useSink<Result>(
 ): Promise<Result> {
   const failures: string[] = []
   const sink = await sinkTypeOf(config).create(config, {
-    logger: silentLogger,
+    logger: createLogger({ level: 'silent' }), // what it would log is reported
     clock: systemClock,
     onTemplateFailure: (failure) => failures.push(formatTemplateFailure(failure)),
   })
@@ -172,4 +166,12 @@ const adviceByReason: Record<SinkReason, string> = {
 
 export function adviceFor(reason: SinkReason): string {
   return adviceByReason[reason]
+}
+
+/** The line to write where the environment names a proxy that what is not reached does not use. */
+export function proxyRemedy({ proxy }: Outbound, env: Environment): string | undefined {
+  const names = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy']
+  const name = names.find((one) => (env[one] ?? '') !== '')
+  if (proxy !== undefined || name === undefined) return undefined
+  return `this network has a proxy: write proxy: \${${name}}, unless it is reached without`
 }

@@ -1,0 +1,99 @@
+/** What could not be delivered to a destination within the window of its digest. */
+import { eventPath, type PageAddress } from '../messages/page-links.ts'
+import { compareForDigest, type Undelivered } from '../messages/summary.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
+import { type Item, type LedgerRecord, readRecords } from '../store/records.ts'
+
+export interface UndeliveredWindow {
+  sink: string
+  destination: string
+  fromMs: number
+  toMs: number
+  /** How many recipients share the dead letters of the sink. */
+  recipients: number
+  /** A reader must be told the account. */
+  namesAccounts: boolean
+}
+
+/** Dead letters of an account that are looked at, the newest; a longer list is counted by share. */
+const maxRead = 5_000
+
+/** Records per Redis reply. */
+const readAtOnce = 100
+
+const maxNamed = 5
+
+/** Counts the dead letters that are still open, and names the worst. */
+export async function readUndelivered(
+  ledgers: readonly AccountLedger[],
+  window: UndeliveredWindow,
+  pageAddress: PageAddress,
+): Promise<{ total: number; worst: Undelivered[] }> {
+  const found: DeadLetter[] = []
+  let unread = 0
+  for (const ledger of ledgers) {
+    const refs = await ledger.redis.zrange(
+      ledger.key('dead', window.sink),
+      window.toMs,
+      `(${window.fromMs}`,
+      'BYSCORE',
+      'REV',
+    )
+    unread += Math.max(0, refs.length - maxRead)
+    found.push(...(await readLetters(ledger, refs.slice(0, maxRead), window.destination)))
+  }
+  const worst = found.toSorted((a, b) => compareForDigest(toPart(a), toPart(b))).slice(0, maxNamed)
+  return {
+    total: found.length + Math.ceil(unread / window.recipients),
+    worst: worst.map((letter) => describe(letter, window, pageAddress)),
+  }
+}
+
+interface DeadLetter {
+  record: LedgerRecord
+  item: Item
+}
+
+async function readLetters(
+  ledger: AccountLedger,
+  refs: readonly string[],
+  destination: string,
+): Promise<DeadLetter[]> {
+  const found: DeadLetter[] = []
+  for (let from = 0; from < refs.length; from += readAtOnce) {
+    const items = refs.slice(from, from + readAtOnce).flatMap((ref) => {
+      const parsed = parseRef(ref)
+      return parsed.kind === 'item' ? [parsed] : []
+    })
+    const ids = [...new Set(items.map(({ recordId }) => recordId))]
+    const records = await readRecords(ledger, ids)
+    const byId = new Map(records.map((record) => [record.recordId, record]))
+    for (const { recordId, index } of items) {
+      const record = byId.get(recordId)
+      const item = record?.items[index]
+      if (record && item?.destination === destination) found.push({ record, item })
+    }
+  }
+  return found
+}
+
+function toPart({ item }: DeadLetter): Parameters<typeof compareForDigest>[0] {
+  return { severity: item.severity, identifiers: [], createdAtMs: item.createdAtMs }
+}
+
+function describe(
+  { record, item: { severity } }: DeadLetter,
+  { namesAccounts }: UndeliveredWindow,
+  pageAddress: PageAddress,
+): Undelivered {
+  const { account, type, uid, title } = record
+  const pageUrl = pageAddress(eventPath(record))
+  return {
+    severity,
+    type,
+    uid,
+    ...(namesAccounts && { account }),
+    ...(title !== undefined && { title }),
+    ...(pageUrl !== undefined && { pageUrl }),
+  }
+}

@@ -1,0 +1,83 @@
+/** Acts on items: send again, give up. */
+import { z } from 'zod'
+import { actOn, discardAct, type ItemAct, resendAct } from '../../delivery/item-acts.ts'
+import { pluralize } from '../../lib/errors.ts'
+import { findBlocked, leftWords } from '../../operator/item-acts.ts'
+import { notifyDaemon } from '../../operator/notify.ts'
+import { type LedgerItem, readItemAt } from '../../store/items.ts'
+import { act, type ActResult, type Actor } from '../act.ts'
+import { PageError } from '../page-error.ts'
+
+/** Bounds how long one act takes. */
+const maxItems = 500
+
+/** A form with one box sends a text, with several a list. */
+const items = z
+  .union([z.string().transform((one) => [one]), z.array(z.string())])
+  .pipe(z.array(z.string().regex(/^[^/]+\/[\w:.-]+$/)).max(maxItems))
+  .describe('Items as lists name them: account/reference.')
+
+const input = z.object({ item: items })
+
+export const resendItems = act({
+  path: '/items/resend',
+  summary: 'send dead, delivered or discarded items again; read quarantined ones anew',
+  input,
+  async perform(actor, { item }) {
+    const chosen = await readChosen(actor, item)
+    const blocked = await findBlocked(actor.store, actor.config, chosen)
+    if (blocked) throw new PageError('conflict', blocked.problem, blocked.remedy)
+    const resend = resendAct(actor.config.sinks, actor.user.name)
+    return perform(actor, chosen, { act: resend, done: 'queued again, to be sent within seconds' })
+  },
+})
+
+export const discardItems = act({
+  path: '/items/discard',
+  summary: 'give up items that wait, and close dead letters',
+  input,
+  async perform(actor, { item }) {
+    const chosen = await readChosen(actor, item)
+    return perform(actor, chosen, { act: discardAct(actor.user.name), done: 'discarded' })
+  },
+})
+
+/** Those of accounts that the actor sees. Throws PageError. */
+async function readChosen({ ledgers }: Actor, addresses: string[]): Promise<LedgerItem[]> {
+  const found = await Promise.all(
+    addresses.map(async (address) => {
+      const at = address.indexOf('/')
+      const ledger = ledgers.find(({ account }) => account === address.slice(0, at))
+      return ledger && readItemAt(ledger, address.slice(at + 1))
+    }),
+  )
+  const chosen = found.filter((item) => item !== undefined)
+  if (chosen.length > 0) return chosen
+  throw new PageError('not_found', 'none of these items is in the ledger any more')
+}
+
+async function perform(
+  { store }: Actor,
+  chosen: readonly LedgerItem[],
+  { act: itemAct, done }: { act: ItemAct; done: string },
+): Promise<ActResult> {
+  const { fit = [], stay = [] } = Object.groupBy(chosen, (item) =>
+    itemAct.takes(item) ? 'fit' : 'stay',
+  )
+  const { done: count, ...left } = await actOn(fit, itemAct, () => undefined)
+  await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
+  const others = Object.entries(left).filter(([, number]) => number > 0)
+  return {
+    done: count > 0,
+    said: [
+      `${pluralize(count, 'item')} ${done}.`,
+      ...others.map(
+        ([why, number]) =>
+          `${pluralize(number, 'item')} left: ${leftWords[why as keyof typeof left]}.`,
+      ),
+      ...(stay.length > 0
+        ? [`${pluralize(stay.length, 'item')} left: not possible in the state it is in.`]
+        : []),
+    ],
+  }
+}

@@ -1,0 +1,110 @@
+/** Answers questions and performs acts for a request, whether it wants HTML or JSON. */
+import type { FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { destinationLabels } from '../operator/recipients.ts'
+import { recordAct } from '../operator/record-act.ts'
+import type { ActResult, ActRow, Actor } from './act.ts'
+import { narrowLedgers, type PageEngine } from './asker.ts'
+import { PageError } from './page-error.ts'
+import type { Question } from './question.ts'
+import { SharedAnswers } from './shared-answers.ts'
+
+export const apiRoot = '/api/v1'
+
+export interface DeskOptions {
+  version: string
+  clock: Clock
+  logger: Logger
+  /** undefined: Redis has not been reached yet. */
+  engine: () => PageEngine | undefined
+}
+
+export interface Desk {
+  version: string
+  /** Both throw PageError. */
+  answer<Answer>(row: Question<z.ZodObject, Answer>, request: FastifyRequest): Promise<Answer>
+  perform(row: ActRow, request: FastifyRequest): Promise<ActResult>
+  /** The fields of a query. Throws PageError 400. */
+  parse<Fields extends z.ZodObject>(fields: Fields, request: FastifyRequest): z.output<Fields>
+  /** Who asks, of the account that the request names. Throws PageError. */
+  askerOf(request: FastifyRequest): Actor
+}
+
+export function createDesk({ version, clock, logger, engine: findEngine }: DeskOptions): Desk {
+  const shared = new SharedAnswers(clock)
+  function askerOf(request: FastifyRequest): Actor {
+    const engine = findEngine()
+    if (engine === undefined) {
+      throw new PageError('unavailable', 'Redis is not reached yet', 'look at the log')
+    }
+    const { config, store } = engine
+    const { user } = request
+    const account = readAccount(request)
+    const labels = destinationLabels(config)
+    const narrow = narrowLedgers(store, user, account)
+    return { user, config, store, labels, nowMs: clock.now(), engine, ...narrow }
+  }
+  return {
+    version,
+    askerOf,
+    parse: (fields, request) => parse(fields, request, request.query),
+    async answer(row, request) {
+      const asker = askerOf(request)
+      const query = parse(row.query, request, request.query)
+      if (row.isShared !== true) return row.ask(asker, query)
+      const name = JSON.stringify([
+        row.path,
+        asker.accounts ?? 'all',
+        query,
+        asker.engine.generation,
+      ])
+      return shared.read(name, () => row.ask(asker, query))
+    },
+    async perform(row, request) {
+      const input = parse(row.input, request, request.body)
+      const via = request.url.startsWith(apiRoot) ? 'api' : 'page'
+      const result = await record(askerOf(request), row, { input, via })
+      shared.forget()
+      const { path } = row
+      logger.info({ user: request.user.name, act: path, ...result }, 'act by the page')
+      return result
+    },
+  }
+}
+
+/** Of the query, or of the path; an empty one is none. */
+function readAccount({ query, params }: FastifyRequest): string | undefined {
+  const named = { ...(query as object), ...(params as object) } as { account?: unknown }
+  return typeof named.account === 'string' && named.account !== '' ? named.account : undefined
+}
+
+/** Throws PageError 400 that names the field. */
+function parse<Fields extends z.ZodObject>(
+  fields: Fields,
+  { params }: FastifyRequest,
+  given: unknown,
+): z.output<Fields> {
+  const parsed = fields.safeParse({ ...(given as object), ...(params as object) })
+  if (parsed.success) return parsed.data
+  const [first] = parsed.error.issues
+  const place = first?.path.join('.') ?? ''
+  throw new PageError('bad_request', `${place}: ${first?.message ?? 'not valid'}`)
+}
+
+/** By the name of the user, and of the account that it concerns. */
+function record<Input extends z.ZodObject>(
+  actor: Actor,
+  row: ActRow<Input>,
+  { input, via }: { input: z.output<Input>; via: 'page' | 'api' },
+): Promise<ActResult> {
+  const { store, user, accounts } = actor
+  const act = row.path.replaceAll(/:(\w+)/g, (_whole, name: string) => String(input[name]))
+  const account = accounts?.length === 1 ? (accounts[0] ?? '') : ''
+  const isRefusal = (error: unknown): boolean => error instanceof PageError
+  return recordAct(store, { by: user.name, act, via, account, isRefusal }, async () => {
+    const result = await row.perform(actor, input)
+    return { result, isDone: result.done }
+  })
+}

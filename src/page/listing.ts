@@ -1,0 +1,83 @@
+/** What pages of messages and items share: filters, choices, records and cursors. */
+import { severities } from '../event.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import type { Ending } from '../store/endings.ts'
+import { type LedgerRecord, readRecords } from '../store/records.ts'
+import type { Asker } from './asker.ts'
+import { PageError } from './page-error.ts'
+import type { Choices, Filters } from './view-data.ts'
+import { CursorError } from '../store/ending-list.ts'
+
+const filterNames = [
+  'since',
+  'until',
+  'sink',
+  'recipient',
+  'severity',
+  'account',
+  'state',
+  'route',
+  'text',
+] as const
+
+export function toFilters(query: Readonly<Record<string, unknown>>): Filters {
+  return Object.fromEntries(
+    filterNames.map((name) => [name, (query[name] as string | undefined) ?? null]),
+  ) as unknown as Filters
+}
+
+export function choicesOf(
+  { config, ledgers, accounts }: Asker,
+  states: readonly string[],
+): Choices {
+  return {
+    // sinks are named after customers, too
+    sinks: accounts === undefined ? config.sinks.map(({ name }) => name) : [],
+    severities: severities.toReversed(),
+    states: [...states],
+    accounts: ledgers.map(({ account }) => account).toSorted(),
+  }
+}
+
+/** The destinations that a recipient's name or address means: several sinks may have the same. */
+export function destinationsOf(
+  { labels }: Pick<Asker, 'labels'>,
+  recipient: string | undefined,
+): ReadonlySet<string> | undefined {
+  if (recipient === undefined) return undefined
+  const meant = [...labels].filter(([, label]) => label === recipient).map(([id]) => id)
+  return new Set([recipient, ...meant])
+}
+
+/** The first records of each ending; those that are gone are left out. */
+export async function readRecordsOf(
+  ledgers: readonly AccountLedger[],
+  endings: readonly Ending[],
+  atMost: number,
+): Promise<LedgerRecord[][]> {
+  const wanted = endings.map(({ items }) => items.slice(0, atMost))
+  const known = new Map<string, LedgerRecord>()
+  for (const ledger of ledgers) {
+    const own = wanted.flat().filter(({ account }) => account === ledger.account)
+    const ids = [...new Set(own.map(({ recordId }) => recordId))]
+    for (const record of ids.length === 0 ? [] : await readRecords(ledger, ids))
+      known.set(`${record.account} ${record.recordId}`, record)
+  }
+  return wanted.map((items) =>
+    items.flatMap(({ account, recordId }) => known.get(`${account} ${recordId}`) ?? []),
+  )
+}
+
+/** Throws PageError for a cursor that no list gave. */
+export async function refuseCursor<Result>(read: () => Promise<Result>): Promise<Result> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof CursorError)) throw error
+    throw badCursor()
+  }
+}
+
+export function badCursor(): PageError {
+  return new PageError('bad_request', 'cursor: not one of an answer', 'begin without it')
+}

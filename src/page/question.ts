@@ -1,0 +1,79 @@
+/** A question that the API answers: its query as zod, and who reads the answer. */
+import { z } from 'zod'
+import { severities } from '../event.ts'
+import { readPastTime } from '../lib/moment.ts'
+import type { Asker } from './asker.ts'
+import { PageError } from './page-error.ts'
+
+export interface Question<Query extends z.ZodObject = z.ZodObject, Answer = unknown> {
+  /** Below `/api/v1`, with `:name` for parts of the path. */
+  path: string
+  summary: string
+  query: Query
+  /** It is dear, and the same for all who see the same accounts. */
+  isShared?: true
+  ask(asker: Asker, query: z.output<Query>): Promise<Answer>
+}
+
+/** Infers the query of a row. */
+export function question<Query extends z.ZodObject, Answer>(
+  row: Question<Query, Answer>,
+): Question<Query, Answer> {
+  return row
+}
+
+const shortText = (describe: string, longest = 600): z.ZodType<string | undefined> =>
+  z
+    .string()
+    .trim()
+    .max(longest)
+    .optional()
+    .transform((text) => (text === '' ? undefined : text)) // a form sends its empty fields
+    .describe(describe)
+
+/** Fields of queries. An empty one counts as left out. */
+export const field = {
+  text: shortText,
+  account: shortText('Only of this account.'),
+  since: shortText('From then on: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z.'),
+  until: shortText('Up to then, as since.'),
+  // one of messages names those of which more may come
+  cursor: shortText('Where to go on: next of the answer before.', 12_000),
+  severity: z
+    .union([z.enum(severities), z.literal('')])
+    .optional()
+    .transform((word) => word || undefined)
+    .describe('This or higher.'),
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('How many, at most.'),
+}
+
+export interface AskedPeriod {
+  fromMs: number
+  toMs: number
+}
+
+interface PeriodBounds {
+  nowMs: number
+  /** How long the ledger keeps what is asked for. */
+  keptMs: number
+  /** How long a period is that names no beginning. */
+  usualMs: number
+}
+
+/** Resolves `since` and `until`, as far back as the ledger goes. Throws PageError 400. */
+export function readPeriod(
+  { since, until }: { since?: string | undefined; until?: string | undefined },
+  { nowMs, keptMs, usualMs }: PeriodBounds,
+): AskedPeriod {
+  const toMs = until === undefined ? nowMs : readTime('until', until, nowMs)
+  const fromMs = since === undefined ? toMs - usualMs : readTime('since', since, nowMs)
+  if (fromMs > toMs) throw new PageError('bad_request', 'since lies after until', 'exchange them')
+  const firstMs = nowMs - keptMs
+  return { fromMs: Math.max(fromMs, firstMs), toMs: Math.max(toMs, firstMs) }
+}
+
+function readTime(name: string, text: string, nowMs: number): number {
+  const time = readPastTime(text, nowMs)
+  if (typeof time === 'number') return time
+  throw new PageError('bad_request', `${name}: ${time.problem}`, time.remedy)
+}

@@ -1,0 +1,204 @@
+/** One event: what it is, how it travelled, who was told of it, and what was seen before. */
+import { z } from 'zod'
+import { ownFeed } from '../../event.ts'
+import { formatIsoTime } from '../../operator/columns.ts'
+import { type KnownEvent, readKnownEvent } from '../../operator/event.ts'
+import { formatState, outcomeText } from '../../operator/item-words.ts'
+import { formatSeverity } from '../../messages/summary.ts'
+import { stateOf } from '../../store/item-states.ts'
+import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../store/records.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { readIdentifierSeen } from '../../store/terms.ts'
+import { type Asker, requireLedger } from '../asker.ts'
+import { PageError } from '../page-error.ts'
+import { question } from '../question.ts'
+import { addressOf, eventUrl, itemAddress, messageUrl } from '../urls.ts'
+import type { Attempt, EventData } from '../view-data.ts'
+
+export type EventAnswer = Omit<EventData, 'acts'>
+
+export const eventQuestion = question({
+  path: '/events/:account/:id',
+  summary: 'an event with its history: sightings, routes, destinations, attempts',
+  query: z.object({
+    account: z.string().describe('The account that knows it.'),
+    id: z
+      .string()
+      .regex(/^[0-9a-f]{24}$/)
+      .describe('Of the event in the ledger.'),
+  }),
+  async ask(asker, { account, id }): Promise<EventAnswer> {
+    const ledger = requireLedger(asker, account)
+    const stored = await readRecord(ledger, id)
+    const known = stored && (await readKnownEvent(asker.config, asker.store, ledger, stored.uid))
+    const { record } = known ?? {}
+    if (!known || !record) {
+      const why = 'the ledger has no such event: its history has expired, or the address is wrong'
+      throw new PageError('not_found', why)
+    }
+    return describeEvent(asker, known, { record, matches: await readMatches(ledger, record) })
+  },
+})
+
+function describeEvent(
+  { labels, config }: Asker,
+  { message, writes = [] }: KnownEvent,
+  { record, matches }: { record: LedgerRecord; matches: EventAnswer['seen_before'] },
+): EventAnswer {
+  const { account, uid, recordId, type, severity, identifiers, tags, seenBefore } = record
+  return {
+    account,
+    uid,
+    id: recordId,
+    kind: kindOf(config, record),
+    type: message?.typeLabel ?? type,
+    severity,
+    title: message?.title ?? record.title ?? null,
+    facts: message?.facts.map(({ label, value }) => ({ label, value })) ?? [],
+    extract: message?.extract ?? null,
+    link: message?.link ?? null,
+    unverified_link: message?.unverifiedLink ?? null,
+    timeline: timelineOf(record, labels),
+    routes: record.sightings.flatMap(({ feed, atMs, severity: then, decisions, unread = [] }) =>
+      decisions.map(({ path, why }) => ({
+        feed,
+        at: toIso(atMs),
+        severity: then,
+        path,
+        why,
+        unread,
+      })),
+    ),
+    destinations: record.items.map((item) => describeItem(record, item, labels)),
+    seen_before: [
+      ...seenBefore.map(({ kind, digest, times, lastMs, recordId: last }) => ({
+        kind,
+        count: times,
+        last_at: toIso(lastMs),
+        url: eventUrl({ account, recordId: last }),
+        search_url: addressOf('/search', { account, by: kind, term: digest, cursor: last }),
+      })),
+      ...matches,
+    ],
+    identifiers: identifiers.map((name) => ({
+      name,
+      url: addressOf('/search', { account, by: 'identifier', q: name }),
+    })),
+    tags: [...tags],
+    closed: record.closed ?? null,
+    writes: writes.map(({ atMs, by, action, outcome }) => ({
+      at: toIso(atMs),
+      by,
+      action,
+      outcome,
+    })),
+    silence_url: silenceUrl(record),
+  }
+}
+
+/** Of so many identifiers it is said how often they were seen. */
+const identifiersCounted = 5
+
+async function readMatches(
+  ledger: AccountLedger,
+  { account, recordId, identifiers }: LedgerRecord,
+): Promise<EventAnswer['seen_before']> {
+  const seen = identifiers.slice(0, identifiersCounted).map(async (name) => {
+    const found = await readIdentifierSeen(ledger, name, recordId)
+    if (!found) return []
+    const { count, lastMs, recordId: last } = found
+    return [
+      {
+        kind: 'identifier' as const,
+        count,
+        last_at: toIso(lastMs),
+        url: eventUrl({ account, recordId: last }),
+        search_url: addressOf('/search', { account, by: 'identifier', q: name }),
+      },
+    ]
+  })
+  return (await Promise.all(seen)).flat()
+}
+
+function kindOf({ feeds }: Asker['config'], { sightings }: LedgerRecord): EventAnswer['kind'] {
+  const shownBy = sightings[0]?.feed
+  if (shownBy === ownFeed) return 'own'
+  const type = feeds.find(({ name }) => name === shownBy)?.type ?? 'events'
+  return /credential|cookies/.test(type) ? 'credential' : 'event'
+}
+
+function describeItem(
+  record: LedgerRecord,
+  item: Item,
+  labels: Asker['labels'],
+): EventAnswer['destinations'][number] {
+  const { sink, destination, severity, state, endedAtMs } = item
+  const visibleMs = record.sightings[item.sighting]?.visibleMs
+  const isTold = state === 'delivered' && endedAtMs !== undefined && visibleMs !== undefined
+  return {
+    sink,
+    recipient: labels.get(destination) ?? destination,
+    state: stateOf(item),
+    state_text: formatState(item),
+    severity,
+    delay_s: isTold ? Math.max(0, (endedAtMs - visibleMs) / 1000) : null,
+    attempts: attemptsOf(item),
+    message_url: item.messageId === undefined ? null : messageUrl(deliveryId(item), endedAtMs),
+    item: itemAddress(record, item),
+  }
+}
+
+export function attemptsOf({ history }: Pick<Item, 'history'>): Attempt[] {
+  return history.map(({ number, atMs, outcome, reason, answer }) => ({
+    number,
+    at: toIso(atMs),
+    outcome: outcomeText(outcome),
+    reason: reason ?? null,
+    answer: answer === undefined || answer === '' ? null : answer,
+  }))
+}
+
+type Step = EventAnswer['timeline'][number]
+
+/** From the event's own dates to the end of its last item, in order. */
+function timelineOf(record: LedgerRecord, labels: Asker['labels']): Step[] {
+  const { createdAtMs, matchedAtMs, fetchedAtMs, sightings, items } = record
+  const steps = [
+    step(createdAtMs, 'created', 'by the service'),
+    step(matchedAtMs, 'matched', 'by the service'),
+    step(fetchedAtMs, 'fetched'),
+    ...sightings.map(({ atMs, feed, severity, decisions }, at) => {
+      const routes = decisions.map(({ path }) => path.join(' > ')).join(', ')
+      const what = at === 0 ? 'taken in and routed' : 'seen again and routed'
+      return step(atMs, what, `by the feed ${feed}, ${formatSeverity(severity)}: ${routes}`)
+    }),
+    ...items.flatMap((item) => {
+      const to = labels.get(item.destination) ?? item.destination
+      const tries = attemptsOf(item).map(({ at, number, outcome, reason }) =>
+        step(Date.parse(at), `attempt ${number}: ${outcome}`, reason ? `${to}: ${reason}` : to),
+      )
+      const hasSaid = item.state === 'delivered' && tries.length > 0
+      return [...tries, ...(hasSaid ? [] : [step(item.endedAtMs, stateOf(item), to)])]
+    }),
+  ]
+  return steps.flat().toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
+}
+
+function step(atMs: number | undefined, what: string, detail: string | null = null): Step[] {
+  return atMs === undefined ? [] : [{ at: toIso(atMs), what, detail }]
+}
+
+/** The form of a silence that would have kept this event back. */
+function silenceUrl({ account, type, severity, identifiers }: LedgerRecord): string {
+  const [identifier] = identifiers
+  const matchers = [
+    `type=${JSON.stringify(type)}`,
+    `account=${JSON.stringify(account)}`,
+    ...(identifier === undefined ? [] : [`identifier=${JSON.stringify(identifier)}`]),
+  ]
+  return `${addressOf('/rules', { matchers, severity })}#silence`
+}
+
+export function toIso(atMs: number): string {
+  return formatIsoTime(atMs) ?? ''
+}

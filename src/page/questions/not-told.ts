@@ -1,0 +1,342 @@
+/** What was kept from people, and why: grouped by rule, then item by item. */
+import { z } from 'zod'
+import { severityRank } from '../../event.ts'
+import { readAllSilences } from '../../operator/silences.ts'
+import { type SeverityCounts, severityCounts } from '../../operator/status.ts'
+import { type DatedCount, type Outcome, readCounts } from '../../store/dated-counts.ts'
+import { listQuarantined } from '../../store/feed-state.ts'
+import { fits, type LedgerItem, readQuarantine, recordItems } from '../../store/items.ts'
+import { scanNewestRecords } from '../../store/records.ts'
+import { itemStates, wentToFallback } from '../../store/item-states.ts'
+import type { Asker } from '../asker.ts'
+import {
+  badCursor,
+  choicesOf,
+  destinationsOf,
+  readRecordsOf,
+  refuseCursor,
+  toFilters,
+} from '../listing.ts'
+import { type AskedPeriod, field, question, readPeriod } from '../question.ts'
+import { addressOf, eventUrl } from '../urls.ts'
+import type { NotToldData } from '../view-data.ts'
+import { toIso } from './event.ts'
+import { visibleSilences } from './silences.ts'
+import { scanAtMost } from './told.ts'
+import { type EndingList, listEndings } from '../../store/ending-list.ts'
+import type { Ending } from '../../store/endings.ts'
+
+export type NotToldAnswer = Omit<NotToldData, 'acts'>
+
+const weekMs = 7 * 86_400_000
+
+const states = ['dead', 'quarantined', 'held', 'suppressed', 'diverted'] as const
+
+const notToldQuery = z.object({
+  account: field.account,
+  since: field.since,
+  until: field.until,
+  sink: field.text('Of this sink.'),
+  recipient: field.text('Of this recipient, as lists name it.'),
+  severity: field.severity,
+  state: z
+    .union([z.enum(states), z.literal('')])
+    .optional()
+    .transform((word) => word || undefined)
+    .describe('In this state.'),
+  route: field.text('That this route took.'),
+  text: field.text('In the title or uid.'),
+  reason: field.text('For this reason, such as silence or timeout.'),
+  rule: field.text('By this rule, such as the id of a silence.'),
+  cursor: field.cursor,
+  limit: field.limit,
+})
+
+type NotToldQuery = z.output<typeof notToldQuery>
+
+export const itemsQuestion = question({
+  path: '/items',
+  summary: 'what was kept from people: by rule, then each item, newest first',
+  query: notToldQuery,
+  async ask(asker, query): Promise<NotToldAnswer> {
+    const { config, nowMs } = asker
+    const keptMs = config.ledger.historyRetentionMs
+    const period = readPeriod(query, { nowMs, keptMs, usualMs: weekMs })
+    const { items, next, scannedToMs } = await findItems(asker, query, period)
+    return {
+      filters: toFilters(query),
+      choices: choicesOf(asker, states),
+      groups: await groupByRule(asker, query, period),
+      items: items.map((item) => describeItem(asker, item)),
+      next: next === undefined ? null : addressOf('/not-told', { ...query, cursor: next }),
+      searched_back_to: scannedToMs === undefined ? null : toIso(scannedToMs),
+    }
+  },
+})
+
+// Items ---------------------------------------------------------------------------------------------
+
+interface FoundItems {
+  items: LedgerItem[]
+  next: string | undefined
+  scannedToMs: number | undefined
+}
+
+const endedStates: ReadonlySet<string> = new Set(['dead', 'suppressed', 'diverted'])
+
+/** What waits for somebody comes on the first page; what has ended follows, newest first. */
+async function findItems(
+  asker: Asker,
+  query: NotToldQuery,
+  period: AskedPeriod,
+): Promise<FoundItems> {
+  const { state, cursor } = query
+  const isFirst = cursor === undefined
+  const waiting =
+    isFirst && (state === undefined || !endedStates.has(state))
+      ? await findWaiting(asker, query, period)
+      : []
+  if (state !== undefined && !endedStates.has(state)) {
+    return { items: waiting, next: undefined, scannedToMs: undefined }
+  }
+  const ended = await findEnded(asker, query, period)
+  return { ...ended, items: [...waiting, ...ended.items] }
+}
+
+function filterOf(
+  asker: Asker,
+  { sink, severity, route, text, reason, rule, recipient }: NotToldQuery,
+): (item: LedgerItem) => boolean {
+  const words = text?.toLowerCase()
+  const destinations = destinationsOf(asker, recipient)
+  const filter = {
+    sink,
+    route,
+    severity: severity && ((own: string) => severityRank(own) >= severityRank(severity)),
+    text: words === undefined ? undefined : (own: string) => own.toLowerCase().includes(words),
+  }
+  return (item) =>
+    (destinations?.has(item.item?.destination ?? '') ?? true) &&
+    (reason === undefined || reason === item.reason || reason === countedReason(item)) &&
+    (rule === undefined || rule === ruleOf(item)) &&
+    fits(item, filter)
+}
+
+/** As the counts of groups have it: what was diverted or given up names who did it as its reason. */
+function countedReason({ state, item, reason }: LedgerItem): string | undefined {
+  if (state === 'diverted') return item && wentToFallback(item) ? 'fallback' : 'moved'
+  return state === 'discarded' ? 'discarded' : reason
+}
+
+/** The rule of a shadow is the route that is in it. */
+function ruleOf({ item, reason }: LedgerItem): string | null {
+  return item?.rule ?? (reason === 'shadow' ? item?.routes[0] : undefined) ?? null
+}
+
+/** Held and quarantined items, the newest first. */
+async function findWaiting(
+  asker: Asker,
+  query: NotToldQuery,
+  { fromMs, toMs }: AskedPeriod,
+): Promise<LedgerItem[]> {
+  const isWanted = filterOf(asker, query)
+  const found: LedgerItem[] = []
+  const take = (items: readonly LedgerItem[]): void => {
+    const within = items.filter(({ sinceMs }) => sinceMs >= fromMs && sinceMs <= toMs)
+    found.push(...within.filter(isWanted))
+  }
+  let read = 0
+  for (const ledger of asker.ledgers) {
+    if (query.state !== 'held') take(await readQuarantine(ledger))
+    if (query.state === 'quarantined') continue
+    for await (const record of scanNewestRecords(ledger, (isPending) =>
+      isPending ? fromMs : Infinity,
+    )) {
+      take(recordItems(ledger, record).filter(({ state }) => state === 'held'))
+      read += 1
+      if (read >= recordsAtMost) break
+    }
+  }
+  return found.toSorted((one, other) => other.sinceMs - one.sinceMs).slice(0, query.limit)
+}
+
+/** Records that wait are looked into, so many at most: some 100 ms. */
+const recordsAtMost = 1_500
+
+async function findEnded(
+  asker: Asker,
+  query: NotToldQuery,
+  period: AskedPeriod,
+): Promise<FoundItems> {
+  const { ledgers } = asker
+  const { state, sink, severity, reason, rule, limit } = query
+  const [before, skipped] = readPlace(query.cursor)
+  const outcomes = new Set((state ? [state] : [...endedStates]) as Outcome[])
+  // the endings of a shadow do not name their route: its items do
+  const named = reason === 'shadow' ? undefined : rule
+  const filter = { ...period, outcomes, sink, reason, rule: named, leastSeverity: severity }
+  const list = (most: number): Promise<EndingList> =>
+    refuseCursor(() => listEndings(ledgers, filter, { limit: most, before, scanAtMost }))
+  const { endings, next, scannedToMs } = await list(limit)
+  const [first] = endings
+  if (first && first.items.length - skipped > limit) {
+    const part = { ...first, items: first.items.slice(skipped, skipped + limit) }
+    const items = await readEnded(asker, query, [part])
+    return { items, next: `${before ?? ''}~${skipped + limit}`, scannedToMs: undefined }
+  }
+  const whole = endings.map((one, at) =>
+    at === 0 ? { ...one, items: one.items.slice(skipped) } : one,
+  )
+  const fitting = countFitting(whole, limit)
+  const items = await readEnded(asker, query, whole.slice(0, fitting))
+  if (fitting < whole.length) {
+    return { items, next: (await list(fitting)).next, scannedToMs: undefined }
+  }
+  return { items, next, scannedToMs: items.length < limit ? scannedToMs : undefined }
+}
+
+/** A cursor of endings, and how many items of the next one were shown already. Throws PageError. */
+function readPlace(cursor: string | undefined): [before: string | undefined, skipped: number] {
+  const [before = '', skipped = '0'] = cursor?.split('~') ?? []
+  if (!/^\d{1,6}$/.test(skipped)) throw badCursor()
+  return [before === '' ? undefined : before, Number(skipped)]
+}
+
+/** How many endings have no more items together than a page may show; at least one. */
+function countFitting(endings: readonly Ending[], limit: number): number {
+  let items = 0
+  const at = endings.findIndex((one) => (items += one.items.length) > limit)
+  return at === -1 ? endings.length : Math.max(1, at)
+}
+
+/** Their items, where they still are as they ended. */
+async function readEnded(
+  asker: Asker,
+  query: NotToldQuery,
+  endings: readonly Ending[],
+): Promise<LedgerItem[]> {
+  const { ledgers } = asker
+  const records = await readRecordsOf(ledgers, endings, Infinity)
+  const items = endings.flatMap(({ items: ended }, at) =>
+    ended.flatMap(({ account, recordId, index }) => {
+      const ledger = ledgers.find((one) => one.account === account)
+      const record = records[at]?.find((one) => one.recordId === recordId)
+      if (!ledger || !record) return []
+      return recordItems(ledger, record).filter(({ item }) => item?.index === index)
+    }),
+  )
+  const isWanted = filterOf(asker, query)
+  return items.filter((item) => endedStates.has(stateWord(item)) && isWanted(item))
+}
+
+/** What an operator gave up was not told either. */
+function stateWord({ state }: LedgerItem): string {
+  return state === 'discarded' ? 'dead' : state
+}
+
+function describeItem({ labels }: Asker, one: LedgerItem): NotToldAnswer['items'][number] {
+  const { ledger, item, entry, ref, uid, title, severity, state, sinceMs, reason } = one
+  const { account } = ledger
+  const recordId = ref.split(':')[1] ?? ''
+  const destination = item?.destination
+  return {
+    at: toIso(sinceMs),
+    event_url: entry ? null : eventUrl({ account, recordId }),
+    title: entry ? entry.problem : (title ?? null),
+    uid: uid ?? '',
+    severity,
+    account,
+    sink: item?.sink ?? '',
+    recipient: destination === undefined ? '' : (labels.get(destination) ?? destination),
+    state,
+    reason: reason ?? itemStates[state],
+    rule: ruleOf(one),
+    id: `${account}/${ref}`,
+    acts: actsOn(state),
+  }
+}
+
+/** What may be done with it: sent again, or given up. */
+function actsOn(state: LedgerItem['state']): string[] {
+  if (state === 'dead') return ['resend', 'discard']
+  if (state === 'quarantined' || state === 'discarded') return ['resend']
+  return state === 'held' ? ['discard'] : []
+}
+
+// Groups --------------------------------------------------------------------------------------------
+
+type Group = NotToldAnswer['groups'][number]
+
+/** Reasons whose rules are counted by name; all others are their own rule. */
+const ruled: ReadonlySet<string> = new Set(['silence', 'inhibition', 'mute', 'shadow'])
+
+async function groupByRule(
+  asker: Asker,
+  query: NotToldQuery,
+  { fromMs, toMs }: AskedPeriod,
+): Promise<Group[]> {
+  const sums = new Map<string, { reason: string; rule: string | null; of: Map<string, number> }>()
+  const add = (reason: string, rule: string | null, [severity, count]: [string, number]): void => {
+    const name = `${reason} ${rule}`
+    const sum = sums.get(name) ?? { reason, rule, of: new Map<string, number>() }
+    sum.of.set(severity, (sum.of.get(severity) ?? 0) + count)
+    sums.set(name, sum)
+  }
+  for (const ledger of asker.ledgers) {
+    for (const one of await readCounts(ledger, { by: 'day', fromMs, toMs })) {
+      const kept = keptBack(one)
+      if (kept) add(kept.reason, kept.rule, [kept.severity, one.count])
+    }
+    for (const { atMs } of await listQuarantined(ledger)) {
+      if (atMs >= fromMs && atMs <= toMs) add('malformed', null, ['unknown', 1])
+    }
+  }
+  const about = await describeRules(asker)
+  return [...sums.values()]
+    .map(({ reason, rule, of }) => {
+      const counts = severityCounts(of)
+      const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+      const url = addressOf('/not-told', { ...asQuery(query), reason, rule })
+      return { reason, rule, ...about(reason, rule), counts, total, url }
+    })
+    .toSorted((one, other) => weigh(other.counts) - weigh(one.counts))
+}
+
+function asQuery({ since, until, account }: NotToldQuery): Record<string, string | undefined> {
+  return { since, until, account }
+}
+
+function keptBack(
+  one: DatedCount,
+): { reason: string; rule: string | null; severity: string } | undefined {
+  if (one.kind === 'rule') return one
+  if (one.kind !== 'ended' || one.outcome === 'delivered' || ruled.has(one.reason)) return undefined
+  return { reason: one.reason || one.outcome, rule: null, severity: one.severity }
+}
+
+/** Criticals first, then what is high, and so on. */
+function weigh({ critical, unknown, high, medium, low, info }: SeverityCounts): number {
+  return [info, low, medium, high, critical + unknown].reduce(
+    (sum, count, at) => sum + Math.min(count, 999) * 1000 ** at,
+    0,
+  )
+}
+
+async function describeRules({
+  store,
+  config,
+  user,
+}: Asker): Promise<
+  (reason: string, rule: string | null) => Pick<Group, 'owner' | 'because' | 'ends'>
+> {
+  const { silences } = await readAllSilences(store, config)
+  const byId = new Map(visibleSilences(silences, user).map((silence) => [silence.id, silence]))
+  return (reason, rule) => {
+    const silence = reason === 'silence' && rule !== null ? byId.get(rule) : undefined
+    return {
+      owner: silence?.owner ?? null,
+      because: silence?.reason ?? null,
+      ends: silence ? toIso(silence.endsAtMs) : null,
+    }
+  }
+}

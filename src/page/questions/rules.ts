@@ -1,0 +1,136 @@
+/** What is in force: the routing tree, silences, mutes and the configuration, and who did what. */
+import { z } from 'zod'
+import { describeConfig } from '../../config/describe.ts'
+import { formatDuration } from '../../lib/time-zone.ts'
+import { readAllSilences, silenceJson } from '../../operator/silences.ts'
+import { createRouter, listNodes, type RouteNode } from '../../routing/router.ts'
+import type { Silence } from '../../routing/silences.ts'
+import { describeInterval, isActive } from '../../routing/time-intervals.ts'
+import { readActs } from '../../store/acts.ts'
+import { readCounts } from '../../store/dated-counts.ts'
+import type { Asker } from '../asker.ts'
+import { field, question } from '../question.ts'
+import type { RulesData } from '../view-data.ts'
+import { toIso } from './event.ts'
+import { visibleSilences } from './silences.ts'
+
+export type RulesAnswer = Omit<RulesData, 'silence_form' | 'preview' | 'silences'> & {
+  silences: Omit<RulesData['silences'][number], 'acts'>[]
+}
+
+const dayMs = 86_400_000
+
+export const rulesQuestion = question({
+  path: '/rules',
+  summary: 'routes with their events of 7 days, silences with what each hid, mutes, configuration',
+  query: z.object({ account: field.account }),
+  async ask(asker): Promise<RulesAnswer> {
+    const { config, engine, store, user, nowMs } = asker
+    const isWhole = user.accounts === 'all'
+    const counts = await countRules(asker)
+    const { silences } = await readAllSilences(store, config)
+    const { root } = createRouter(config.route)
+    const { number, sinceMs } = engine.generation
+    return {
+      // the tree and the configuration name customers
+      tree: isWhole ? listNodes(root).map((node) => describeNode(node, counts)) : [],
+      silences: visibleSilences(silences, user).map((one) => describeSilence(one, counts, nowMs)),
+      mutes: isWhole ? listMutes(asker, listNodes(root)) : [],
+      configuration: {
+        generation: String(number),
+        since: toIso(sinceMs),
+        by: null,
+        text: isWhole ? describeConfig(config) : '',
+      },
+      acts: isWhole
+        ? (await readActs(store, 50)).map(({ atMs, ...note }) => ({ at: toIso(atMs), ...note }))
+        : [],
+    }
+  },
+})
+
+interface RuleCounts {
+  /** Events by route: of the last seven days, and as long as the history. */
+  routes: Map<string, { week: number; all: number }>
+  /** Items by the id of a silence. */
+  silences: Map<string, number>
+}
+
+async function countRules({ ledgers, config, nowMs }: Asker): Promise<RuleCounts> {
+  const counts: RuleCounts = { routes: new Map(), silences: new Map() }
+  const fromMs = nowMs - config.ledger.historyRetentionMs
+  for (const ledger of ledgers) {
+    for (const one of await readCounts(ledger, { by: 'day', fromMs, toMs: nowMs })) {
+      if (one.kind === 'rule' && one.reason === 'silence') {
+        counts.silences.set(one.rule, (counts.silences.get(one.rule) ?? 0) + one.count)
+      }
+      if (one.kind !== 'route') continue
+      const { week, all } = counts.routes.get(one.route) ?? { week: 0, all: 0 }
+      const isRecent = one.atMs > nowMs - 7 * dayMs
+      counts.routes.set(one.route, {
+        week: week + (isRecent ? one.count : 0),
+        all: all + one.count,
+      })
+    }
+  }
+  return counts
+}
+
+function describeNode(node: RouteNode, { routes }: RuleCounts): RulesData['tree'][number] {
+  const below = listNodes(node).map(({ name }) => routes.get(name) ?? { week: 0, all: 0 })
+  const sum = (of: 'week' | 'all'): number => below.reduce((total, one) => total + one[of], 0)
+  const { name, path, matchers, sinks, mode, muteTimeIntervals } = node
+  return {
+    name,
+    path,
+    depth: path.length - 1,
+    matchers: matchers.map(({ text }) => text),
+    sinks,
+    events_7d: sum('week'),
+    never: sum('all') === 0,
+    mode,
+    mutes: [...muteTimeIntervals],
+    summary: groupingOf(node),
+  }
+}
+
+function groupingOf({
+  groupBy,
+  groupWaitMs,
+  groupIntervalMs,
+  continue: goesOn,
+}: RouteNode): string {
+  const by = groupBy.length === 0 ? 'one group' : `by ${groupBy.join(', ')}`
+  const times = `${formatDuration(groupWaitMs)}, then every ${formatDuration(groupIntervalMs)}`
+  return `grouped ${by}: ${times}${goesOn ? '; goes on to the next' : ''}`
+}
+
+function describeSilence(
+  silence: Silence,
+  { silences }: RuleCounts,
+  nowMs: number,
+): RulesAnswer['silences'][number] {
+  const { id, startsAtMs, endsAtMs, maxSeverity, machines, origin, owner, reason } = silence
+  return {
+    id,
+    phase: String(silenceJson(silence, nowMs)['phase']).replaceAll('_', ' '),
+    starts: toIso(startsAtMs),
+    until: toIso(endsAtMs),
+    severity: maxSeverity,
+    machines,
+    origin,
+    owner,
+    reason,
+    matchers: silence.matchers.map(({ text }) => text),
+    hidden: silences.get(id) ?? 0,
+  }
+}
+
+function listMutes({ config, nowMs }: Asker, nodes: readonly RouteNode[]): RulesData['mutes'] {
+  return Object.entries(config.timeIntervals).map(([name, intervals]) => ({
+    name,
+    text: intervals.map(describeInterval).join('; '),
+    routes: nodes.filter((node) => node.muteTimeIntervals.includes(name)).map((node) => node.name),
+    active: intervals.some((interval) => isActive(interval, nowMs)),
+  }))
+}

@@ -1,0 +1,102 @@
+/** Questions about the state of the ledger: status, and the lists that commands print. */
+import { z } from 'zod'
+import { accountColumns } from '../../operator/account-report.ts'
+import { type Column, toJson } from '../../operator/columns.ts'
+import { feedColumns, type FeedReport, reportFeeds } from '../../operator/feed-report.ts'
+import {
+  isAbout,
+  type LedgerState,
+  type ListedThing,
+  readLedgerState,
+} from '../../operator/problems.ts'
+import { readAllSilences, silenceJson } from '../../operator/silences.ts'
+import { sinkColumns } from '../../operator/sink-report.ts'
+import { readStatus, statusJson, type StatusJson } from '../../operator/status.ts'
+import type { Asker } from '../asker.ts'
+import type { NowData } from '../view-data.ts'
+import { field, question } from '../question.ts'
+import { visibleSilences } from './silences.ts'
+
+const ofAccount = z.object({ account: field.account })
+
+/** A status is read from Redis alone; what hangs there ends with the connection. */
+const never = new AbortController().signal
+
+export const statusQuestion = question({
+  path: '/status',
+  summary: 'whether all is well, the last 24 hours, and what is not well, the worst first',
+  query: ofAccount,
+  isShared: true,
+  async ask({ store, config, accounts }): Promise<StatusAnswer> {
+    const status = await readStatus(store.redis, config, { accounts, stop: never })
+    const feeds = await reportFeeds(store, config)
+    const own = feeds.filter(({ feed }) => accounts?.includes(feed.account) ?? true)
+    return { ...statusJson(status), feeds: latest(own) }
+  },
+})
+
+export type StatusAnswer = StatusJson & Pick<NowData, 'feeds'>
+
+const feedsShown = 12
+
+/** The worst first, by the share of what is expected. */
+function latest(reports: readonly FeedReport[]): NowData['feeds'] {
+  const late = ({ lagMs = 0, lagObjectiveMs }: FeedReport): number => lagMs / lagObjectiveMs
+  return reports
+    .toSorted((one, other) => late(other) - late(one))
+    .slice(0, feedsShown)
+    .map(({ feed, lagMs, lagObjectiveMs }) => ({
+      name: feed.name,
+      account: feed.account,
+      lag_s: lagMs === undefined ? null : lagMs / 1000,
+      objective_s: lagObjectiveMs / 1000,
+    }))
+}
+
+function list<Row>(
+  thing: ListedThing,
+  rowsOf: (state: LedgerState) => readonly Row[],
+  describe: { nameOf: (row: Row) => string; columns: (asker: Asker) => readonly Column<Row>[] },
+) {
+  return question({
+    path: `/${thing}s`,
+    summary: `${thing}s with their state and problems`,
+    query: ofAccount,
+    isShared: true,
+    async ask(asker) {
+      const state = await readLedgerState(asker.store, asker.config, asker.accounts)
+      const columns = describe.columns(asker)
+      return rowsOf(state).map((row) => ({
+        ...toJson(columns, row),
+        problems: state.problems
+          .filter((one) => isAbout(one, thing, describe.nameOf(row)))
+          .map(({ check: _check, subject: _subject, ...one }) => one),
+      }))
+    },
+  })
+}
+
+export const feedsQuestion = list('feed', ({ feeds }) => feeds, {
+  nameOf: ({ feed }) => feed.name,
+  columns: () => feedColumns,
+})
+
+export const sinksQuestion = list('sink', ({ sinks }) => sinks, {
+  nameOf: ({ name }) => name,
+  columns: () => sinkColumns,
+})
+
+export const accountsQuestion = list('account', ({ accounts }) => accounts, {
+  nameOf: ({ name }) => name,
+  columns: ({ config }) => accountColumns(config),
+})
+
+export const silencesQuestion = question({
+  path: '/silences',
+  summary: 'silences: active, not begun, over',
+  query: z.object({}),
+  async ask({ store, config, user }) {
+    const { silences, nowMs } = await readAllSilences(store, config)
+    return visibleSilences(silences, user).map((silence) => silenceJson(silence, nowMs))
+  },
+})

@@ -1,0 +1,227 @@
+/** What was told to whom: a row for each message, newest first. */
+import { z } from 'zod'
+import { type DatedCount, type Outcome, sinkOfDestination } from '../../store/dated-counts.ts'
+import { addCounts, isForPeopleIn } from '../../operator/report.ts'
+import { createReport, type Grouping, type Report, type ReportRow } from '../../store/report.ts'
+import type { Ending } from '../../store/endings.ts'
+import type { LedgerRecord } from '../../store/records.ts'
+import type { Asker } from '../asker.ts'
+import { choicesOf, destinationsOf, readRecordsOf, refuseCursor, toFilters } from '../listing.ts'
+import { type AskedPeriod, field, question, readPeriod } from '../question.ts'
+import { addressOf, eventUrl, messageUrl } from '../urls.ts'
+import type { ToldCount, ToldData } from '../view-data.ts'
+import { toIso } from './event.ts'
+import { listEndings } from '../../store/ending-list.ts'
+
+const weekMs = 7 * 86_400_000
+
+const toldStates = ['delivered', 'dead'] as const
+
+export const toldQuery = z.object({
+  account: field.account,
+  since: field.since,
+  until: field.until,
+  sink: field.text('Of this sink.'),
+  recipient: field.text('Of this recipient, as lists name it.'),
+  severity: field.severity,
+  state: z
+    .union([z.enum(toldStates), z.literal('')])
+    .optional()
+    .transform((word) => word || undefined)
+    .describe('Delivered, or given up.'),
+  route: field.text('With an event that this route took.'),
+  text: field.text('In the title or uid of an event.'),
+  cursor: field.cursor,
+  limit: field.limit,
+})
+
+export type ToldQuery = z.output<typeof toldQuery>
+
+/** Entries that one page reads: some 100 ms. */
+export const scanAtMost = 5_000
+
+/** A page of messages alone, and where the next one begins. */
+export async function readMessages(
+  asker: Asker,
+  query: ToldQuery,
+): Promise<Pick<ToldData, 'messages'> & { cursor: string | undefined }> {
+  const { config, nowMs } = asker
+  const keptMs = config.ledger.historyRetentionMs
+  const period = readPeriod(query, { nowMs, keptMs, usualMs: weekMs })
+  const { rows, next } = await findMessages(asker, query, period)
+  const messages = rows.map(({ ending, records }) => describeMessage(asker, ending, records))
+  return { messages, cursor: next }
+}
+
+export const messagesQuestion = question({
+  path: '/messages',
+  summary:
+    'messages that were delivered or given up, newest first, with totals by day and recipient',
+  query: toldQuery,
+  async ask(asker, query): Promise<ToldData> {
+    const { config, nowMs, labels } = asker
+    const keptMs = config.ledger.historyRetentionMs
+    const period = readPeriod(query, { nowMs, keptMs, usualMs: weekMs })
+    const found = await findMessages(asker, query, period)
+    const { cursor: _cursor, limit: _limit, ...asked } = query
+    const counts = await countTold(asker, { ...asked, ...period })
+    const { days = [], recipients = [], delays = [] } = counts ?? {}
+    return {
+      filters: toFilters(query),
+      choices: choicesOf(asker, toldStates),
+      totals: counts && {
+        messages: days.reduce((sum, { messages }) => sum + messages, 0),
+        events: days.reduce((sum, { told }) => sum + told, 0),
+      },
+      by_day: days,
+      by_recipient: recipients
+        .map((row) => ({ ...row, name: labels.get(row.name) ?? row.name }))
+        .toSorted((one, other) => other.told - one.told)
+        .slice(0, 20),
+      delays,
+      messages: found.rows.map(({ ending, records }) => describeMessage(asker, ending, records)),
+      next: found.next === undefined ? null : addressOf('/told', { ...query, cursor: found.next }),
+      searched_back_to: found.scannedToMs === undefined ? null : toIso(found.scannedToMs),
+      csv_url: addressOf('/told.csv', asked),
+    }
+  },
+})
+
+interface FoundMessages {
+  rows: { ending: Ending; records: LedgerRecord[] }[]
+  next: string | undefined
+  scannedToMs: number | undefined
+}
+
+/** What needs a look at the records is filtered here, within one page of the stream. */
+async function findMessages(
+  asker: Asker,
+  query: ToldQuery,
+  { fromMs, toMs }: AskedPeriod,
+): Promise<FoundMessages> {
+  const { ledgers } = asker
+  const { sink, recipient, severity, state, route, text } = query
+  const filter = {
+    fromMs,
+    toMs,
+    outcomes: new Set<Outcome>(state ? [state] : toldStates),
+    sink,
+    destinations: destinationsOf(asker, recipient),
+    leastSeverity: severity,
+  }
+  const narrows = text !== undefined || route !== undefined
+  const rows: FoundMessages['rows'] = []
+  let before = query.cursor
+  for (let read = 0; ;) {
+    const limit = narrows ? endingsAtOnce : query.limit
+    const { endings, next, scannedToMs } = await refuseCursor(() =>
+      listEndings(ledgers, filter, { limit, before, scanAtMost }),
+    )
+    // the title of the worst will do where nothing is looked for
+    const records = await readRecordsOf(ledgers, endings, narrows ? Infinity : 1)
+    const found = endings.map((ending, at) => ({ ending, records: records[at] ?? [] }))
+    rows.push(...found.filter((row) => fits(row, { text, route })))
+    read += records.flat().length
+    before = next
+    const isEnough = !narrows || rows.length >= query.limit || read >= recordsAtMost
+    if (isEnough || next === undefined) {
+      return { rows, next, scannedToMs: rows.length < query.limit ? scannedToMs : undefined }
+    }
+  }
+}
+
+/** Where records are looked into, so many of their endings at a time, until so many were read. */
+const endingsAtOnce = 20
+const recordsAtMost = 1_500
+
+function fits(
+  { ending, records }: FoundMessages['rows'][number],
+  { text, route }: { text?: string | undefined; route?: string | undefined },
+): boolean {
+  if (ending.isOwn && text === undefined && route === undefined) return true
+  const words = text?.toLowerCase()
+  return (
+    (words === undefined ||
+      records.some(({ title = '', uid }) => `${title} ${uid}`.toLowerCase().includes(words))) &&
+    (route === undefined ||
+      records.some(({ items }) => items.some(({ routes }) => routes.includes(route))))
+  )
+}
+
+function describeMessage(
+  { labels }: Asker,
+  ending: Ending,
+  [record]: LedgerRecord[],
+): ToldData['messages'][number] {
+  const { atMs, account, sink, destination, severity, items, outcome, messageId } = ending
+  const single = record && eventUrl(record)
+  return {
+    id: messageId ?? record?.items[items[0]?.index ?? 0]?.id ?? `${account}/${ending.id}`,
+    at: toIso(atMs),
+    account,
+    sink,
+    recipient: labels.get(destination) ?? destination,
+    severity,
+    title: record?.title ?? null,
+    more: items.length - 1,
+    events: items.length,
+    outcome: outcome === 'delivered' ? 'delivered' : 'dead',
+    attempts: ending.attempts,
+    delay_s: ending.toldAfterMs === undefined ? null : ending.toldAfterMs / 1000,
+    url: messageId === undefined ? (single ?? '') : messageUrl(messageId, atMs),
+  }
+}
+
+interface ToldCounts {
+  days: ToldCount[]
+  /** By the id of a destination. */
+  recipients: ToldCount[]
+  /** How soon people were told, by severity. */
+  delays: ToldData['delays']
+}
+
+/**
+ * Counts of many days are some hundred thousand: they are read once for all sums. null: the query
+ * narrows by what nobody counts.
+ */
+async function countTold(
+  asker: Asker,
+  { fromMs, toMs, ...query }: AskedPeriod & Omit<ToldQuery, 'cursor' | 'limit'>,
+): Promise<ToldCounts | null> {
+  const { sink, recipient, severity, state, route, text } = query
+  if ([severity, state, route, text].some((one) => one !== undefined)) return null
+  const { config, ledgers } = asker
+  const meant = destinationsOf(asker, recipient)
+  const isMeant = (one: DatedCount): boolean =>
+    'destination' in one &&
+    (meant?.has(one.destination) ?? true) &&
+    (sink === undefined || sinkOfDestination(one.destination) === sink)
+  const isForPeople = isForPeopleIn(config)
+  const reportBy = (by: Grouping): Report => createReport({ by, isForPeople })
+  const [days, recipients, severities] = [
+    reportBy('day'),
+    reportBy('destination'),
+    reportBy('severity'),
+  ]
+  const add: Report['add'] = (counts) => {
+    const narrowed = counts.filter(isMeant)
+    for (const report of [days, recipients, severities]) report.add(narrowed)
+  }
+  await addCounts({ add }, ledgers, { by: 'day', fromMs, toMs })
+  return {
+    days: days.rows().map(toCount),
+    recipients: recipients.rows().map(toCount),
+    delays: severities.rows().flatMap(toDelay),
+  }
+}
+
+function toCount({ name, told, messages }: ReportRow): ToldCount {
+  return { name, told, messages }
+}
+
+function toDelay({ name, toPeople }: ReportRow): ToldData['delays'] {
+  if (!toPeople) return []
+  const bound = (seconds: number): number | null => (seconds === Infinity ? null : seconds)
+  const { events, p50S, p95S, worstS } = toPeople
+  return [{ name, events, p50_s: bound(p50S), p95_s: bound(p95S), worst_s: bound(worstS) }]
+}

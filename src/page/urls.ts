@@ -1,0 +1,31 @@
+/** Addresses of the page, and of items in its forms. */
+import { messagePath } from '../messages/page-links.ts'
+import type { Item, LedgerRecord } from '../store/records.ts'
+
+export { eventPath as eventUrl } from '../messages/page-links.ts'
+
+export function addressOf(
+  path: string,
+  query: Readonly<Record<string, string | number | readonly string[] | null | undefined>>,
+): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    [value ?? '']
+      .flat()
+      .flatMap((one): [string, string][] => (one === '' ? [] : [[name, String(one)]])),
+  )
+  const text = new URLSearchParams(given).toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** `aroundMs`: about when it was sent, by which it is found at once. */
+export function messageUrl(id: string, aroundMs: number | undefined): string {
+  return addressOf(messagePath(id), { at: aroundMs })
+}
+
+/** Names an item of the ledger in a form: the account, and its reference. */
+export function itemAddress(
+  { account, recordId }: Pick<LedgerRecord, 'account' | 'recordId'>,
+  { index, sink }: Pick<Item, 'index' | 'sink'>,
+): string {
+  return `${account}/i:${recordId}:${index}:${sink}`
+}

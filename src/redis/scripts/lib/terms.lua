@@ -1,0 +1,38 @@
+-- Which records concern an identifier, a login or a host; terms are {k (kind), t (digest), b (bucket)}.
+-- Logins and hosts are in hashes of two generations, each as long as the history; a field is a digest, its
+-- value "<in how many records> <when last, s> <the last record>".
+
+-- Notes a record for an identifier; what ended before `from` (ms) is forgotten.
+local function note_identifier(rid, term, from, history)
+  local name = key('of', term.t)
+  append(name, { 'MINID', '~', string.format('%.0f', math.max(0, from)) }, { 'r', rid })
+  redis.call('PEXPIRE', name, history)
+end
+
+-- What is known of a login or host: {n, at (ms), r}; nil: it was not seen within the history.
+local function recall(term, history)
+  local generation = math.floor(now / history)
+  for place = generation, generation - 1, -1 do
+    local text = redis.call('HGET', key('seen', place, term.b), term.t)
+    local count, seconds, last = string.match(text or '', '^(%d+) (%d+) (%x+)$')
+    if count then
+      local past = { n = tonumber(count), at = tonumber(seconds) * 1000, r = last }
+      return past.at >= now - history and past or nil
+    end
+  end
+end
+
+-- Notes a record for a login or host, and in the record what was known. Safe to run twice.
+local function note_victim(rid, record, term, history)
+  local past = recall(term, history)
+  if past and past.r == rid then
+    return
+  end
+  if past then
+    record.sb = record.sb or {}
+    record.sb[#record.sb + 1] = { k = term.k, t = term.t, n = past.n, at = past.at, r = past.r }
+  end
+  local name = key('seen', math.floor(now / history), term.b)
+  redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, math.floor(now / 1000), rid))
+  redis.call('PEXPIRE', name, 2 * history, 'NX')
+end

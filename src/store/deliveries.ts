@@ -1,0 +1,177 @@
+/** Finds what went, or will go, under the id of a delivery. */
+import { redisNow } from '../redis/scripts.ts'
+import type { AccountLedger } from './account-ledger.ts'
+import { type EndedItem, type Ending, searchEndings } from './endings.ts'
+import {
+  deliveryId,
+  type Item,
+  type LedgerRecord,
+  readRecords,
+  scanNewestRecords,
+} from './records.ts'
+
+/** An item of a delivery, with its record. */
+export interface Delivered {
+  record: LedgerRecord
+  item: Item
+}
+
+/** What people ask for is recent as a rule: this much is searched in all accounts before the rest. */
+const recentMs = 2 * 24 * 3_600_000
+
+/** Around a time at which a message is said to have been told. */
+const hintMs = 3_600_000
+
+/** Where no record says when a message went: within so long all of its members were settled. */
+const settlingMs = 3_600_000
+
+/** By how much clocks of two nodes may differ, ms. */
+const clockErrorMs = 60_000
+
+/**
+ * Finds the items that are in a frozen message `b…`, or were, also those that were sent again since. What
+ * waits is found among the pending records, all else by the stream of endings: an hour on both sides of
+ * `aroundMs`, where it is known and the message is there, and what is older as far as it may have more. Else
+ * the stream is read backwards until the message is found, some 400,000 endings a second.
+ */
+export async function* findMessage(
+  ledgers: readonly AccountLedger[],
+  id: string,
+  aroundMs?: number,
+): AsyncGenerator<Delivered> {
+  const seen = new Set<string>()
+  let sentMs = 0
+  const note = (found: Delivered): boolean => {
+    const { account, recordId } = found.record
+    const place = `${account} ${recordId} ${found.item.index}`
+    if (seen.has(place)) return false
+    seen.add(place)
+    const isOfLast = deliveryId(found.item) === id // else it was sent again since
+    if (isOfLast) sentMs = Math.max(sentMs, lastAttemptMs(found.item) - clockErrorMs)
+    return true
+  }
+  for await (const found of findWaiting(ledgers, id)) if (note(found)) yield found
+  const noteEnding = (atMs: number): void => void (sentMs = Math.max(sentMs, atMs - settlingMs))
+  const fromMs = aroundMs === undefined ? await recently(ledgers) : aroundMs - hintMs
+  const leastMs = (): number => Math.max(fromMs, sentMs)
+  const likely = { id, toMs: aroundMs && aroundMs + hintMs, leastMs, noteEnding }
+  for await (const found of findEnded(ledgers, likely)) if (note(found)) yield found
+  // once it was found, what is left of it is older
+  const rest = { ...likely, toMs: sentMs > 0 ? fromMs - 1 : undefined, leastMs: () => sentMs }
+  for await (const found of findEnded(ledgers, rest)) if (note(found)) yield found
+}
+
+async function recently([first]: readonly AccountLedger[]): Promise<number> {
+  return first ? (await redisNow(first)) - recentMs : 0
+}
+
+async function* findWaiting(
+  ledgers: readonly AccountLedger[],
+  id: string,
+): AsyncGenerator<Delivered> {
+  const pendingAlone = (isPending: boolean): number => (isPending ? -Infinity : Infinity)
+  const text = `"b":"${id.slice(1)}"`
+  for (const ledger of ledgers) {
+    for await (const record of scanNewestRecords(ledger, pendingAlone, text)) {
+      const items = record.items.filter((item) => deliveryId(item) === id)
+      yield* items.map((item) => ({ record, item }))
+    }
+  }
+}
+
+interface Search {
+  id: string
+  toMs: number | undefined
+  /** What ended before is not looked at; it may rise meanwhile. */
+  leastMs: () => number
+  /** Called for an ending of which no record says any more when its message went. */
+  noteEnding: (atMs: number) => void
+}
+
+/** Entries that one command reads. */
+const pageLength = 500
+
+async function* findEnded(
+  ledgers: readonly AccountLedger[],
+  search: Search,
+): AsyncGenerator<Delivered> {
+  for (const ledger of ledgers) {
+    let before: string | undefined
+    do {
+      const span = { fromMs: search.leastMs(), toMs: search.toMs, before, count: pageLength }
+      const { found, next } = await searchEndings(ledger, search.id, span)
+      yield* await readDelivered(ledger, search, found)
+      before = next
+    } while (before !== undefined)
+  }
+}
+
+async function readDelivered(
+  ledger: AccountLedger,
+  { id, noteEnding }: Search,
+  endings: readonly Ending[],
+): Promise<Delivered[]> {
+  const all: Delivered[] = []
+  for (const { atMs, items } of endings) {
+    const delivered = await readItemsOf(ledger, items)
+    if (!delivered.some(({ item }) => deliveryId(item) === id)) noteEnding(atMs)
+    all.push(...delivered)
+  }
+  return all
+}
+
+async function readItemsOf(
+  ledger: AccountLedger,
+  items: readonly EndedItem[],
+): Promise<Delivered[]> {
+  const records = await readRecords(
+    ledger,
+    items.map(({ recordId }) => recordId),
+  )
+  const byId = new Map(records.map((record) => [record.recordId, record]))
+  return items.flatMap(({ recordId, index }) => {
+    const record = byId.get(recordId)
+    const item = record?.items[index]
+    return record && item ? [{ record, item }] : []
+  })
+}
+
+/**
+ * Finds the items that were or will be sent under a delivery's id. An item's own id is a digest that is
+ * not stored, so records are searched for it: pending ones, then settled ones, newest first.
+ */
+export async function* findDeliveryItems(
+  ledgers: readonly AccountLedger[],
+  id: string,
+): AsyncGenerator<Delivered> {
+  if (id.startsWith('b')) {
+    for await (const found of findMessage(ledgers, id)) {
+      if (deliveryId(found.item) === id) yield found
+    }
+    return
+  }
+  for (const fromMs of [await recently(ledgers), 0]) {
+    const found = await findSingle(ledgers, id, fromMs)
+    if (found) return yield found
+  }
+}
+
+async function findSingle(
+  ledgers: readonly AccountLedger[],
+  id: string,
+  fromMs: number,
+): Promise<Delivered | undefined> {
+  const leastMs = (isPending: boolean): number => (isPending ? -Infinity : fromMs)
+  for (const ledger of ledgers) {
+    for await (const record of scanNewestRecords(ledger, leastMs)) {
+      const item = record.items.find((one) => one.id === id)
+      if (item) return { record, item }
+    }
+  }
+  return undefined
+}
+
+/** When the last attempt ended: no item of its message ended before. */
+function lastAttemptMs({ history }: Pick<Item, 'history'>): number {
+  return history.at(-1)?.atMs ?? 0
+}

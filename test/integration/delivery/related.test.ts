@@ -1,0 +1,98 @@
+/** What a claim tells a message beside the event's content, on a real Redis. */
+import { expect, test } from 'vitest'
+import type { Member } from '../../../src/delivery/claims.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import type { RoutedEvent } from '../../../src/store/intake.ts'
+import { moveItem, withholdItems } from '../../../src/store/pending-items.ts'
+import { type FoundItem, readItems, readRecord } from '../../../src/store/records.ts'
+import { beginAttempt, claimRef, settleAttempt } from '../../support/attempts.ts'
+import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const uid = 'a/b/1'
+
+async function bring(ledger: AccountLedger, event: RoutedEvent, feed = 'brand'): Promise<void> {
+  await takeIn(ledger, [event], { feed })
+  await pastThisMillisecond(tests.redis)
+}
+
+function refOf(ledger: AccountLedger, index: number, sink: string): string {
+  return `i:${ledger.fingerprints.recordId(uid)}:${index}:${sink}`
+}
+
+async function claimed(ledger: AccountLedger, ref: string): Promise<Member> {
+  const claim = await claimRef(ledger, ref, 'r1')
+  if (claim?.kind !== 'item') throw new Error(`claimed ${claim?.kind}`)
+  return claim.members[0]!
+}
+
+async function silence(ledger: AccountLedger, ref: string): Promise<void> {
+  await withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])
+  await pastThisMillisecond(tests.redis)
+}
+
+async function moveToLake(ledger: AccountLedger, ref: string): Promise<void> {
+  const [{ record, item }] = (await readItems(ledger, [ref])) as [FoundItem]
+  const lake = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
+  expect(await moveItem(ledger, { ref, record, item }, lake, 'ann')).toBe('done')
+}
+
+test('a claim names where else its event was routed, and the same again whatever becomes of those', async () => {
+  const ledger = await tests.ledger()
+  const event = routed({ uid }, ['soc', 'oncall:a', 'oncall:b', 'siem', 'trial'])
+  event.items[4]!.isShadow = true
+  await bring(ledger, event)
+  const ref = refOf(ledger, 0, 'soc')
+  const others = ['oncall:a', 'oncall:b', 'siem']
+  expect((await claimed(ledger, ref)).otherDestinations).toEqual(others)
+  await silence(ledger, refOf(ledger, 1, 'oncall'))
+  await beginAttempt(ledger, refOf(ledger, 2, 'oncall'), 't1', 30_000)
+  const attempt = { ref: refOf(ledger, 2, 'oncall'), token: 't1', replica: 'r1' }
+  await settleAttempt(ledger, attempt, { outcome: 'dead', reason: 'invalid' })
+  await moveToLake(ledger, refOf(ledger, 3, 'siem'))
+  await bring(ledger, routed({ uid }, ['mobile']), 'leaks')
+  const destinations = (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items
+  expect(destinations.map(({ destination }) => destination).slice(5)).toEqual(['lake', 'mobile'])
+  expect((await claimed(ledger, ref)).otherDestinations).toEqual(others)
+})
+
+test('what was kept back or moved before an item was made is not named by it', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, routed({ uid }, ['soc', 'oncall:a', 'siem']))
+  await silence(ledger, refOf(ledger, 1, 'oncall'))
+  await moveToLake(ledger, refOf(ledger, 2, 'siem'))
+  expect((await claimed(ledger, refOf(ledger, 3, 'lake'))).otherDestinations).toEqual(['soc'])
+})
+
+test('a raised item names its other destinations, and its own once more by no other item', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, routed({ uid, severity: 'low' }, ['soc', 'siem']))
+  await bring(ledger, routed({ uid, severity: 'high' }, ['soc', 'siem']))
+  expect((await claimed(ledger, refOf(ledger, 2, 'soc'))).otherDestinations).toEqual(['siem'])
+})
+
+test('what was told before an item was made is named by it', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, routed({ uid, severity: 'low' }, ['siem', 'soc']))
+  const ref = refOf(ledger, 0, 'siem')
+  await beginAttempt(ledger, ref, 't1', 30_000)
+  await settleAttempt(ledger, { ref, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
+  await pastThisMillisecond(tests.redis)
+  await bring(ledger, routed({ uid, severity: 'high' }, ['soc']))
+  expect((await claimed(ledger, refOf(ledger, 2, 'soc'))).otherDestinations).toEqual(['siem'])
+})
+
+test('a claim has what was seen before of the logins and hosts of its event', async () => {
+  const ledger = await tests.ledger()
+  const victims = { logins: ['joe@acme.com'], hosts: ['PC'] }
+  await bring(ledger, { ...routed({ uid: 'a/b/0' }), victims })
+  await bring(ledger, { ...routed({ uid }), victims })
+  const { seenBefore } = await claimed(ledger, refOf(ledger, 0, 'soc'))
+  expect(seenBefore.map(({ kind, times }) => [kind, times])).toEqual([
+    ['login', 1],
+    ['host', 1],
+  ])
+  const { recordId, lastMs } = seenBefore[0]!
+  expect(recordId).toBe(ledger.fingerprints.recordId('a/b/0'))
+  expect(lastMs).toBeGreaterThan(Date.now() - 60_000)
+})

@@ -1,0 +1,858 @@
+/** A morning of a SOC as the page shows it: one sample for each view, as its API answers. Invented. */
+import type {
+  Act,
+  Attempt,
+  Choices,
+  EventData,
+  Filters,
+  MessageData,
+  NotToldData,
+  NowData,
+  PageContext,
+  RulesData,
+  SeverityCounts,
+  TenantsData,
+  ToldData,
+  View,
+  ViewData,
+} from '../../src/page/view-data.ts'
+
+export type PageSample<V extends View = View> = {
+  [K in V]: { view: K; data: ViewData[K] & { page: PageContext } }
+}[V]
+
+const asOfMs = Date.UTC(2026, 10, 27, 8, 12)
+
+/** The time of all samples. */
+export const sampleTime = new Date(asOfMs)
+
+function minutesAgo(minutes: number): string {
+  return new Date(asOfMs - minutes * 60_000).toISOString()
+}
+
+const none: SeverityCounts = { critical: 0, high: 0, medium: 0, low: 0, info: 0, unknown: 0 }
+
+function act(path: string, label: string, more: Partial<Act> = {}): Act {
+  return { path, label, confirm: null, fields: [], ...more }
+}
+
+const resume = act('/acts/resume-sink', 'Resume', {
+  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
+})
+const test = act('/acts/test-sink', 'Send a test', {
+  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
+})
+const replay = act('/acts/replay', 'Replay', {
+  confirm: 'Sends the 14 dead letters of oncall again, the worst first.',
+})
+const resend = act('/acts/resend', 'Send again', {
+  confirm: 'Whoever has it already gets it twice, marked as a repeat.',
+})
+const ignore = act('/acts/ignore', 'Ignore', {
+  confirm: 'Marks the event as ignored at the service. People are not told of it any more.',
+})
+const remediate = act('/acts/remediate', 'Remediate', {
+  confirm: 'Marks the event as remediated at the service.',
+})
+const note = act('/acts/note', 'Write a note', {
+  confirm: 'The note stands beside the event at the service.',
+  fields: [{ name: 'text', label: 'Note', value: '', kind: 'text' }],
+})
+const expire = act('/acts/expire-silence', 'Expire now', {
+  confirm: 'What it would have hidden is sent again from now on.',
+  fields: [{ name: 'id', label: 'Silence', value: 'ccada3168', kind: 'hidden' }],
+})
+const discard = act('/acts/discard', 'Discard', {
+  confirm: 'Gives the chosen events up. They count as dead, and nobody is told.',
+  fields: [{ name: 'why', label: 'Reason', value: '', kind: 'text' }],
+})
+const replayChosen = act('/acts/replay-items', 'Replay')
+const silence = act('/acts/silence', 'Silence')
+
+const acts = [
+  resume,
+  test,
+  replay,
+  resend,
+  ignore,
+  remediate,
+  note,
+  expire,
+  discard,
+  replayChosen,
+  silence,
+]
+
+function context(view: View, title: string, path: string): PageContext {
+  return {
+    title,
+    view,
+    path,
+    user: { name: 'mira.keller', role: 'act' },
+    signed_in: true,
+    account: null,
+    accounts: ['acme', 'globex', 'initech', 'umbrella'],
+    version: '1.0.0',
+    as_of: minutesAgo(0),
+    tokens: Object.fromEntries(
+      ['/sign-out', ...acts.map(({ path: one }) => one)].map((one) => [one, 'k7Qm2xVb9TzR4nHs']),
+    ),
+  }
+}
+
+const now: NowData = {
+  status: 'degraded',
+  sentence: 'problems with 2 sinks and 1 feed, and 1 warning',
+  last_24h: {
+    seen: 1412,
+    told: 396,
+    messages: 118,
+    suppressed: 61,
+    diverted: 14,
+    dead: 3,
+    lost: 0,
+    slowest_critical_s: 41,
+  },
+  hours: Array.from({ length: 24 }, (_, at) => ({
+    at: new Date(Math.floor(asOfMs / 3_600_000) * 3_600_000 - (23 - at) * 3_600_000).toISOString(),
+    info: [22, 18, 9, 4, 3, 2, 2, 5, 11, 24, 31, 28][at % 12] ?? 0,
+    low: (at * 7) % 19,
+    medium: (at * 5) % 13,
+    high: at % 5 === 0 ? 6 : at % 3,
+    critical: [3, 9, 10, 17].includes(at) ? 1 + (at % 3) : 0,
+    unknown: at === 14 ? 2 : 0,
+  })),
+  feeds: [
+    { name: 'acme-brand', account: 'acme', lag_s: 190, objective_s: 60 },
+    { name: 'acme-staff', account: 'acme', lag_s: 12, objective_s: 60 },
+    { name: 'globex-brand', account: 'globex', lag_s: null, objective_s: 60 },
+  ],
+  findings: [
+    {
+      check: 'delivery',
+      subject: 'oncall',
+      status: 'problem',
+      detail:
+        'circuit open, 38 times, last: unauthorized, pagerduty answered 401; next try 08:14:20 UTC; 14 events wait for it, among them 2 critical; its fallback soc takes what waits from 08:31 UTC on',
+      remedy:
+        'make a new integration key, write it to the secret file of sinks.oncall, reload, then resume',
+      since: minutesAgo(101),
+      stops: true,
+      url: null,
+      acts: [resume, test],
+    },
+    {
+      check: 'feed',
+      subject: 'leaks',
+      status: 'problem',
+      detail:
+        'lag 42 min, objective 15 min; failing 9 times, last: unavailable, HTTP 503; next try 08:13:05 UTC',
+      remedy: 'nothing, if the service mends itself; tocsin feeds list leaks shows the answers',
+      since: minutesAgo(44),
+      stops: false,
+      url: null,
+      acts: [],
+    },
+    {
+      check: 'delivery',
+      subject: 'tickets',
+      status: 'problem',
+      detail: '3 dead letters, which tickets did not take',
+      remedy: 'correct the template of sinks.tickets, then replay them',
+      since: minutesAgo(610),
+      stops: false,
+      url: null,
+      acts: [replay],
+    },
+    {
+      check: 'account',
+      subject: 'initech',
+      status: 'warning',
+      detail: '11 of 500 searches of this month are left',
+      remedy: 'raise the quota at the service, or limits.reserve',
+      since: null,
+      stops: false,
+      url: null,
+      acts: [],
+    },
+  ],
+}
+
+const filters: Filters = {
+  since: '7d',
+  until: null,
+  sink: null,
+  recipient: null,
+  severity: null,
+  account: null,
+  state: null,
+  route: null,
+  text: null,
+}
+const choices: Choices = {
+  sinks: ['digest', 'oncall', 'siem', 'soc', 'tickets'],
+  severities: ['critical', 'high', 'medium', 'low', 'info'],
+  states: ['delivered', 'dead', 'suppressed', 'held', 'diverted', 'discarded', 'quarantined'],
+  accounts: ['acme', 'globex', 'initech', 'umbrella'],
+}
+
+const titles: readonly [severity: string, type: string, title: string, uid: string][] = [
+  [
+    'critical',
+    'stealer_log',
+    'Stealer log: Lumma on DESKTOP-7 (CH), joe@acme[.]com at sso[.]acme[.]com',
+    'stealer_log/stealer_logs_live/12345',
+  ],
+  [
+    'critical',
+    'ransomleak',
+    'Ransomware post: LockBit 5 names Globex Manufacturing, 214 GB, until 2026-12-04',
+    'ransomleak/lockbit5/9f31c2',
+  ],
+  [
+    'high',
+    'leaked_credential',
+    'Credential: ann@acme[.]com in Combolist Autumn 2026, password h••••2',
+    'leaked_credential/24511/88310277',
+  ],
+  [
+    'high',
+    'bot',
+    'Bot for sale: login[.]acme[.]com on Russian Market, 19.99 USD',
+    'bot/russian_market/500001',
+  ],
+  [
+    'medium',
+    'forum_post',
+    'Forum post: "fresh access acme[.]com vpn" by k0rsar on XSS',
+    'forum_post/xss/topic-771288#p12',
+  ],
+  [
+    'medium',
+    'lookalike_domain',
+    'Lookalike domain: acrne-login[.]com, registered 2026-11-26, has mail',
+    'lookalike_domain/domains/acrne-login.com',
+  ],
+  [
+    'low',
+    'paste',
+    'Paste: [withheld: may hold a secret], 3 addresses of acme[.]com',
+    'paste/pastebin/Zx81kQ2p',
+  ],
+  [
+    'info',
+    'chat_message',
+    'Chat: acme[.]com named in Telegram channel @combo_cloud_free',
+    'chat_message/telegram/1602217781/44120',
+  ],
+  [
+    'low',
+    'google_dork',
+    'Indexed file: intranet-acme-phonebook-2026-q3-final-final-v7-copy[.]xlsx at files[.]acme[.]com',
+    'google_dork/google/8891',
+  ],
+  [
+    'unknown',
+    'actor_profile',
+    'Actor profile: k0rsar, now also sells "corporate access CH/DE"',
+    'actor_profile/xss/k0rsar',
+  ],
+]
+
+const recipients: readonly [sink: string, recipient: string][] = [
+  ['soc', '#soc-alerts'],
+  ['oncall', 'PagerDuty service P7X2'],
+  ['digest', 'security-leads@acme.com'],
+  ['siem', 'siem.acme.com'],
+  ['tickets', 'tickets.acme.com'],
+]
+
+function eventUrl(uid: string): string {
+  return `/events/acme/${encodeURIComponent(uid)}`
+}
+
+const told: ToldData = {
+  filters,
+  choices,
+  totals: { messages: 812, events: 2764 },
+  by_day: [310, 402, 377, 190, 122, 468, 895].map((count, at) => ({
+    name: `2026-11-${21 + at}`,
+    told: count,
+    messages: Math.round(count / 3.4),
+  })),
+  delays: [
+    { name: 'critical', events: 61, p50_s: 10, p95_s: 45, worst_s: 120 },
+    { name: 'high', events: 214, p50_s: 120, p95_s: 600, worst_s: null },
+  ],
+  by_recipient: [
+    { name: 'siem → siem.acme.com', told: 1412, messages: 318 },
+    { name: 'soc → #soc-alerts', told: 861, messages: 240 },
+    { name: 'digest → security-leads@acme.com', told: 402, messages: 14 },
+    { name: 'oncall → PagerDuty service P7X2', told: 61, messages: 61 },
+    { name: 'tickets → tickets.acme.com', told: 28, messages: 28 },
+  ],
+  messages: Array.from({ length: 50 }, (_, at) => {
+    const [severity, , title] = titles[at % titles.length]!
+    const [sink, recipient] = recipients[(at * 3) % recipients.length]!
+    const more = at % 4 === 2 ? (at * 7) % 40 : 0
+    const isDead = at % 17 === 8
+    return {
+      id: `b${(0x9f3a77c0 + at * 7919).toString(16)}41`,
+      at: minutesAgo(3 + at * 23),
+      account: ['acme', 'globex', 'acme', 'initech'][at % 4]!,
+      sink,
+      recipient,
+      severity,
+      title: at === 31 ? null : title,
+      more,
+      events: more + 1,
+      outcome: isDead ? ('dead' as const) : ('delivered' as const),
+      attempts: isDead ? 5 : 1 + Number(at % 9 === 4),
+      delay_s: isDead ? null : 9 + ((at * 13) % 70),
+      url: `/messages/acme/b${(0x9f3a77c0 + at * 7919).toString(16)}41`,
+    }
+  }),
+  next: '/told?since=7d&cursor=MTc2NDIzMTEyMA',
+  searched_back_to: null,
+  csv_url: '/told.csv?since=7d',
+}
+
+const attempts: Attempt[] = [
+  { number: 1, at: minutesAgo(12), outcome: 'failed', reason: 'timeout', answer: null },
+  { number: 2, at: minutesAgo(11), outcome: 'delivered', reason: null, answer: 'HTTP 200 ok' },
+]
+
+const asSent = {
+  headline: 'CRITICAL · Stealer log: joe@acme[.]com at sso[.]acme[.]com',
+  lines: [
+    'Accounts: joe@acme[.]com, ann@acme[.]com',
+    'Login page: sso[.]acme[.]com/login',
+    'Password: h••••!',
+    'Computer: DESKTOP-7, user admin, 203[.]0[.]113[.]9 (CH)',
+    'Malware: Lumma, infected 2026-11-26 08:30',
+    'Next step: Isolate DESKTOP-7, end the sessions of joe@acme[.]com, then change the password.',
+  ],
+}
+
+export const message: MessageData = {
+  id: 'b9f3a77c041',
+  at: minutesAgo(11),
+  sink: 'soc',
+  recipient: '#soc-alerts',
+  outcome: 'delivered',
+  severity: 'critical',
+  attempts,
+  as_sent: asSent,
+  total: 4,
+  events: titles.slice(0, 4).map(([severity, type, title, uid]) => ({
+    url: eventUrl(uid),
+    title,
+    uid,
+    type,
+    severity,
+    account: 'acme',
+    state: 'delivered',
+  })),
+  acts: [resend],
+}
+
+const event: EventData = {
+  account: 'acme',
+  kind: 'event',
+  uid: 'stealer_log/stealer_logs_live/12345',
+  id: '7f31c2a9d04b',
+  type: 'Stealer log',
+  severity: 'critical',
+  title: 'Stealer log: Lumma on DESKTOP-7 (CH), joe@acme[.]com at sso[.]acme[.]com',
+  facts: [
+    { label: 'Accounts', value: 'joe@acme[.]com, ann@acme[.]com, j[.]smith@acme[.]com' },
+    {
+      label: 'Login page',
+      value: 'hxxps://sso[.]acme[.]com/login?next=%2Fadmin%2Fvpn%2Fprofile%2F7719',
+    },
+    { label: 'Password', value: 'h••••!' },
+    { label: 'Computer', value: 'DESKTOP-7, user admin, Windows 11' },
+    { label: 'Address', value: '203[.]0[.]113[.]9 (CH)' },
+    { label: 'Malware', value: 'Lumma, infected 2026-11-26 08:30 UTC' },
+  ],
+  extract: {
+    label: 'Found in passwords.txt',
+    text: 'URL: sso[.]acme[.]com/login\nUSER: joe@acme[.]com\nPASS: [withheld: may hold a secret]',
+  },
+  link: 'https://app.example.com/#/events/stealer_log/stealer_logs_live/12345',
+  unverified_link: 'hxxps://t[.]me/s/combo_cloud_free/44120',
+  timeline: [
+    { at: minutesAgo(1420), what: 'created', detail: 'by the clock of the service' },
+    { at: minutesAgo(14), what: 'matched', detail: 'identifier acme[.]com' },
+    { at: minutesAgo(13), what: 'fetched', detail: 'feed brand, 22 s after it was matched' },
+    { at: minutesAgo(13), what: 'routed', detail: 'urgent › stealer logs' },
+    { at: minutesAgo(13), what: 'grouped', detail: 'sent at once, as it is critical' },
+    { at: minutesAgo(12), what: 'sent to soc', detail: 'timeout' },
+    {
+      at: minutesAgo(11),
+      what: 'told #soc-alerts',
+      detail: 'second try, 3 min after it was visible',
+    },
+  ],
+  routes: [
+    {
+      feed: 'brand',
+      at: minutesAgo(13),
+      severity: 'critical',
+      path: ['root', 'urgent', 'stealer logs'],
+      why: ['severity>=high', 'type="stealer_log"'],
+      unread: ['victim_information.hwid'],
+    },
+  ],
+  destinations: [
+    {
+      sink: 'soc',
+      recipient: '#soc-alerts',
+      state: 'delivered',
+      state_text: 'delivered 2026-11-27 08:01:00 UTC',
+      severity: 'critical',
+      delay_s: 161,
+      attempts,
+      message_url: '/messages/acme/b9f3a77c041',
+      item: 'e7f31c2a9d04b-1',
+    },
+    {
+      sink: 'oncall',
+      recipient: 'PagerDuty service P7X2',
+      state: 'retrying',
+      state_text:
+        'retrying since 2026-11-27 07:59:00 UTC: unauthorized, next try 2026-11-27 08:14:20 UTC',
+      severity: 'critical',
+      delay_s: null,
+      attempts: [
+        {
+          number: 1,
+          at: minutesAgo(12),
+          outcome: 'failed',
+          reason: 'unauthorized',
+          answer: 'HTTP 401: {"status":"invalid key","message":"Event object is invalid"}',
+        },
+      ],
+      message_url: null,
+      item: 'e7f31c2a9d04b-2',
+    },
+    {
+      sink: 'digest',
+      recipient: 'security-leads@acme.com',
+      state: 'suppressed',
+      state_text: 'suppressed 2026-11-27 07:59:00 UTC: silenced by ccada3168',
+      severity: 'high',
+      delay_s: null,
+      attempts: [],
+      message_url: null,
+      item: 'e7f31c2a9d04b-3',
+    },
+  ],
+  seen_before: [
+    {
+      kind: 'login',
+      count: 3,
+      last_at: minutesAgo(40_000),
+      url: eventUrl('leaked_credential/24511/88310277'),
+      search_url: '/search?q=joe%40acme.com',
+    },
+    {
+      kind: 'host',
+      count: 12,
+      last_at: minutesAgo(1900),
+      url: null,
+      search_url: '/search?q=sso.acme.com',
+    },
+    {
+      kind: 'identifier',
+      count: 1288,
+      last_at: minutesAgo(25),
+      url: null,
+      search_url: '/search?q=acme.com',
+    },
+  ],
+  identifiers: [
+    { name: 'acme[.]com', url: '/told?text=acme.com' },
+    { name: 'VIP: Joe Smith', url: '/told?text=Joe+Smith' },
+  ],
+  tags: ['vip', 'eu', 'customer-facing'],
+  closed: null,
+  writes: [{ at: minutesAgo(6), by: 'mira.keller', action: 'note', outcome: 'accepted' }],
+  acts: [resend, ignore, remediate, note],
+  silence_url: '/rules?type=stealer_log&feed=brand#silences',
+}
+
+const notTold: NotToldData = {
+  filters,
+  choices,
+  groups: [
+    {
+      reason: 'invalid',
+      rule: null,
+      owner: null,
+      because: null,
+      ends: null,
+      counts: { ...none, critical: 1, high: 2 },
+      total: 3,
+      url: '/not-told?reason=dead',
+    },
+    {
+      reason: 'silence',
+      rule: 'ccada3168',
+      owner: 'mira.keller',
+      because: 'pentest of the VPN by Redteam AG',
+      ends: minutesAgo(-3100),
+      counts: { ...none, high: 31, medium: 12 },
+      total: 43,
+      url: '/not-told?rule=ccada3168',
+    },
+    {
+      reason: 'inhibition',
+      rule: 'valid_credential',
+      owner: 'configuration',
+      because: null,
+      ends: null,
+      counts: { ...none, medium: 9, low: 4 },
+      total: 13,
+      url: '/not-told?reason=inhibition',
+    },
+    {
+      reason: 'shadow',
+      rule: 'new-types',
+      owner: 'configuration',
+      because: 'recorded, never sent',
+      ends: null,
+      counts: { ...none, info: 288, unknown: 2 },
+      total: 290,
+      url: '/not-told?reason=shadow',
+    },
+  ],
+  items: Array.from({ length: 50 }, (_, at) => {
+    const [severity, , title, uid] = titles[(at * 3) % titles.length]!
+    const [sink, recipient] = recipients[(at * 2) % recipients.length]!
+    const [state, reason, rule] = [
+      ['dead', 'refused', null],
+      ['suppressed', 'silence', 'ccada3168'],
+      ['suppressed', 'inhibition', 'valid_credential'],
+      ['held', 'mute', 'night'],
+    ][at % 4]!
+    return {
+      at: minutesAgo(8 + at * 31),
+      event_url: at === 7 ? null : eventUrl(uid),
+      acts: at % 3 === 0 ? ['resend', 'discard'] : [],
+      title: at === 7 ? null : title,
+      uid,
+      severity,
+      account: ['acme', 'globex'][at % 2]!,
+      sink,
+      recipient,
+      state: state!,
+      reason: reason!,
+      rule: rule ?? null,
+      id: `e7f31c2a9d${at}`,
+    }
+  }),
+  next: '/not-told?cursor=MTc2NDIzMTEyMA',
+  searched_back_to: minutesAgo(2900),
+  acts: { replay: replayChosen, discard },
+}
+
+const rules: RulesData = {
+  tree: [
+    {
+      name: 'root',
+      path: ['root'],
+      depth: 0,
+      matchers: [],
+      sinks: ['digest'],
+      events_7d: 902,
+      never: false,
+      mode: 'live',
+      mutes: [],
+      summary: '',
+    },
+    {
+      name: 'everything',
+      path: ['root', 'everything'],
+      depth: 1,
+      matchers: [],
+      sinks: ['siem'],
+      events_7d: 2764,
+      never: false,
+      mode: 'live',
+      mutes: [],
+      summary: 'grouped one group: 0 s, then every 5 min; goes on to the next',
+    },
+    {
+      name: 'urgent',
+      path: ['root', 'urgent'],
+      depth: 1,
+      matchers: ['severity>=high'],
+      sinks: ['soc'],
+      events_7d: 214,
+      never: false,
+      mode: 'live',
+      mutes: [],
+      summary: 'grouped by type: 10 s, then every 5 min',
+    },
+    {
+      name: 'stealer logs',
+      path: ['root', 'urgent', 'stealer logs'],
+      depth: 2,
+      matchers: ['type="stealer_log"', 'severity="critical"'],
+      sinks: ['soc', 'oncall'],
+      events_7d: 17,
+      never: false,
+      mode: 'live',
+      mutes: [],
+      summary: 'grouped by type: 0 s, then every 5 min',
+    },
+    {
+      name: 'ransomware',
+      path: ['root', 'urgent', 'ransomware'],
+      depth: 2,
+      matchers: ['type=~"ransomleak|ransom_note"'],
+      sinks: ['soc', 'oncall', 'tickets'],
+      events_7d: 0,
+      never: true,
+      mode: 'live',
+      mutes: [],
+      summary: '',
+    },
+    {
+      name: 'pastes',
+      path: ['root', 'pastes'],
+      depth: 1,
+      matchers: ['type="paste"'],
+      sinks: ['soc'],
+      events_7d: 61,
+      never: false,
+      mode: 'live',
+      mutes: ['night', 'weekend'],
+      summary: '',
+    },
+    {
+      name: 'new types',
+      path: ['root', 'new types'],
+      depth: 1,
+      matchers: [
+        'type!~"stealer_log|paste|bot|ransomleak|leaked_credential|forum_post|chat_message"',
+      ],
+      sinks: ['soc'],
+      events_7d: 290,
+      never: false,
+      mode: 'shadow',
+      mutes: [],
+      summary: '',
+    },
+  ],
+  silences: [
+    {
+      id: 'ccada3168',
+      phase: 'active',
+      starts: minutesAgo(1100),
+      until: minutesAgo(-3100),
+      severity: 'high',
+      machines: false,
+      origin: 'by command',
+      owner: 'mira.keller',
+      reason: 'pentest of the VPN by Redteam AG',
+      matchers: ['type="stealer_log"', 'host="vpn[.]acme[.]com"'],
+      hidden: 43,
+      acts: [expire],
+    },
+    {
+      id: 'known-campaign',
+      phase: 'expired',
+      starts: null,
+      until: minutesAgo(4000),
+      severity: 'medium',
+      machines: true,
+      origin: 'by configuration',
+      owner: 'brand team',
+      reason: 'known campaign of lookalikes, taken down already',
+      matchers: ['type="lookalike_domain"'],
+      hidden: 0,
+      acts: [],
+    },
+  ],
+  mutes: [
+    { name: 'night', text: '19:00 to 07:00, Europe/Zurich', routes: ['pastes'], active: false },
+    {
+      name: 'weekend',
+      text: 'Saturday and Sunday, Europe/Zurich',
+      routes: ['pastes', 'urgent'],
+      active: true,
+    },
+  ],
+  configuration: {
+    generation: '41, 9c1f0a77',
+    since: minutesAgo(5300),
+    by: null,
+    text: 'accounts:\n  acme:\n    base_url: https://api.example.com\n    api_key: <secret>\nfeeds:\n  brand:\n    type: events\n    identifier_group: 1042\nsinks:\n  soc:\n    type: slack\n    url: <secret>\nroute:\n  sinks: [digest]\n',
+  },
+  acts: [
+    {
+      at: '2026-11-26T09:12:00.000Z',
+      by: 'mara',
+      via: 'page',
+      act: '/sinks/soc/pause',
+      account: '',
+      outcome: 'done',
+    },
+  ],
+  silence_form: {
+    act: silence,
+    fields: [
+      {
+        name: 'matchers',
+        label: 'Matchers, such as type="paste"',
+        value: 'type="paste" feed="brand"',
+        kind: 'text',
+      },
+      { name: 'for', label: 'For how long', value: '2h', kind: 'text' },
+      { name: 'severity', label: 'Up to this severity', value: 'medium', kind: 'text' },
+      { name: 'reason', label: 'Reason', value: 'known campaign', kind: 'text' },
+    ],
+  },
+  preview: {
+    matched: 61,
+    of: 2764,
+    since: minutesAgo(7 * 1440),
+    examples: titles
+      .slice(6, 9)
+      .map(([severity, , title, uid]) => ({ title, url: eventUrl(uid), severity })),
+  },
+}
+
+const tenants: TenantsData = {
+  rows: Array.from({ length: 50 }, (_, at) => ({
+    account:
+      ['initech', 'globex', 'acme', 'umbrella'][at] ?? `tenant-${String(at).padStart(3, '0')}`,
+    url: `/?account=tenant-${at}`,
+    lag_s: at === 3 ? null : 14 + ((at * 37) % 90) + (at === 0 ? 2500 : 0),
+    feeds: 1 + (at % 4),
+    pending: at < 4 ? 31 - at * 9 : 0,
+    dead: at < 2 ? 3 - at : 0,
+    told_today: {
+      ...none,
+      critical: Number(at < 2),
+      high: (at * 3) % 5,
+      medium: (at * 7) % 9,
+      info: at % 6,
+    },
+    key: at === 0 ? 'refused since 06:31' : 'ok',
+    quota: at % 3 === 0 ? `${500 - at * 9} of 500` : null,
+    problems: at < 3 ? 3 - at : 0,
+    worst:
+      at < 3
+        ? ['the service refuses its key: 401', 'feed leaks is 42 min behind', '1 dead letter'][at]!
+        : null,
+  })),
+  filters: { text: null },
+  next: '/tenants?cursor=tenant-049',
+}
+
+function sample<V extends View>(
+  view: V,
+  title: string,
+  path: string,
+  data: ViewData[V],
+): { view: V; data: ViewData[V] & { page: PageContext } } {
+  return { view, data: { ...data, page: context(view, title, path) } }
+}
+
+const nobody = { user: null, signed_in: false, accounts: [], tokens: {} }
+
+/** Each view at its fullest. */
+export const pageSamples: readonly PageSample[] = [
+  sample('now', 'Degraded', '/', now),
+  sample('told', 'Told', '/told', told),
+  sample('message', 'Message to #soc-alerts', '/messages/acme/b9f3a77c041', message),
+  sample('event', 'Stealer log: Lumma on DESKTOP-7', eventUrl(event.uid), event),
+  sample('not-told', 'Not told', '/not-told', notTold),
+  sample('rules', 'Rules', '/rules', rules),
+  sample('tenants', 'Tenants', '/tenants', tenants),
+  sample('search', 'Search', '/search', {
+    query: 'joe@acme.com',
+    results: titles.map(([severity, type, title, uid], at) => ({
+      url: eventUrl(uid),
+      title,
+      uid,
+      type,
+      severity,
+      account: 'acme',
+      at: minutesAgo(30 + at * 4000),
+    })),
+    next: '/search?q=joe%40acme.com&cursor=x',
+    searched_back_to: minutesAgo(40_000),
+  }),
+  sample('error', 'Not found', '/events/acme/none', {
+    status: 404,
+    title: 'There is no such event',
+    detail:
+      'Its history may have ended: an event is kept for 90 days after the last that was done with it.',
+    remedy: 'search for its uid at the service',
+  }),
+  {
+    view: 'sign-in',
+    data: {
+      next: '/told',
+      problem: 'Name or password is wrong.',
+      page: { ...context('sign-in', 'Sign in', '/sign-in'), ...nobody },
+    },
+  },
+  sample('confirm', 'Discard 3 events?', '/acts/discard', {
+    title: 'Discard 3 events?',
+    lines: ['They count as dead, and nobody is told of them.'],
+    act: discard,
+  }),
+]
+
+/** A tree has a root, a message an event. */
+const neverEmpty = ['tree', 'events']
+
+const optional = [
+  'title',
+  'extract',
+  'link',
+  'unverified_link',
+  'silence_url',
+  'as_sent',
+  'totals',
+  'next',
+  'searched_back_to',
+  'last_24h',
+  'preview',
+  'silence_form',
+]
+
+/** Each view where there is nothing yet, for a reader of one account. */
+export const emptySamples: readonly PageSample[] = pageSamples
+  .filter(({ view }) => view !== 'error' && view !== 'confirm' && view !== 'sign-in')
+  .map(({ view, data }) => {
+    const page = {
+      ...data.page,
+      user: { name: 'local', role: 'read' },
+      signed_in: false,
+      account: 'acme',
+      accounts: ['acme'],
+      tokens: {},
+    }
+    return { view, data: { ...emptied(data), page } } as PageSample
+  })
+
+function emptied(data: object): object {
+  const nothing = Object.entries(data).map(([key, value]: [string, unknown]) => {
+    if (Array.isArray(value) && !neverEmpty.includes(key)) return [key, []]
+    if (optional.includes(key)) return [key, null]
+    return [key, key === 'acts' ? { replay: null, discard: null } : value]
+  })
+  return {
+    ...Object.fromEntries(nothing),
+    ...('status' in data && {
+      status: 'well',
+      sentence: 'Every feed is read, and every sink takes what is sent.',
+    }),
+  }
+}
