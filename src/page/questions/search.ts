@@ -49,7 +49,7 @@ export const searchQuestion = question({
     const { by, cursor, searchedToMs } = found
     const next = cursor === undefined ? null : addressOf('/search', { ...query, by, cursor, limit })
     return {
-      query: q,
+      query: query.term === undefined ? q : `the same ${query.by}`,
       results: found.records.map(describeResult),
       next,
       searched_back_to: searchedToMs === undefined ? null : toIso(searchedToMs),

@@ -123,8 +123,9 @@ async function findMessages(
     rows.push(...found.filter((row) => fits(row, { text, route })))
     read += records.flat().length
     before = next
-    const isEnough = !narrows || rows.length >= query.limit || read >= recordsAtMost
-    if (isEnough || next === undefined) {
+    const isScanned = endings.length < limit // so much of the stream was read that a page must end
+    const isEnough = rows.length >= query.limit || read >= recordsAtMost || isScanned
+    if (!narrows || isEnough || next === undefined) {
       return { rows, next, scannedToMs: rows.length < query.limit ? scannedToMs : undefined }
     }
   }
