@@ -40,6 +40,10 @@ export function createDesk({ version, clock, logger, engine: findEngine }: DeskO
       throw new PageError('unavailable', 'Redis is not reached yet', 'look at the log')
     }
     const { config, store } = engine
+    if (store.redis.status !== 'ready') {
+      // what waited for it would be done when nobody waits
+      throw new PageError('unavailable', 'Redis is not reached', 'try again')
+    }
     const { user } = request
     const account = readAccount(request)
     const labels = destinationLabels(config)

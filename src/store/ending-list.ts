@@ -179,7 +179,7 @@ export class CursorError extends Error {
 }
 
 const storedCursor = z.tuple([
-  z.int().min(0),
+  z.int().min(1), // no entry is at 0-0
   z.int().min(0),
   z.string().max(200),
   z.array(z.tuple([z.string().max(20), z.int()])).max(1_000),
