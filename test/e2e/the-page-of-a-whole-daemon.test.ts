@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readActs } from '../../src/store/acts.ts'
-import { hasChromium, sharedBrowser } from '../support/chromium.ts'
+import { endBrowserAfterTests, hasChromium, sharedBrowser } from '../support/chromium.ts'
 import { password } from '../support/door.ts'
 import {
   askApi,
@@ -13,6 +13,8 @@ import {
   startPageRig,
 } from '../support/page-rig.ts'
 import { actedUpon, allHostileWords } from '../security/hostile-words.ts'
+
+endBrowserAfterTests()
 
 let rig: PageRig
 let address: string
