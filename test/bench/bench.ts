@@ -99,8 +99,9 @@ const given = values.records === undefined ? {} : { records: Number(values.recor
 const tables: NonNullable<Report['tables']> = {}
 
 async function pageOf(rig: Rig, part: Part, accounts: number): Promise<Figures> {
-  const { figures, table } = await measurePage(rig, accounts, { ...plan.page, ...given })
-  tables[part] = table
+  const figures = await measurePage(rig, { ...plan.page, ...given, accounts }, (table) => {
+    tables[part] = table
+  })
   return Object.fromEntries(
     Object.entries(figures).map(([key, value]) => [`${part}-${key}`, value]),
   )

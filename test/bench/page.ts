@@ -29,12 +29,6 @@ export interface PagePlan {
   pairSeconds: number
 }
 
-export interface PageFigures {
-  figures: Figures
-  /** A row for each view. */
-  table: string
-}
-
 /** What a view took, in order. */
 export interface ViewCost {
   name: string
@@ -45,11 +39,13 @@ export interface ViewCost {
   redis: { cpuMs: number; commands: number; bytes: number }
 }
 
+/** `tell`: what each view took, as soon as it is known. */
 export async function measurePage(
   rig: Rig,
-  accounts: number,
-  plan: PagePlan,
-): Promise<PageFigures> {
+  plan: PagePlan & { accounts: number },
+  tell: (table: string) => void,
+): Promise<Figures> {
+  const { accounts } = plan
   await rig.redis.flushall()
   await rig.redis.config('SET', 'appendonly', 'no')
   const { sandbox, config, written } = await configure(rig, accounts)
@@ -61,6 +57,7 @@ export async function measurePage(
   for (const view of views) {
     costs.push(await measureView(rig.redis, server, { view, requests: plan.requests }))
   }
+  tell(tableOf(costs))
   const figures = { ...summarize(costs) }
   // what follows depends on records, not on accounts
   if (accounts === 1)
@@ -70,7 +67,7 @@ export async function measurePage(
   if (accounts === 1) {
     Object.assign(figures, await measurePairs(rig, { plan, sandbox, written, views }))
   }
-  return { figures, table: tableOf(costs) }
+  return figures
 }
 
 /** Redis writes all that it has into a new file, which what is measured next must not notice. */
