@@ -12,9 +12,13 @@ export function eventPath({ account, recordId }: { account: string; recordId: st
   return `/events/${encode(account)}/${encode(recordId)}`
 }
 
-/** The page of a message about several events; `id`: of its delivery. */
-export function messagePath(id: string): string {
-  return `/messages/${encode(id)}`
+/**
+ * The page of a message about several events; `id`: of its delivery. `aroundMs`: about when it was sent, by
+ * which it is found at once, else among all that was told.
+ */
+export function messagePath(id: string, aroundMs: number | undefined): string {
+  const at = aroundMs === undefined ? '' : `?at=${Math.floor(aroundMs)}`
+  return `/messages/${encode(id)}${at}`
 }
 
 /** An address cannot hold half of a surrogate pair. */

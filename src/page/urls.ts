@@ -1,8 +1,7 @@
 /** Addresses of the page, and of items in its forms. */
-import { messagePath } from '../messages/page-links.ts'
 import type { Item, LedgerRecord } from '../store/records.ts'
 
-export { eventPath as eventUrl } from '../messages/page-links.ts'
+export { eventPath as eventUrl, messagePath as messageUrl } from '../messages/page-links.ts'
 
 export function addressOf(
   path: string,
@@ -15,11 +14,6 @@ export function addressOf(
   )
   const text = new URLSearchParams(given).toString()
   return text === '' ? path : `${path}?${text}`
-}
-
-/** `aroundMs`: about when it was sent, by which it is found at once. */
-export function messageUrl(id: string, aroundMs: number | undefined): string {
-  return addressOf(messagePath(id), { at: aroundMs })
 }
 
 /** Names an item of the ledger in a form: the account, and its reference. */

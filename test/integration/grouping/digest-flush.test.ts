@@ -38,7 +38,7 @@ test('a digest carries what its window collected, once, and the next one what ca
   expect(second!.fromMs).toBe(first!.toMs)
   expect(first).toMatchObject({ isLate: false, timeZone: 'UTC', held: 0, dead: 0 })
   const [{ id, pageUrl }] = rig.oncall.received as [Delivery]
-  expect(pageUrl).toBe(`https://tocsin.test/messages/${id}`)
+  expect(pageUrl).toBe(`https://tocsin.test/messages/${id}?at=${first!.toMs}`)
   expect((await expectConservation(ledger!)).sinks['oncall']!.delivered).toBe(5)
 })
 

@@ -64,5 +64,5 @@ test('an address has no character that its readers act upon', () => {
   expect(eventPath({ account: hostile, recordId: hostile })).toMatch(
     /^\/events\/[\w.%-]+\/[\w.%-]+$/,
   )
-  expect(messagePath(hostile)).toMatch(/^\/messages\/[\w.%-]+$/)
+  expect(messagePath(hostile, undefined)).toMatch(/^\/messages\/[\w.%-]+$/)
 })
