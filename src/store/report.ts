@@ -80,7 +80,10 @@ export function createReport({ by, isForPeople }: ReportOptions): Report {
     },
     total: () => total.sum(),
     rows() {
-      const rows = [...groups].map(([name, group]) => ({ name, ...group.sum() }))
+      const rows = [...groups].map(([id, group]) => {
+        const name = by === 'day' ? formatDay(Number(id)) : id
+        return { name, ...group.sum() }
+      })
       return rows.toSorted(comparers[by] ?? byName)
     },
   }
@@ -107,7 +110,7 @@ export function formatDay(ms: number): string {
 function nameIn(by: Grouping, count: ReportedCount): string | undefined {
   if (by === 'feed') return count.kind === 'new' ? count.feed : undefined
   if (count.kind === 'new') return undefined
-  if (by === 'day') return formatDay(count.atMs)
+  if (by === 'day') return String(count.atMs) // rows() writes it: once, not for each count
   if (by === 'account') return count.account
   if (by === 'severity') return 'severity' in count ? count.severity : undefined
   if (count.kind === 'event') return undefined
