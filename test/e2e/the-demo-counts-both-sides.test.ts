@@ -79,8 +79,8 @@ describe('the demo', () => {
     await demo.says('Ctrl-C')
     const folder = folderOf(demo)
     demo.child.kill('SIGINT')
-    const { code, out } = await demo.ended
-    expect(code).toBe(0)
+    const { code, out, err } = await demo.ended
+    expect(code, `${out}${err}`).toBe(0)
     expect(out).toContain('all of it adds up')
     expect(countsIn(out)).toHaveLength(5)
     expectNothingLeft(folder)
