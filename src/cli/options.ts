@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../lib/clock.ts'
 import { duration, type Refusal } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
-import { readFutureTime, readPastTime } from '../lib/moment.ts'
+import { readFutureTime, readPastTime, readPeriodEnd } from '../lib/moment.ts'
 import { CommandError, refuseEmpty } from './terminal.ts'
 
 export interface WideOption {
@@ -68,14 +68,12 @@ export function parseWord<Word extends string>(known: readonly Word[], word: str
   throw new InvalidArgumentError(`No such word; ${suggestion(word, known, 'known')}`)
 }
 
-/** Checks a past time or an age and returns it unchanged. Throws InvalidArgumentError. */
-function checkPastTime(text: string): string {
-  try {
-    parsePastTime(text, systemClock.now())
-    return text
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error
-    throw new InvalidArgumentError(error.message)
+/** Checks a time as `read` reads it and returns it unchanged. Throws InvalidArgumentError. */
+function checkTime(read: typeof readPastTime): (text: string) => string {
+  return (text) => {
+    const time = read(text, systemClock.now())
+    if (typeof time === 'number') return text
+    throw new InvalidArgumentError(`${time.problem}; ${time.remedy}`)
   }
 }
 
@@ -116,11 +114,11 @@ export interface PeriodOptions {
 /** `what`: the event that the time refers to, e.g. `created`. */
 export function addPeriodOptions(command: Command, what: string): Command {
   const how = 'how long ago, such as 7d, or a time such as 2026-11-01T12:00Z'
-  const option = (flags: string, says: string): Option =>
-    new Option(flags, says).argParser(checkPastTime)
+  const since = new Option('--since <time>', `${what} then or later: ${how}`)
+  const until = new Option('--until <time>', `${what} then or before; a day counts whole`)
   return command
-    .addOption(option('--since <time>', `${what} then or later: ${how}`))
-    .addOption(option('--until <time>', `${what} then or before`))
+    .addOption(since.argParser(checkTime(readPastTime)))
+    .addOption(until.argParser(checkTime(readPeriodEnd)))
 }
 
 /** Milliseconds, both inclusive. */
@@ -132,7 +130,7 @@ export interface Period {
 /** Resolves the options as of `asOfMs`. Throws CommandError when --since lies after --until. */
 export function resolvePeriod({ since, until }: PeriodOptions, asOfMs: number): Period {
   const fromMs = since === undefined ? undefined : parsePastTime(since, asOfMs)
-  const toMs = until === undefined ? undefined : parsePastTime(until, asOfMs)
+  const toMs = until === undefined ? undefined : requireTime(readPeriodEnd(until, asOfMs))
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     throw new CommandError('mistake', '--since lies after --until; exchange them')
   }

@@ -6,17 +6,30 @@ const isoTimePattern =
 
 /** Reads `7d` (ago) or `2026-11-01T12:00Z` (UTC by default) as ms; a future time is refused. */
 export function readPastTime(text: string, nowMs: number): number | Refusal {
-  const span = agoField.safeParse(text)
-  const atMs = span.success ? nowMs - span.data : readIsoTime(text)
-  if (Number.isNaN(atMs)) {
-    const remedy = 'write how long ago, such as 12h or 7d, or a time such as 2026-11-01T12:00Z'
-    return refusal(`"${text}" is neither a time nor a duration`, remedy)
-  }
-  if (atMs <= nowMs) return atMs
+  const atMs = readTime(text, nowMs)
+  if (typeof atMs !== 'number' || atMs <= nowMs) return atMs
   return refusal(
     `${new Date(atMs).toISOString()} lies in the future`,
     'name a time that has passed',
   )
+}
+
+/** Reads where a period ends, as readPastTime: a day ends with its last millisecond, the future is now. */
+export function readPeriodEnd(text: string, nowMs: number): number | Refusal {
+  const atMs = readTime(text, nowMs)
+  if (typeof atMs !== 'number') return atMs
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
+  return Math.min(nowMs, isDay ? atMs + dayMs - 1 : atMs)
+}
+
+const dayMs = 86_400_000
+
+function readTime(text: string, nowMs: number): number | Refusal {
+  const span = agoField.safeParse(text)
+  const atMs = span.success ? nowMs - span.data : readIsoTime(text)
+  if (!Number.isNaN(atMs)) return atMs
+  const remedy = 'write how long ago, such as 12h or 7d, or a time such as 2026-11-01T12:00Z'
+  return refusal(`"${text}" is neither a time nor a duration`, remedy)
 }
 
 /** Reads a time that is to come as ms. */

@@ -85,6 +85,11 @@ export function silenceJson(silence: Silence, nowMs: number): Record<string, unk
   return toJson(silenceColumns(nowMs), silence)
 }
 
+/** Machines get everything unless the silence names them, too. */
+export function isSilencedSink({ machines }: Silence, sink: Config['sinks'][number]): boolean {
+  return machines || sinkTypeOf(sink).audience === 'people'
+}
+
 /**
  * Sinks that events of the silence's feeds and severities may reach, by whether they get what it
  * matches.
@@ -94,10 +99,8 @@ export interface SilenceReach {
   goes_on: string[]
 }
 
-export function sinksBySilence(
-  { route, feeds, sinks }: Config,
-  { matchers, machines, maxSeverity }: Silence,
-): SilenceReach {
+export function sinksBySilence({ route, feeds, sinks }: Config, silence: Silence): SilenceReach {
+  const { matchers, maxSeverity } = silence
   const reachOf = createReach(createRouter(route).root)
   const silenced = severities.slice(0, severityRank(maxSeverity))
   const met = silenced.flatMap((severity) =>
@@ -106,11 +109,9 @@ export function sinksBySilence(
       .flatMap((feed) => [...reachOf(feed, severity)]),
   )
   const reached = new Set(met)
-  const isSilent = (sink: Config['sinks'][number]): boolean =>
-    machines || sinkTypeOf(sink).audience === 'people'
   const all = Object.groupBy(
     sinks.filter(({ name }) => reached.has(name)),
-    (sink) => (isSilent(sink) ? 'silent' : 'goes_on'),
+    (sink) => (isSilencedSink(silence, sink) ? 'silent' : 'goes_on'),
   )
   const namesOf = (some: Config['sinks'] = []): string[] => some.map(({ name }) => name)
   return { silent: namesOf(all.silent), goes_on: namesOf(all.goes_on) }

@@ -1,7 +1,7 @@
 /** A question that the API answers: its query as zod, and who reads the answer. */
 import { z } from 'zod'
 import { severities } from '../event.ts'
-import { readPastTime } from '../lib/moment.ts'
+import { readPastTime, readPeriodEnd } from '../lib/moment.ts'
 import type { Asker } from './asker.ts'
 import { PageError } from './page-error.ts'
 
@@ -36,7 +36,7 @@ export const field = {
   text: shortText,
   account: shortText('Only of this account.'),
   since: shortText('From then on: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z.'),
-  until: shortText('Up to then, as since.'),
+  until: shortText('Up to then, as since; a day such as 2026-11-01 counts whole.'),
   // one of messages names those of which more may come
   cursor: shortText('Where to go on: next of the answer before.', 12_000),
   severity: z
@@ -65,15 +65,15 @@ export function readPeriod(
   { since, until }: { since?: string | undefined; until?: string | undefined },
   { nowMs, keptMs, usualMs }: PeriodBounds,
 ): AskedPeriod {
-  const toMs = until === undefined ? nowMs : readTime('until', until, nowMs)
-  const fromMs = since === undefined ? toMs - usualMs : readTime('since', since, nowMs)
+  const toMs = until === undefined ? nowMs : requireTime('until', readPeriodEnd(until, nowMs))
+  const fromMs =
+    since === undefined ? toMs - usualMs : requireTime('since', readPastTime(since, nowMs))
   if (fromMs > toMs) throw new PageError('bad_request', 'since lies after until', 'exchange them')
   const firstMs = nowMs - keptMs
   return { fromMs: Math.max(fromMs, firstMs), toMs: Math.max(toMs, firstMs) }
 }
 
-function readTime(name: string, text: string, nowMs: number): number {
-  const time = readPastTime(text, nowMs)
+function requireTime(name: string, time: ReturnType<typeof readPastTime>): number {
   if (typeof time === 'number') return time
   throw new PageError('bad_request', `${name}: ${time.problem}`, time.remedy)
 }

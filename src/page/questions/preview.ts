@@ -4,6 +4,7 @@ import { allMatch } from '../../routing/router.ts'
 import type { Silence } from '../../routing/silences.ts'
 import { type LedgerRecord, readPayloads, scanNewestRecords } from '../../store/records.ts'
 import type { Asker } from '../asker.ts'
+import { isSilencedSink } from '../../operator/silences.ts'
 import { eventUrl } from '../urls.ts'
 import type { RulesData } from '../view-data.ts'
 import { toIso } from './event.ts'
@@ -14,10 +15,12 @@ const recordsAtMost = 1_000
 const examplesShown = 5
 
 export async function previewSilence(
-  { ledgers, nowMs }: Asker,
+  { ledgers, nowMs, config }: Asker,
   silence: Silence,
 ): Promise<NonNullable<RulesData['preview']>> {
   const matched: LedgerRecord[] = []
+  const concerned = config.sinks.filter((sink) => isSilencedSink(silence, sink))
+  const sinks = new Set(concerned.map(({ name }) => name))
   let of = 0
   let sinceMs = nowMs
   const share = Math.max(50, Math.floor(recordsAtMost / Math.max(1, ledgers.length)))
@@ -34,7 +37,11 @@ export async function previewSilence(
     of += records.length
     sinceMs = Math.min(sinceMs, ...records.map(({ firstSeenMs }) => firstSeenMs))
     matched.push(
-      ...records.filter((record, at) => isSilenced(silence, record, payloads[at]?.event)),
+      ...records.filter(
+        (record, at) =>
+          record.items.some(({ sink }) => sinks.has(sink)) &&
+          isSilenced(silence, record, payloads[at]?.event),
+      ),
     )
   }
   const examples = matched.slice(0, examplesShown).map((record) => ({

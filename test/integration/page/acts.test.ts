@@ -185,7 +185,9 @@ describe('of silences', () => {
     const { json } = await askApi(rig, letter.event)
     const place = json.silence_url.replace(/#.*/, '')
     const preview = await mara.get(`${place}&for=2h`)
-    expect(preview.body).toMatch(/It would have hidden <b>[1-9]/)
+    expect(preview.body).toContain('It would have hidden <b>0</b>') // a machine alone gets it
+    const ofMachines = await mara.get(`${place}&for=2h&machines=yes`)
+    expect(ofMachines.body).toMatch(/It would have hidden <b>[1-9]/)
     const filled: Fields = [
       ...new URL(json.silence_url, 'http://x').searchParams.getAll('matchers'),
     ].map((matcher) => ['matchers', matcher])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readFutureTime, readPastTime } from '../../../src/lib/moment.ts'
+import { readFutureTime, readPastTime, readPeriodEnd } from '../../../src/lib/moment.ts'
 
 const nowMs = Date.UTC(2026, 10, 27, 12)
 
@@ -22,6 +22,16 @@ test.each(['', 'yesterday', '2026-13-01', '2026-11-28', '7 days'])(
     })
   },
 )
+
+test.each([
+  ['2026-11-26', Date.UTC(2026, 10, 27) - 1],
+  ['2026-11-27', nowMs],
+  ['2026-12-24', nowMs],
+  ['2026-11-26T10:00Z', Date.UTC(2026, 10, 26, 10)],
+  ['1h', nowMs - 3_600_000],
+])('a period until %s ends with that day or time, at most now', (text, expected) => {
+  expect(readPeriodEnd(text, nowMs)).toBe(expected)
+})
 
 test('a time that is to come is read, and one that has passed is refused', () => {
   expect(readFutureTime('2026-11-28', nowMs)).toBe(Date.UTC(2026, 10, 28))
