@@ -5,6 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { Redis } from '../../src/redis/connection.ts'
+import { createTextRunner } from './script-clock.ts'
 
 export interface SimulatedTime {
   clock: Clock
@@ -78,16 +79,13 @@ export async function simulateTime(real: Redis, startMs = Date.now()): Promise<S
 type Track = <T>(work: Promise<T>) => Promise<T>
 
 function atSimulatedTime(real: Redis, track: Track): Redis {
+  const runText = createTextRunner(real, (text) =>
+    text.replaceAll(`redis.call('TIME')`, `redis.call('MGET', 'simulated:s', 'simulated:us')`),
+  )
   const own: Record<string, (...args: unknown[]) => unknown> = {
     // the text runs instead, as on a server that does not have the script yet
     evalsha: () => Promise.reject(new Error('NOSCRIPT')),
-    eval: (text, ...args) => {
-      const timed = String(text).replaceAll(
-        `redis.call('TIME')`,
-        `redis.call('MGET', 'simulated:s', 'simulated:us')`,
-      )
-      return track(real.eval(timed, ...(args as [number])))
-    },
+    eval: (text, ...args) => track(runText(String(text), ...(args as number[]))),
     time: () => track(real.mget('simulated:s', 'simulated:us')),
   }
   const watch = (target: object, overrides: typeof own): object => {
