@@ -1,8 +1,9 @@
 /** The words and the JSON that tell an event's history: sightings, items, attempts, and why. */
 import { formatUtcTime } from '../lib/time-zone.ts'
 import { cleanLine } from '../messages/sanitize.ts'
+import type { SinkReason } from '../sinks/sink.ts'
 import { reasonOf, stateOf } from '../store/item-states.ts'
-import type { AttemptNote, Item, LedgerRecord } from '../store/records.ts'
+import type { AttemptNote, Item, LedgerRecord, Suppression } from '../store/records.ts'
 import { formatIsoTime } from './columns.ts'
 import type { DestinationLabels } from './recipients.ts'
 
@@ -87,43 +88,98 @@ const outcomeWords: Record<string, string> = {
   released: 'given back unsent',
 }
 
-/** How an item stands: its state, with its time and, where there is one, its cause. */
-export function formatState(item: Item): string {
-  const { state, atMs, createdAtMs, endedAtMs } = item
-  const why = causeOf(item)
-  const because = why === '' ? '' : `: ${why}`
-  if (endedAtMs !== undefined) return `${stateOf(item)} ${formatUtcTime(endedAtMs)}${because}`
-  const since = state === 'sending' ? (atMs ?? createdAtMs) : createdAtMs
-  const tried = state === 'retrying' || state === 'batch' ? 'next try' : undefined
-  const until = tried ?? (state === 'held' ? 'at the latest until' : undefined)
-  const next = atMs === undefined || until === undefined ? '' : `, ${until} ${formatUtcTime(atMs)}`
-  return `${stateOf(item)} since ${formatUtcTime(since)}${because}${next}`
+/** How an item stands. */
+export interface Standing {
+  sinceMs: number
+  /** Its cause; empty: the state says all. */
+  why: string
+  next: { what: string; atMs: number } | undefined
 }
 
-/** Before the name of the rule. */
-const heldWords: Readonly<Record<string, string>> = {
+const nextWords: Partial<Record<Item['state'], string>> = {
+  held: 'at the latest until',
+  retrying: 'next try',
+  batch: 'next try',
+}
+
+export function standingOf(item: Item): Standing {
+  const { state, atMs, createdAtMs, endedAtMs } = item
+  const what = nextWords[state]
+  return {
+    sinceMs: endedAtMs ?? (state === 'sending' ? atMs : undefined) ?? createdAtMs,
+    why: causeOf(item),
+    next: what === undefined || atMs === undefined ? undefined : { what, atMs },
+  }
+}
+
+/** Its standing in a line. */
+export function formatState(item: Item): string {
+  const { sinceMs, why, next } = standingOf(item)
+  const since = item.endedAtMs === undefined ? ' since' : ''
+  const because = why === '' ? '' : `: ${why}`
+  const then = next ? `, ${next.what} ${formatUtcTime(next.atMs)}` : ''
+  return `${stateOf(item)}${since} ${formatUtcTime(sinceMs)}${because}${then}`
+}
+
+/** Why a send failed. */
+export const sinkReasonWords: Record<SinkReason, string> = {
+  unavailable: 'nothing was accepted: 408, 425, 5xx, connection refused, DNS',
+  timeout: 'no answer came in time after it was sent',
+  connection_lost: 'the connection broke after it was sent',
+  rate_limited: 'the receiver takes no more for now: 429 and its like',
+  rejected:
+    'the receiver refuses it: another 4xx, such as 404 during a deployment; a mail refused without a reason',
+  unauthorized: 'the receiver refuses the key or the sign-in: 401, 403',
+  redirected: 'the address leads to another one, which is not followed',
+  forbidden_address: 'the address is private, and allow_private is not set',
+  misconfigured:
+    'the sink cannot work as it is: its address, TLS, a certificate, a secret file that cannot be read, or a sender that the mail server refuses',
+  gone: 'the receiver is no more: 410, an archived channel, a revoked webhook',
+  invalid: 'this message will never be accepted: 400, 413, 422',
+  recipient_refused: 'the mail server refuses this recipient for good',
+  recipient_deferred: 'the mail server refuses this recipient for now, as with a full mailbox',
+}
+
+/** Every reason that the ledger gives: why an item waits, was not sent, or failed. */
+const reasonWords = {
+  ...sinkReasonWords,
   detail: 'waits for its full event',
   orphaned: 'the running configuration has no such sink',
-  silence: 'silenced by',
-  inhibition: 'inhibited by the rule',
-  mute: 'its route is muted by',
-  shadow: 'its route has mode: shadow',
-  ignored: 'marked as ignored at the service',
-  remediated: 'marked as remediated at the service',
-  seen_again: 'the same login and secret came as',
-  superseded: 'came back before it was sent, as',
+  silence: 'a silence keeps such events back',
+  inhibition: 'an event that says more came shortly before',
+  mute: 'its route is muted',
+  shadow: 'only routes in mode: shadow, which send nothing, chose its sink',
+  ignored: 'somebody marked it as ignored',
+  remediated: 'somebody marked it as remediated',
+  seen_again: 'the same login and secret came before',
+  superseded: 'it came back more severe before it was sent',
+  fallback: 'its sink failed, so another one took it',
+  moved: 'an operator moved it to another sink',
+  discarded: 'an operator gave it up',
+  malformed: 'it cannot be read as an event',
+  overflow: 'too much waited for its sink',
+  payload_expired: 'its content was gone before it could be sent',
+  recipient_removed: 'the configuration no longer has its recipient',
+  interrupted: 'the process ended before an answer came',
+  unknown: 'no reason is known',
+} satisfies Record<Suppression, string> & Record<string, string>
+
+/** null: the reason has no words. */
+export function reasonText(reason: string): string | null {
+  return Object.hasOwn(reasonWords, reason) ? reasonWords[reason as keyof typeof reasonWords] : null
 }
 
 function causeOf(item: Item): string {
-  const { state, heldFor = 'no reason is known', rule = '', history } = item
+  const { state, rule = '', history } = item
   if (state === 'group') return 'for the next message of its group'
   if (state === 'digest') return 'for the next digest'
+  if (state === 'diverted' || state === 'discarded') return cleanLine(rule, 200)
+  const reason = reasonOf(item) ?? 'unknown'
+  const words = reasonText(reason) ?? reason
   if (state === 'held' || state === 'suppressed') {
-    return cleanLine(`${heldWords[heldFor] ?? heldFor} ${rule}`, 300).trimEnd()
+    return cleanLine(rule === '' ? words : `${words}: ${rule}`, 300)
   }
-  if (state === 'dead' || state === 'retrying') {
-    const answer = history.at(-1)?.answer ?? ''
-    return cleanLine(`${reasonOf(item)}${answer === '' ? '' : `, ${answer}`}`, 300)
-  }
-  return state === 'diverted' || state === 'discarded' ? cleanLine(rule, 200) : ''
+  if (state !== 'dead' && state !== 'retrying') return ''
+  const answer = history.at(-1)?.answer ?? ''
+  return cleanLine(`${reason}, ${words}${answer === '' ? '' : `; ${answer}`}`, 300)
 }

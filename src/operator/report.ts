@@ -14,6 +14,7 @@ import {
   type ReportSum,
 } from '../store/report.ts'
 import { type Column, formatIsoTime, toJson } from './columns.ts'
+import { reasonText } from './item-words.ts'
 import type { DestinationLabels } from './recipients.ts'
 
 /** Ledgers read at a time: the counts of one are some hundreds for each day. */
@@ -105,7 +106,12 @@ export function sumText(sum: ReportSum): string {
 export function reportColumns(by: Grouping, labels: DestinationLabels): Column<ReportRow>[] {
   const name = (row: ReportRow): string =>
     by === 'destination' ? (labels.get(row.name) ?? row.name) : row.name
-  return [{ key: by, title: by.toUpperCase(), json: name }, ...columnsBy[by]]
+  const words = { key: 'reason_text', json: (row: ReportRow) => reasonText(row.name) }
+  return [
+    { key: by, title: by.toUpperCase(), json: name },
+    ...(by === 'reason' ? [words] : []),
+    ...columnsBy[by],
+  ]
 }
 
 export interface ReportAbout {

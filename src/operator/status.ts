@@ -34,14 +34,14 @@ export interface Status {
   lastDay: LastDay | undefined
 }
 
-/** The last 24 hours. */
+/** The last 24 hours of the clock, of which the running one is the last. */
 export interface LastDay {
   sum: ReportSum
   /** undefined: there was none. */
   criticals: ReportSum | undefined
   /** Items that the counters of all time cannot account for. */
   lost: number
-  /** Each of the last 24 hours, the running one last: events seen, by severity. */
+  /** Each of them: events seen, by severity. */
   hours: { atMs: number; seen: Map<string, number> }[]
 }
 
@@ -96,7 +96,7 @@ async function readLastDay(
     report.add(counts)
     hours.add(counts)
   }
-  await addCounts({ add }, ledgers, { by: 'hour', fromMs: toMs - dayMs, toMs })
+  await addCounts({ add }, ledgers, { by: 'hour', fromMs: toMs - 23 * hourMs, toMs })
   const accountings = await Promise.all(ledgers.map((one) => readAccounting(one)))
   const parts = accountings.flatMap(({ feeds, sinks }) => [
     ...Object.values(feeds),
@@ -110,7 +110,7 @@ async function readLastDay(
   }
 }
 
-const [hourMs, dayMs] = [3_600_000, 86_400_000]
+const hourMs = 3_600_000
 
 function createHours(nowMs: number): {
   list: LastDay['hours']

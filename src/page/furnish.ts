@@ -30,7 +30,13 @@ export function furnishNow(answer: StatusAnswer, asker: Asker, forms: Forms): No
       const remedy = url === null ? shown.remedy : onThePage
       return { ...shown, remedy, url, acts: forms.mayAct ? actsOf(shown, asker, forms) : [] }
     }),
+    pauses: pausesOf('feeds', answer.feeds, forms),
   } as NowData
+}
+
+function pausesOf(what: string, named: readonly { name: string }[], forms: Forms): Act[] {
+  if (!forms.mayAct) return []
+  return named.map(({ name }) => forms.act(`/${what}/${encodeURIComponent(name)}/pause`, name))
 }
 
 /** In place of a command. */
@@ -132,7 +138,8 @@ export async function furnishRules(
         ? [forms.act(`/silences/${silence.id}/expire`, 'End now')]
         : [],
   }))
-  if (!forms.mayAct) return { ...answer, silences, silence_form: null, preview: null }
+  const pauses = asker.user.accounts === 'all' ? pausesOf('sinks', asker.config.sinks, forms) : []
+  if (!forms.mayAct) return { ...answer, silences, pauses, silence_form: null, preview: null }
   const matchers = [query['matchers'] ?? []].flat().map(String)
   const text = (name: string, otherwise: string): string =>
     typeof query[name] === 'string' ? query[name] : otherwise
@@ -146,7 +153,7 @@ export async function furnishRules(
   const preview = matchers.some((one) => one.trim() !== '')
     ? await readPreview(asker, { ...query, reason: text('reason', '') || 'preview' })
     : null
-  return { ...answer, silences, silence_form: form, preview }
+  return { ...answer, silences, pauses, silence_form: form, preview }
 
   async function readPreview(of: Asker, given: object): Promise<RulesData['preview']> {
     const parsed = silenceInput.safeParse(given)

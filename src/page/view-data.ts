@@ -89,6 +89,8 @@ export interface NowData {
     url: string | null
     acts: Act[]
   }[]
+  /** One for each of the feeds, by its name; all take the same `reason`. */
+  pauses: Act[]
 }
 
 export interface FeedLag {
@@ -165,6 +167,7 @@ export interface Attempt {
   at: string
   outcome: string
   reason: string | null
+  reason_text: string | null
   answer: string | null
 }
 
@@ -174,6 +177,7 @@ export interface MessageData {
   sink: string
   recipient: string
   outcome: string
+  outcome_text: string
   severity: string
   attempts: Attempt[]
   /** Null: its content is no longer stored. */
@@ -181,7 +185,7 @@ export interface MessageData {
   /** How many events it told of. */
   total: number
   /** Of many the worst. */
-  events: (EventLink & { type: string; account: string; state: string })[]
+  events: (EventLink & { type: string; account: string; state: string; state_text: string })[]
   acts: Act[]
 }
 
@@ -196,6 +200,8 @@ export interface EventData {
   title: string | null
   facts: { label: string; value: string }[]
   extract: { label: string; text: string } | null
+  /** Set where the content, of which facts and extract are, is no longer kept: how long it is at most. */
+  gone_after_s: number | null
   /** Leads to the account's service: the only address of a feed that can be clicked. */
   link: string | null
   unverified_link: string | null
@@ -213,7 +219,11 @@ export interface EventData {
     sink: string
     recipient: string
     state: string
-    state_text: string
+    since: string
+    /** In words. */
+    why: string
+    /** What may come: `next try`, `at the latest until`. */
+    next: { what: string; at: string } | null
     severity: string
     delay_s: number | null
     attempts: Attempt[]
@@ -238,8 +248,10 @@ export interface EventData {
 export interface NotToldData extends Paged {
   filters: Filters
   choices: Choices
+  /** Items: an event counts once for each recipient that it was meant for. */
   groups: {
     reason: string
+    reason_text: string | null
     rule: string | null
     owner: string | null
     because: string | null
@@ -259,6 +271,7 @@ export interface NotToldData extends Paged {
     recipient: string
     state: string
     reason: string
+    reason_text: string | null
     rule: string | null
     id: string
     /** `resend`, `discard`. */
@@ -302,6 +315,8 @@ export interface RulesData {
   configuration: { generation: string; since: string | null; by: string | null; text: string }
   /** Who did what by command, page or API, the newest first. */
   acts: { at: string; by: string; via: string; act: string; account: string; outcome: string }[]
+  /** One for each sink, by its name; all take the same `reason`. */
+  pauses: Act[]
   silence_form: { act: Act; fields: Field[] } | null
   /** What the silence of the form would have hidden. */
   preview: {

@@ -1,5 +1,6 @@
 /** The reasons of every error with what to do, and what a failed send leads to. */
 import type { AuditReason } from '../../src/audit/pages.ts'
+import { sinkReasonWords } from '../../src/operator/item-words.ts'
 import { adviceFor } from '../../src/operator/sink-probes.ts'
 import { type CommandError, formatDuration } from '../../src/cli/terminal.ts'
 import { effectOn, type Failure, decideRetry } from '../../src/delivery/retry-policy.ts'
@@ -7,7 +8,7 @@ import type { HttpReason } from '../../src/ops/server.ts'
 import type { StoreReason } from '../../src/redis/health.ts'
 import type { SinkReason } from '../../src/sinks/sink.ts'
 import type { UpstreamReason } from '../../src/upstream/error.ts'
-import { code, codes, table } from './markdown.ts'
+import { code, codes, sentence, table } from './markdown.ts'
 
 /** Of the errors whose reasons have no advice in the program itself. A reason left out does not compile. */
 const advice = {
@@ -54,25 +55,7 @@ const advice = {
   } satisfies Record<UpstreamReason, string>,
 } as const
 
-/** What the other side did; as errors and metrics name it. */
-const causes: Record<SinkReason, string> = {
-  unavailable: 'Nothing was accepted: 408, 425, 5xx, connection refused, DNS.',
-  timeout: 'The message was sent and no answer came in time.',
-  connection_lost: 'The connection broke after the message was sent.',
-  rate_limited: '429 and its like.',
-  rejected: 'Another 4xx, such as 404 during a deployment; a mail refused without a reason.',
-  unauthorized: '401, 403, or a refused sign-in.',
-  redirected: 'A redirect, which is not followed.',
-  forbidden_address: 'The address is private and not allowed.',
-  misconfigured:
-    'An address that cannot work, TLS, a certificate, a secret file that cannot be read, or a mail server that refuses the sender.',
-  gone: '410, an archived channel, a revoked webhook.',
-  invalid: '400, 413, 422: this message will never be accepted.',
-  recipient_refused: 'A permanent refusal of this recipient.',
-  recipient_deferred: 'A temporary refusal of this recipient, such as a full mailbox.',
-}
-
-const reasonsOfSinks = Object.keys(causes) as SinkReason[]
+const reasonsOfSinks = Object.keys(sinkReasonWords) as SinkReason[]
 
 export function errorBlocks(): [string, string][] {
   const head = ['Reason', 'What to do']
@@ -85,7 +68,11 @@ export function errorBlocks(): [string, string][] {
       ),
     ],
   )
-  const sinkRows = reasonsOfSinks.map((reason) => [code(reason), causes[reason], adviceFor(reason)])
+  const sinkRows = reasonsOfSinks.map((reason) => [
+    code(reason),
+    sentence(sinkReasonWords[reason]),
+    adviceFor(reason),
+  ])
   // reasons that lead to the same share a row
   const alike = Map.groupBy(reasonsOfSinks, (reason) => `${waitsOf(reason)}\n${effect(reason)}`)
   const retryRows = [...alike.values()].map(([first, ...more]) => [

@@ -1,4 +1,5 @@
 /** A morning of a SOC as the page shows it: one sample for each view, as its API answers. Invented. */
+import { reasonText } from '../../src/operator/item-words.ts'
 import type {
   Act,
   Attempt,
@@ -68,6 +69,9 @@ const discard = act('/acts/discard', 'Discard', {
 })
 const replayChosen = act('/acts/replay-items', 'Replay')
 const silence = act('/acts/silence', 'Silence')
+const pauses = ['acme-brand', 'acme-staff', 'globex-brand'].map((name) =>
+  act(`/feeds/${name}/pause`, name),
+)
 
 const acts = [
   resume,
@@ -81,6 +85,7 @@ const acts = [
   discard,
   replayChosen,
   silence,
+  ...pauses,
 ]
 
 function context(view: View, title: string, path: string): PageContext {
@@ -123,9 +128,9 @@ const now: NowData = {
     unknown: at === 14 ? 2 : 0,
   })),
   feeds: [
+    { name: 'globex-brand', account: 'globex', lag_s: null, objective_s: 60 },
     { name: 'acme-brand', account: 'acme', lag_s: 190, objective_s: 60 },
     { name: 'acme-staff', account: 'acme', lag_s: 12, objective_s: 60 },
-    { name: 'globex-brand', account: 'globex', lag_s: null, objective_s: 60 },
   ],
   findings: [
     {
@@ -176,6 +181,7 @@ const now: NowData = {
       acts: [],
     },
   ],
+  pauses,
 }
 
 const filters: Filters = {
@@ -318,8 +324,22 @@ const told: ToldData = {
 }
 
 const attempts: Attempt[] = [
-  { number: 1, at: minutesAgo(12), outcome: 'failed', reason: 'timeout', answer: null },
-  { number: 2, at: minutesAgo(11), outcome: 'delivered', reason: null, answer: 'HTTP 200 ok' },
+  {
+    number: 1,
+    at: minutesAgo(12),
+    outcome: 'failed',
+    reason: 'timeout',
+    reason_text: 'no answer came in time after it was sent',
+    answer: null,
+  },
+  {
+    number: 2,
+    at: minutesAgo(11),
+    outcome: 'delivered',
+    reason: null,
+    reason_text: null,
+    answer: 'HTTP 200 ok',
+  },
 ]
 
 const asSent = {
@@ -340,6 +360,7 @@ export const message: MessageData = {
   sink: 'soc',
   recipient: '#soc-alerts',
   outcome: 'delivered',
+  outcome_text: 'the sink accepted it',
   severity: 'critical',
   attempts,
   as_sent: asSent,
@@ -352,6 +373,7 @@ export const message: MessageData = {
     severity,
     account: 'acme',
     state: 'delivered',
+    state_text: 'the sink accepted it',
   })),
   acts: [resend],
 }
@@ -409,7 +431,9 @@ const event: EventData = {
       sink: 'soc',
       recipient: '#soc-alerts',
       state: 'delivered',
-      state_text: 'delivered 2026-11-27 08:01:00 UTC',
+      since: minutesAgo(11),
+      why: 'the sink accepted it',
+      next: null,
       severity: 'critical',
       delay_s: 161,
       attempts,
@@ -420,8 +444,9 @@ const event: EventData = {
       sink: 'oncall',
       recipient: 'PagerDuty service P7X2',
       state: 'retrying',
-      state_text:
-        'retrying since 2026-11-27 07:59:00 UTC: unauthorized, next try 2026-11-27 08:14:20 UTC',
+      since: minutesAgo(13),
+      why: 'unauthorized, the receiver refuses the key or the sign-in: 401, 403; the receiver answered 401',
+      next: { what: 'next try', at: minutesAgo(-2) },
       severity: 'critical',
       delay_s: null,
       attempts: [
@@ -430,6 +455,7 @@ const event: EventData = {
           at: minutesAgo(12),
           outcome: 'failed',
           reason: 'unauthorized',
+          reason_text: 'the receiver refuses the key or the sign-in: 401, 403',
           answer: 'HTTP 401: {"status":"invalid key","message":"Event object is invalid"}',
         },
       ],
@@ -440,7 +466,9 @@ const event: EventData = {
       sink: 'digest',
       recipient: 'security-leads@acme.com',
       state: 'suppressed',
-      state_text: 'suppressed 2026-11-27 07:59:00 UTC: silenced by ccada3168',
+      since: minutesAgo(13),
+      why: 'a silence keeps such events back: ccada3168',
+      next: null,
       severity: 'high',
       delay_s: null,
       attempts: [],
@@ -476,6 +504,7 @@ const event: EventData = {
     { name: 'VIP: Joe Smith', url: '/told?text=Joe+Smith' },
   ],
   tags: ['vip', 'eu', 'customer-facing'],
+  gone_after_s: null,
   closed: null,
   writes: [{ at: minutesAgo(6), by: 'mira.keller', action: 'note', outcome: 'accepted' }],
   acts: [resend, ignore, remediate, note],
@@ -488,6 +517,7 @@ const notTold: NotToldData = {
   groups: [
     {
       reason: 'invalid',
+      reason_text: 'this message will never be accepted: 400, 413, 422',
       rule: null,
       owner: null,
       because: null,
@@ -498,6 +528,7 @@ const notTold: NotToldData = {
     },
     {
       reason: 'silence',
+      reason_text: 'a silence keeps such events back',
       rule: 'ccada3168',
       owner: 'mira.keller',
       because: 'pentest of the VPN by Redteam AG',
@@ -508,6 +539,7 @@ const notTold: NotToldData = {
     },
     {
       reason: 'inhibition',
+      reason_text: 'an event that says more came shortly before',
       rule: 'valid_credential',
       owner: 'configuration',
       because: null,
@@ -518,6 +550,7 @@ const notTold: NotToldData = {
     },
     {
       reason: 'shadow',
+      reason_text: 'only routes in mode: shadow, which send nothing, chose its sink',
       rule: 'new-types',
       owner: 'configuration',
       because: 'recorded, never sent',
@@ -531,7 +564,7 @@ const notTold: NotToldData = {
     const [severity, , title, uid] = titles[(at * 3) % titles.length]!
     const [sink, recipient] = recipients[(at * 2) % recipients.length]!
     const [state, reason, rule] = [
-      ['dead', 'refused', null],
+      ['dead', 'unauthorized', null],
       ['suppressed', 'silence', 'ccada3168'],
       ['suppressed', 'inhibition', 'valid_credential'],
       ['held', 'mute', 'night'],
@@ -548,6 +581,7 @@ const notTold: NotToldData = {
       recipient,
       state: state!,
       reason: reason!,
+      reason_text: reasonText(reason!),
       rule: rule ?? null,
       id: `e7f31c2a9d${at}`,
     }
@@ -581,7 +615,7 @@ const rules: RulesData = {
       never: false,
       mode: 'live',
       mutes: [],
-      summary: 'grouped one group: 0 s, then every 5 min; goes on to the next',
+      summary: 'grouped all together, sent after 0 s, then every 5 min; goes on to the next',
     },
     {
       name: 'urgent',
@@ -593,7 +627,7 @@ const rules: RulesData = {
       never: false,
       mode: 'live',
       mutes: [],
-      summary: 'grouped by type: 10 s, then every 5 min',
+      summary: 'grouped by type, sent after 10 s, then every 5 min',
     },
     {
       name: 'stealer logs',
@@ -605,7 +639,7 @@ const rules: RulesData = {
       never: false,
       mode: 'live',
       mutes: [],
-      summary: 'grouped by type: 0 s, then every 5 min',
+      summary: 'grouped by type, sent after 0 s, then every 5 min',
     },
     {
       name: 'ransomware',
@@ -654,7 +688,7 @@ const rules: RulesData = {
       until: minutesAgo(-3100),
       severity: 'high',
       machines: false,
-      origin: 'by command',
+      origin: 'command',
       owner: 'mira.keller',
       reason: 'pentest of the VPN by Redteam AG',
       matchers: ['type="stealer_log"', 'host="vpn[.]acme[.]com"'],
@@ -668,7 +702,7 @@ const rules: RulesData = {
       until: minutesAgo(4000),
       severity: 'medium',
       machines: true,
-      origin: 'by configuration',
+      origin: 'config',
       owner: 'brand team',
       reason: 'known campaign of lookalikes, taken down already',
       matchers: ['type="lookalike_domain"'],
@@ -701,6 +735,7 @@ const rules: RulesData = {
       outcome: 'done',
     },
   ],
+  pauses,
   silence_form: {
     act: silence,
     fields: [

@@ -3,11 +3,12 @@ import { z } from 'zod'
 import { ownFeed } from '../../event.ts'
 import { formatIsoTime } from '../../operator/columns.ts'
 import { type KnownEvent, readKnownEvent } from '../../operator/event.ts'
-import { formatState, outcomeText } from '../../operator/item-words.ts'
+import { outcomeText, reasonText, standingOf } from '../../operator/item-words.ts'
 import { formatSeverity } from '../../messages/summary.ts'
-import { stateOf } from '../../store/item-states.ts'
+import { itemStates, stateOf } from '../../store/item-states.ts'
 import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../store/records.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
+import { keptNames } from '../../store/intake.ts'
 import { readIdentifierSeen } from '../../store/terms.ts'
 import { type Asker, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
@@ -56,6 +57,7 @@ function describeEvent(
     title: message?.title ?? record.title ?? null,
     facts: message?.facts.map(({ label, value }) => ({ label, value })) ?? [],
     extract: message?.extract ?? null,
+    gone_after_s: message ? null : config.ledger.payloadRetentionMs / 1000,
     link: message?.link ?? null,
     unverified_link: message?.unverifiedLink ?? null,
     timeline: timelineOf(record, labels),
@@ -133,13 +135,16 @@ function describeItem(
   labels: Asker['labels'],
 ): EventAnswer['destinations'][number] {
   const { sink, destination, severity, state, endedAtMs } = item
+  const { sinceMs, why, next } = standingOf(item)
   const visibleMs = record.sightings[item.sighting]?.visibleMs
   const isTold = state === 'delivered' && endedAtMs !== undefined && visibleMs !== undefined
   return {
     sink,
     recipient: labels.get(destination) ?? destination,
     state: stateOf(item),
-    state_text: formatState(item),
+    since: toIso(sinceMs),
+    why: why === '' ? itemStates[stateOf(item)] : why,
+    next: next ? { what: next.what, at: toIso(next.atMs) } : null,
     severity,
     delay_s: isTold ? Math.max(0, (endedAtMs - visibleMs) / 1000) : null,
     attempts: attemptsOf(item),
@@ -154,6 +159,7 @@ export function attemptsOf({ history }: Pick<Item, 'history'>): Attempt[] {
     at: toIso(atMs),
     outcome: outcomeText(outcome),
     reason: reason ?? null,
+    reason_text: reason === undefined ? null : reasonText(reason),
     answer: answer === undefined || answer === '' ? null : answer,
   }))
 }
@@ -194,9 +200,16 @@ function silenceUrl({ account, type, severity, identifiers }: LedgerRecord): str
   const matchers = [
     `type=${JSON.stringify(type)}`,
     `account=${JSON.stringify(account)}`,
-    ...(identifier === undefined ? [] : [`identifier=${JSON.stringify(identifier)}`]),
+    ...(identifier === undefined ? [] : [matcherOf(identifier)]),
   ]
   return `${addressOf('/rules', { matchers, severity })}#silence`
+}
+
+/** A record keeps the beginning of a long name; its last character may be half of one. */
+function matcherOf(identifier: string): string {
+  if (identifier.length < keptNames.length) return `identifier=${JSON.stringify(identifier)}`
+  const start = identifier.slice(0, -1).replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
+  return `identifier=~${JSON.stringify(`${start}.*`)}`
 }
 
 export function toIso(atMs: number): string {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { severityRank } from '../../event.ts'
 import { renderRecordMessage, withAttempts } from '../../operator/event.ts'
 import { findMessage } from '../../store/deliveries.ts'
-import { stateOf } from '../../store/item-states.ts'
+import { itemStates, stateOf } from '../../store/item-states.ts'
 import { type Item, type LedgerRecord, readPayload } from '../../store/records.ts'
 import { type Asker, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
@@ -64,6 +64,7 @@ async function describeMessage(
     sink: item.sink,
     recipient: asker.labels.get(item.destination) ?? item.destination,
     outcome: stateOf(item),
+    outcome_text: itemStates[stateOf(item)],
     severity: item.severity,
     attempts: attemptsOf(item),
     as_sent: await renderAsSent(asker, found),
@@ -76,6 +77,7 @@ async function describeMessage(
       severity: one.item.severity,
       account: one.record.account,
       state: stateOf(one.item),
+      state_text: itemStates[stateOf(one.item)],
     })),
     items: shown.map((one) => itemAddress(one.record, one.item)),
   }

@@ -1,13 +1,14 @@
 /** What was kept from people, and why: grouped by rule, then item by item. */
 import { z } from 'zod'
 import { severityRank } from '../../event.ts'
+import { reasonText } from '../../operator/item-words.ts'
 import { readAllSilences } from '../../operator/silences.ts'
 import { type SeverityCounts, severityCounts } from '../../operator/status.ts'
 import { type DatedCount, type Outcome, readCounts } from '../../store/dated-counts.ts'
 import { listQuarantined } from '../../store/feed-state.ts'
 import { fits, type LedgerItem, readQuarantine, recordItems } from '../../store/items.ts'
 import { scanNewestRecords } from '../../store/records.ts'
-import { itemStates, wentToFallback } from '../../store/item-states.ts'
+import { wentToFallback } from '../../store/item-states.ts'
 import type { Asker } from '../asker.ts'
 import {
   badCursor,
@@ -235,7 +236,8 @@ function stateWord({ state }: LedgerItem): string {
 }
 
 function describeItem({ labels }: Asker, one: LedgerItem): NotToldAnswer['items'][number] {
-  const { ledger, item, entry, ref, uid, title, severity, state, sinceMs, reason } = one
+  const { ledger, item, entry, ref, uid, title, severity, state, sinceMs } = one
+  const reason = countedReason(one) ?? 'unknown'
   const { account } = ledger
   const recordId = ref.split(':')[1] ?? ''
   const destination = item?.destination
@@ -249,7 +251,8 @@ function describeItem({ labels }: Asker, one: LedgerItem): NotToldAnswer['items'
     sink: item?.sink ?? '',
     recipient: destination === undefined ? '' : (labels.get(destination) ?? destination),
     state,
-    reason: reason ?? itemStates[state],
+    reason,
+    reason_text: reasonText(reason),
     rule: ruleOf(one),
     id: `${account}/${ref}`,
     acts: actsOn(state),
@@ -297,7 +300,8 @@ async function groupByRule(
       const counts = severityCounts(of)
       const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
       const url = addressOf('/not-told', { ...asQuery(query), reason, rule })
-      return { reason, rule, ...about(reason, rule), counts, total, url }
+      const words = { reason, reason_text: reasonText(reason), rule }
+      return { ...words, ...about(reason, rule), counts, total, url }
     })
     .toSorted((one, other) => weigh(other.counts) - weigh(one.counts))
 }

@@ -14,7 +14,7 @@ import type { RulesData } from '../view-data.ts'
 import { toIso } from './event.ts'
 import { visibleSilences } from './silences.ts'
 
-export type RulesAnswer = Omit<RulesData, 'silence_form' | 'preview' | 'silences'> & {
+export type RulesAnswer = Omit<RulesData, 'silence_form' | 'preview' | 'silences' | 'pauses'> & {
   silences: Omit<RulesData['silences'][number], 'acts'>[]
 }
 
@@ -100,9 +100,9 @@ function groupingOf({
   groupIntervalMs,
   continue: goesOn,
 }: RouteNode): string {
-  const by = groupBy.length === 0 ? 'one group' : `by ${groupBy.join(', ')}`
-  const times = `${formatDuration(groupWaitMs)}, then every ${formatDuration(groupIntervalMs)}`
-  return `grouped ${by}: ${times}${goesOn ? '; goes on to the next' : ''}`
+  const by = groupBy.length === 0 ? 'all together' : `by ${groupBy.join(', ')}`
+  const times = `after ${formatDuration(groupWaitMs)}, then every ${formatDuration(groupIntervalMs)}`
+  return `grouped ${by}, sent ${times}${goesOn ? '; goes on to the next' : ''}`
 }
 
 function describeSilence(

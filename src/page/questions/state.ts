@@ -39,9 +39,9 @@ export type StatusAnswer = StatusJson & Pick<NowData, 'feeds'>
 
 const feedsShown = 12
 
-/** The worst first, by the share of what is expected. */
+/** Those that were never read, then by the share of what is expected. */
 function latest(reports: readonly FeedReport[]): NowData['feeds'] {
-  const late = ({ lagMs = 0, lagObjectiveMs }: FeedReport): number => lagMs / lagObjectiveMs
+  const late = ({ lagMs = Infinity, lagObjectiveMs }: FeedReport): number => lagMs / lagObjectiveMs
   return reports
     .toSorted((one, other) => late(other) - late(one))
     .slice(0, feedsShown)

@@ -50,7 +50,7 @@ test.each<[Partial<Item>, string]>([
   [{ state: 'sending', atMs: later }, 'sending since 2026-11-01 13:00:00 UTC'],
   [
     { state: 'retrying', atMs: later, history: [failed] },
-    'retrying since 2026-11-01 12:00:00 UTC: unavailable, HTTP 503, next try 2026-11-01 13:00:00 UTC',
+    'retrying since 2026-11-01 12:00:00 UTC: unavailable, nothing was accepted: 408, 425, 5xx, connection refused, DNS; HTTP 503, next try 2026-11-01 13:00:00 UTC',
   ],
   [
     { state: 'diverted', rule: 'to lake, by ann', endedAtMs: later },
@@ -62,8 +62,8 @@ test.each<[Partial<Item>, string]>([
 
 test('each reason not to send has words of its own, and names the rule', () => {
   const reasons: Record<Suppression, string> = {
-    silence: 'silenced',
-    inhibition: 'inhibited',
+    silence: 'a silence',
+    inhibition: 'says more',
     mute: 'muted',
     shadow: 'shadow',
     ignored: 'ignored',
