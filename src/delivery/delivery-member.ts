@@ -89,7 +89,8 @@ function findRelated(
   member: Pick<GivenMember, StoredFacts>,
   { pageAddress, findLabel }: MemberOptions,
 ): Pick<DeliveryMember, 'pageUrl' | 'otherRecipients' | 'seenBefore'> {
-  const { recordId, destination = '', otherDestinations: others = [], seenBefore = [] } = member
+  const { recordId, destination = '', otherDestinations: others = [] } = member
+  const seenBefore = (member.seenBefore ?? []).filter(({ isLate }) => !isLate)
   const pageUrl = recordId && pageAddress(eventPath({ account, recordId }))
   const own = findLabel(destination)?.toLowerCase()
   const labels = others.flatMap((one) => findLabel(one) ?? [])

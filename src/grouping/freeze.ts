@@ -191,6 +191,8 @@ export interface AnsweredMessage {
   h?: unknown
   rr?: number
   about?: string
+  /** Of its members. */
+  total?: number
 }
 
 /**
@@ -220,6 +222,7 @@ export async function settleMembers(
     h: message.h,
     rr: message.rr,
     max: settleChunk,
+    part: accounts.length > 1 || (message.total ?? 0) > settleChunk,
   }
   const absent = accounts.filter((account) => !findLedger(account))
   for (const account of accounts) {

@@ -241,6 +241,7 @@ export function statusJson({ level, sentence: said, findings, lastDay }: Status)
       ? {
           ...sumJson(lastDay.sum),
           lost: lastDay.lost,
+          criticals_told: lastDay.criticals?.toPeople?.events ?? 0,
           slowest_critical_s: secondsOf(lastDay.criticals?.toPeople?.worstS),
         }
       : null,

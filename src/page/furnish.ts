@@ -48,7 +48,7 @@ function moreOf({ check, subject, detail }: Shown): string | null {
     return addressOf('/not-told', { state: 'dead', since: '30d', ...whose })
   }
   if (!detail.includes('quarantine')) return null
-  return addressOf('/not-told', { state: 'quarantined', since: '30d' })
+  return addressOf('/not-told', { state: 'quarantined' })
 }
 
 function actsOf({ check, subject, stops, detail }: Shown, { user }: Asker, forms: Forms): Act[] {

@@ -71,7 +71,8 @@ export interface NowData {
     diverted: number
     dead: number
     lost: number
-    /** To a person. */
+    /** Critical events of which people were told, and how late at most; null: over a day. */
+    criticals_told: number
     slowest_critical_s: number | null
   } | null
   hours: ({ at: string } & SeverityCounts)[]
@@ -232,7 +233,8 @@ export interface EventData {
   }[]
   seen_before: {
     kind: 'login' | 'host' | 'identifier'
-    count: number
+    /** null: nobody counts how often identifiers were seen before. */
+    count: number | null
     last_at: string
     url: string | null
     search_url: string
@@ -277,6 +279,8 @@ export interface NotToldData extends Paged {
     /** `resend`, `discard`. */
     acts: string[]
   }[]
+  /** Lists of what waits, where the items are not all. */
+  waiting: { state: string; url: string }[]
   /** Done with the items that are chosen: field `id`, once for each. */
   acts: { replay: Act | null; discard: Act | null }
 }

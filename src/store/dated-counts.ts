@@ -26,7 +26,7 @@ type Counted =
     }
   /** Messages that a destination accepted; one may carry many events. */
   | { kind: 'message'; destination: string }
-  /** Events that a route took: each once, whatever feeds showed it and however often. */
+  /** Events that a route, or one below it, took: each once, whatever feeds showed it and however often. */
   | { kind: 'route'; route: string; severity: string }
   /**
    * Items that a rule suppressed or held, at each time that it began to. `rule`: the id of a silence, the

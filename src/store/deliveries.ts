@@ -1,11 +1,12 @@
 /** Finds what went, or will go, under the id of a delivery. */
 import { redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
-import { type EndedItem, type Ending, searchEndings } from './endings.ts'
+import { type Ending, searchEndings } from './endings.ts'
 import {
   deliveryId,
   type Item,
   type LedgerRecord,
+  readItems,
   readRecords,
   scanNewestRecords,
 } from './records.ts'
@@ -14,6 +15,8 @@ import {
 export interface Delivered {
   record: LedgerRecord
   item: Item
+  /** What became of the delivery; undefined: it was not looked up, or is under way. */
+  ending?: Ending
 }
 
 /** What people ask for is recent as a rule: this much is searched in all accounts before the rest. */
@@ -30,7 +33,7 @@ const clockErrorMs = 60_000
 
 /**
  * Finds the items that are in a frozen message `b…`, or were, also those that were sent again since. What
- * waits is found among the pending records, all else by the stream of endings: an hour on both sides of
+ * waits is listed with the message, all else is found by the stream of endings: an hour on both sides of
  * `aroundMs`, where it is known and the message is there, and what is older as far as it may have more. Else
  * the stream is read backwards until the message is found, some 400,000 endings a second.
  */
@@ -65,17 +68,19 @@ async function recently([first]: readonly AccountLedger[]): Promise<number> {
   return first ? (await redisNow(first)) - recentMs : 0
 }
 
+/** The members of a batch, or of a summary as far as they are not settled. */
 async function* findWaiting(
   ledgers: readonly AccountLedger[],
   id: string,
 ): AsyncGenerator<Delivered> {
-  const pendingAlone = (isPending: boolean): number => (isPending ? -Infinity : Infinity)
-  const text = `"b":"${id.slice(1)}"`
   for (const ledger of ledgers) {
-    for await (const record of scanNewestRecords(ledger, pendingAlone, text)) {
-      const items = record.items.filter((item) => deliveryId(item) === id)
-      yield* items.map((item) => ({ record, item }))
-    }
+    const [batch, members] = await Promise.all([
+      ledger.redis.get(ledger.key('batch', id.slice(1))),
+      ledger.redis.zrange(ledger.key('members', id.slice(1)), '0', '-1'),
+    ])
+    const { m = [] } = JSON.parse(batch ?? '{}') as { m?: string[] }
+    const items = await readItems(ledger, [...m, ...members])
+    yield* items.map(({ record, item }) => ({ record, item }))
   }
 }
 
@@ -112,18 +117,16 @@ async function readDelivered(
   endings: readonly Ending[],
 ): Promise<Delivered[]> {
   const all: Delivered[] = []
-  for (const { atMs, items } of endings) {
-    const delivered = await readItemsOf(ledger, items)
-    if (!delivered.some(({ item }) => deliveryId(item) === id)) noteEnding(atMs)
+  for (const ending of endings) {
+    const delivered = await readItemsOf(ledger, ending)
+    if (!delivered.some(({ item }) => deliveryId(item) === id)) noteEnding(ending.atMs)
     all.push(...delivered)
   }
   return all
 }
 
-async function readItemsOf(
-  ledger: AccountLedger,
-  items: readonly EndedItem[],
-): Promise<Delivered[]> {
+async function readItemsOf(ledger: AccountLedger, ending: Ending): Promise<Delivered[]> {
+  const { items } = ending
   const records = await readRecords(
     ledger,
     items.map(({ recordId }) => recordId),
@@ -132,7 +135,7 @@ async function readItemsOf(
   return items.flatMap(({ recordId, index }) => {
     const record = byId.get(recordId)
     const item = record?.items[index]
-    return record && item ? [{ record, item }] : []
+    return record && item ? [{ record, item, ending }] : []
   })
 }
 

@@ -124,7 +124,7 @@ class Page {
     else {
       this.#found.push(entry)
       this.#count += Number(fits(entry, this.#filter))
-      if (entry.isPart) this.#open.set(name, entry)
+      if (entry.isPart && this.#hasRoom(entry)) this.#open.set(name, entry)
     }
   }
 
@@ -133,13 +133,23 @@ class Page {
     const worse = severityRank(severity) - severityRank(known.severity)
     const isLonger = worse === 0 && (toldAfterMs ?? -1) > (known.toldAfterMs ?? -1)
     if (worse > 0 || isLonger) Object.assign(known, { severity, toldAfterMs })
-    known.items.push(...items)
+    if (worse > 0) known.items.unshift(...items)
+    else known.items.push(...items)
     this.#count += Number(fits(known, this.#filter)) - Number(didFit)
   }
 
   /** Messages on this page, or on one before, of which more may come at this time or before it. */
   #listOpen(atMs: number): Cursor['shown'] {
-    const here = [...this.#open].filter(([, entry]) => fits(entry, this.#filter))
+    return this.#listNear(atMs, (entry) => fits(entry, this.#filter))
+  }
+
+  /** A cursor names so many as fit into an address; later parts of others are rows of their own. */
+  #hasRoom({ atMs }: Entry): boolean {
+    return this.#listNear(atMs, () => true).length < mostShown
+  }
+
+  #listNear(atMs: number, isWanted: (entry: Entry) => boolean): Cursor['shown'] {
+    const here = [...this.#open].filter(([, entry]) => isWanted(entry))
     const newest = here.map(([name, entry]): [string, number] => [name, entry.atMs])
     return [...this.#shownBefore, ...newest].filter(([, newestMs]) => newestMs - atMs <= settlingMs)
   }
@@ -157,6 +167,8 @@ class Page {
 function nameOf({ messageId = '', outcome }: Pick<Entry, 'messageId' | 'outcome'>): string {
   return `${messageId.slice(1, 11)}${outcome.slice(0, 3)}`
 }
+
+const mostShown = 300
 
 interface Cursor extends Place {
   /** Messages that earlier pages have, of which more may come, and when the newest of each ended, ms. */
@@ -182,13 +194,20 @@ const storedCursor = z.tuple([
   z.int().min(1), // no entry is at 0-0
   z.int().min(0),
   z.string().max(200),
-  z.array(z.tuple([z.string().max(20), z.int()])).max(1_000),
+  z.array(z.tuple([z.string().max(20), z.int()])).max(mostShown),
 ])
 
 function formatCursor({ atMs, sequence, account, shown }: Cursor): string {
   const after = shown.map(([name, newestMs]): [string, number] => [name, newestMs - atMs])
   const stored: z.infer<typeof storedCursor> = [atMs, sequence, account, after]
   return Buffer.from(JSON.stringify(stored)).toString('base64url')
+}
+
+/** A cursor of a list behind `before` that goes on with this ending of it, however many new ones come. */
+export function cursorAt({ account, id }: Ending, before: string | undefined): string {
+  const [atMs = 0, sequence = 0] = id.split('-').map(Number)
+  const shown = before === undefined ? [] : parseCursor(before).shown
+  return formatCursor({ account, atMs, sequence: sequence + 1, shown })
 }
 
 function parseCursor(text: string): Cursor {

@@ -16,6 +16,8 @@ export interface EndedItem {
   account: string
   recordId: string
   index: number
+  /** When it ended so; it may have been sent again since, and have ended anew. */
+  atMs: number
 }
 
 export interface Ending {
@@ -29,6 +31,7 @@ export interface Ending {
   sink: string
   /** The worst of its items. */
   severity: Severity
+  /** The first is one of the worst. */
   items: EndedItem[]
   /** Id of the frozen message that carried them, `b…`; undefined: sent singly, or not at all. */
   messageId: string | undefined
@@ -55,7 +58,7 @@ export interface Place {
 
 /** An entry as it is read; its items are parsed when they are shown. */
 export interface Entry extends Omit<Ending, 'items'>, Place {
-  items: { account: string; text: string }[]
+  items: { account: string; atMs: number; text: string }[]
   /** Others of its message may be in other entries. */
   isPart: boolean
 }
@@ -144,7 +147,7 @@ function parseEntry({ account }: Pick<Stream, 'account'>, [id, [, text = '']]: E
     destination,
     sink: sinkOfDestination(destination),
     severity: typeof severity === 'number' ? (severities[severity - 1] ?? noSeverity) : severity,
-    items: [{ account, text: items }],
+    items: [{ account, atMs: Number(atMs), text: items }],
     messageId: message === '' ? undefined : `b${message}`,
     reason: reason || undefined,
     rule: rule || undefined,
@@ -156,10 +159,10 @@ function parseEntry({ account }: Pick<Stream, 'account'>, [id, [, text = '']]: E
 }
 
 export function toEnding({ items, isPart: _part, sequence: _sequence, ...entry }: Entry): Ending {
-  const parsed = items.flatMap(({ account, text }) =>
+  const parsed = items.flatMap(({ account, atMs, text }) =>
     text.split(' ').map((item) => {
       const [recordId = '', index] = item.split('.')
-      return { account, recordId, index: Number(index) }
+      return { account, recordId, index: Number(index), atMs }
     }),
   )
   return { ...entry, items: parsed }

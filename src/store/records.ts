@@ -112,8 +112,11 @@ export interface Item {
   attempts: number
   repeatRisks: number
   replays: number
+  /** When it was made, or sent again last. */
   createdAtMs: number
   endedAtMs: number | undefined
+  /** What it was before it was sent again for the first time. */
+  was?: Place | undefined
   /** The last five. */
   history: AttemptNote[]
 }
@@ -149,9 +152,11 @@ export interface SeenBefore {
   digest: string
   /** In how many records before. */
   times: number
+  /** When the last of them was first seen; s, as ms. */
   lastMs: number
-  /** The last of them. */
   recordId: string
+  /** Learnt when messages may have been sent: none of them says it. */
+  isLate: boolean
 }
 
 export interface StoredItem {
@@ -173,6 +178,8 @@ export interface StoredItem {
   rp?: number
   c: number
   e?: number
+  /** Before it was sent again for the first time. */
+  was?: Pick<StoredItem, 'c' | 'st' | 'e'>
   h?: { n: number; at: number; o: string; r?: string; a?: string; by?: string }[]
 }
 
@@ -195,6 +202,7 @@ export interface StoredSeen {
   n: number
   at: number
   r: string
+  l?: true
 }
 
 interface StoredRecord {
@@ -288,13 +296,12 @@ export function scanPendingRecords(ledger: AccountLedger): AsyncGenerator<Ledger
   return readRecordPages(ledger, scanPendingEntries(ledger))
 }
 
-/** Scans records, newest first, as `scanNewestEntries` does; given a text, those whose stored form has it. */
+/** Scans records, newest first, as `scanNewestEntries` does. */
 export function scanNewestRecords(
   ledger: AccountLedger,
   leastMs: (isPending: boolean) => number,
-  text = '',
 ): AsyncGenerator<LedgerRecord> {
-  return readRecordPages(ledger, scanNewestEntries(ledger, leastMs), text)
+  return readRecordPages(ledger, scanNewestEntries(ledger, leastMs))
 }
 
 /** Scans records that wait, or those that were settled, with since when, ms; newest first, from that time on. */
@@ -314,13 +321,12 @@ export async function* scanRecordsBefore(
 async function* readRecordPages(
   ledger: AccountLedger,
   pages: AsyncIterable<IndexEntry[]>,
-  wanted = '',
 ): AsyncGenerator<LedgerRecord> {
   for await (const entries of pages) {
-    const ids = entries.map(({ recordId }) => recordId)
-    for (const { recordId, text } of await readTexts(ledger, ids)) {
-      if (text.includes(wanted)) yield parseRecord(ledger.account, recordId, text)
-    }
+    yield* await readRecords(
+      ledger,
+      entries.map(({ recordId }) => recordId),
+    )
   }
 }
 
@@ -329,19 +335,11 @@ export async function readRecords(
   ledger: AccountLedger,
   recordIds: readonly string[],
 ): Promise<LedgerRecord[]> {
-  const texts = await readTexts(ledger, recordIds)
-  return texts.map(({ recordId, text }) => parseRecord(ledger.account, recordId, text))
-}
-
-async function readTexts(
-  ledger: AccountLedger,
-  recordIds: readonly string[],
-): Promise<{ recordId: string; text: string }[]> {
   if (recordIds.length === 0) return []
   const texts = await ledger.redis.mget(recordIds.map((id) => ledger.key('rec', id)))
   return recordIds.flatMap((recordId, i) => {
     const text = texts[i]
-    return text ? [{ recordId, text }] : []
+    return text ? [parseRecord(ledger.account, recordId, text)] : []
   })
 }
 
@@ -389,12 +387,14 @@ function parseRecord(account: string, recordId: string, text: string): LedgerRec
 }
 
 export function parseSeen(stored: readonly StoredSeen[] = []): SeenBefore[] {
-  return stored.map(({ k, t, n, at, r }) => {
-    return { kind: k, digest: t, times: n, lastMs: at, recordId: r }
+  return stored.map(({ k, t, n, at, r, l = false }) => {
+    return { kind: k, digest: t, times: n, lastMs: at, recordId: r, isLate: l }
   })
 }
 
-type Place = Pick<Item, 'destination' | 'createdAtMs' | 'state' | 'endedAtMs'>
+interface Place extends Pick<Item, 'destination' | 'createdAtMs' | 'state' | 'endedAtMs'> {
+  was?: Place | undefined
+}
 
 export function parsePlace({ d, c, st, e }: StoredPlace): Place {
   return { destination: d, createdAtMs: c, state: st, endedAtMs: e }
@@ -402,14 +402,16 @@ export function parsePlace({ d, c, st, e }: StoredPlace): Place {
 
 /**
  * The other destinations for which the event was routed by the time that an item of it was made, each
- * once. It names none that had been kept back by then, and asks for nothing that came later: every
- * attempt says the same.
+ * once. It names none that had been kept back by then, and asks for nothing that came later, nor for what
+ * was sent again: every attempt says the same.
  */
 export function otherDestinations(
   items: readonly Place[],
   { destination, createdAtMs }: Pick<Place, 'destination' | 'createdAtMs'>,
 ): string[] {
-  const known = items.filter((one) => one.createdAtMs <= createdAtMs)
+  const known = items
+    .map(({ was, ...one }) => was ?? one)
+    .filter((one) => one.createdAtMs <= createdAtMs)
   const others = known.filter(
     (one) =>
       one.destination !== destination &&
@@ -444,6 +446,7 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
     replays: item.rp ?? 0,
     createdAtMs: item.c,
     endedAtMs: item.e,
+    was: item.was && parsePlace({ d: item.d, ...item.was }),
     history: parseHistory(item.h),
   }
 }

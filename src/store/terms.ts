@@ -80,7 +80,7 @@ export async function listByTerm(
     ? listOfIdentifier(ledger, stored, options)
     : followChain(ledger, stored, {
         limit: options.limit,
-        before: options.before ?? (await readSeen(ledger, stored))?.recordId,
+        before: options.before ?? (await readHead(ledger, stored)),
       })
 }
 
@@ -102,26 +102,22 @@ async function listOfIdentifier(
   return { records, next: entries.length > limit ? page.at(-1)?.[0] : undefined }
 }
 
-/** How often an identifier was seen in other records than this one, and when last; undefined: never. */
+/** The last record that named an identifier before that time, ms, and when; undefined: none did. */
 export async function readIdentifierSeen(
   ledger: AccountLedger,
   name: string,
-  own: string,
-): Promise<Seen | undefined> {
+  beforeMs: number,
+): Promise<Pick<Seen, 'lastMs' | 'recordId'> | undefined> {
   const [stored] = toStoredTerm(ledger, { kind: 'identifier', value: name })
   if (!stored) return undefined
   const key = ledger.key('of', stored.t)
-  const [entries, length] = await Promise.all([
-    ledger.redis.xrevrange(key, '+', '-', 'COUNT', 2),
-    ledger.redis.xlen(key),
-  ])
-  const last = entries.find(([, fields]) => fields[1] !== own)
+  const [last] = await ledger.redis.xrevrange(key, beforeMs - 1, '-', 'COUNT', 1)
   if (!last) return undefined
   const [id, fields] = last
-  return { count: length - 1, lastMs: Number.parseInt(id, 10), recordId: fields[1] ?? '' }
+  return { lastMs: Number.parseInt(id, 10), recordId: fields[1] ?? '' }
 }
 
-/** Follows a login or host of a record back: `before` is the last record that it names. */
+/** Follows a login or host of a record back: `before` is the place of the last record that it names. */
 export async function listSeenBefore(
   ledger: AccountLedger,
   { kind, digest }: Pick<SeenBefore, 'kind' | 'digest'>,
@@ -130,7 +126,16 @@ export async function listSeenBefore(
   return followChain(ledger, { k: kind, t: digest }, { limit, before })
 }
 
-/** The cursor is the id of the next record. */
+/** A place in a chain: a record, and how many there are from it on, back to the first. */
+export function chainPlace({ recordId, times }: Pick<SeenBefore, 'recordId' | 'times'>): string {
+  return `${recordId}.${times}`
+}
+
+/**
+ * The cursor is the place of the next record. A record whose full event named again what the event had
+ * named before comes twice in its chain, which then has no end: it is followed as it was noted last, and
+ * where it comes again the chain ends.
+ */
 async function followChain(
   ledger: AccountLedger,
   term: Pick<StoredTerm, 'k' | 't'>,
@@ -139,11 +144,14 @@ async function followChain(
   const records: LedgerRecord[] = []
   let next = before
   while (next !== undefined && records.length < limit) {
-    const record = await readRecord(ledger, next)
-    if (record) records.push(record)
-    next = record?.seenBefore.find(
+    const [recordId = '', left] = next.split('.')
+    const record = await readRecord(ledger, recordId)
+    const past = record?.seenBefore.findLast(
       ({ kind, digest }) => kind === term.k && digest === term.t,
-    )?.recordId
+    )
+    if (!record || (past && past.times >= Number(left))) return { records, next: undefined }
+    records.push(record)
+    next = past && chainPlace(past)
   }
   return { records, next }
 }
@@ -151,7 +159,7 @@ async function followChain(
 /** What is known of a login or host. */
 export interface Seen {
   /** In how many records. */
-  count: number
+  times: number
   lastMs: number
   recordId: string
 }
@@ -165,6 +173,11 @@ export async function lookUpTerm(
   return stored && readSeen(ledger, stored)
 }
 
+async function readHead(ledger: AccountLedger, stored: StoredTerm): Promise<string | undefined> {
+  const seen = await readSeen(ledger, stored)
+  return seen && chainPlace(seen)
+}
+
 /** As `recall` of lib/terms.lua. */
 async function readSeen(ledger: AccountLedger, { t, b }: StoredTerm): Promise<Seen | undefined> {
   const nowMs = await redisNow(ledger)
@@ -174,9 +187,9 @@ async function readSeen(ledger: AccountLedger, { t, b }: StoredTerm): Promise<Se
     ledger.redis.hget(ledger.key('seen', String(number), String(b)), t),
   )
   const [text] = (await Promise.all(lookups)).filter((found) => found !== null)
-  const [count, seconds, recordId = ''] = (text ?? '').split(' ')
+  const [times, seconds, recordId = ''] = (text ?? '').split(' ')
   const lastMs = Number(seconds) * 1000
   return text === undefined || lastMs < nowMs - history
     ? undefined
-    : { count: Number(count), lastMs, recordId }
+    : { times: Number(times), lastMs, recordId }
 }

@@ -259,7 +259,8 @@ class AccountSeeder {
     for (const name of [`f|${feed}|fetched`, `f|${feed}|new`, 'records']) this.#writer.bump(name)
     this.#writer.tally(atMs, 'new', feed, severity)
     this.#writer.tally(atMs, 'event', severity)
-    for (const route of routes) this.#writer.tally(atMs, 'route', route, severity)
+    for (const route of new Set(['root', ...routes]))
+      this.#writer.tally(atMs, 'route', route, severity)
     return { recordId, atMs, visibleMs, severity, stored, open: 0 }
   }
 

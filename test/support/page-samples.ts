@@ -116,6 +116,7 @@ const now: NowData = {
     diverted: 14,
     dead: 3,
     lost: 0,
+    criticals_told: 7,
     slowest_critical_s: 41,
   },
   hours: Array.from({ length: 24 }, (_, at) => ({
@@ -560,6 +561,7 @@ const notTold: NotToldData = {
       url: '/not-told?reason=shadow',
     },
   ],
+  waiting: [{ state: 'held', url: '/not-told?state=held' }],
   items: Array.from({ length: 50 }, (_, at) => {
     const [severity, , title, uid] = titles[(at * 3) % titles.length]!
     const [sink, recipient] = recipients[(at * 2) % recipients.length]!

@@ -9,7 +9,7 @@ import { itemStates, stateOf } from '../../store/item-states.ts'
 import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../store/records.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { keptNames } from '../../store/intake.ts'
-import { readIdentifierSeen } from '../../store/terms.ts'
+import { chainPlace, readIdentifierSeen } from '../../store/terms.ts'
 import { type Asker, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
@@ -46,7 +46,7 @@ function describeEvent(
   { message, writes = [] }: KnownEvent,
   { record, matches }: { record: LedgerRecord; matches: EventAnswer['seen_before'] },
 ): EventAnswer {
-  const { account, uid, recordId, type, severity, identifiers, tags, seenBefore } = record
+  const { account, uid, recordId, type, severity, identifiers, tags } = record
   return {
     account,
     uid,
@@ -72,16 +72,7 @@ function describeEvent(
       })),
     ),
     destinations: record.items.map((item) => describeItem(record, item, labels)),
-    seen_before: [
-      ...seenBefore.map(({ kind, digest, times, lastMs, recordId: last }) => ({
-        kind,
-        count: times,
-        last_at: toIso(lastMs),
-        url: eventUrl({ account, recordId: last }),
-        search_url: addressOf('/search', { account, by: kind, term: digest, cursor: last }),
-      })),
-      ...matches,
-    ],
+    seen_before: [...seenBefore(record), ...matches],
     identifiers: identifiers.map((name) => ({
       name,
       url: addressOf('/search', { account, by: 'identifier', q: name }),
@@ -98,21 +89,42 @@ function describeEvent(
   }
 }
 
-/** Of so many identifiers it is said how often they were seen. */
-const identifiersCounted = 5
+/** Its logins and hosts that earlier events named; a full event may name one that a later event has named. */
+function seenBefore({
+  account,
+  firstSeenMs,
+  seenBefore: seen,
+}: LedgerRecord): EventAnswer['seen_before'] {
+  const earlier = seen.filter(({ lastMs }) => lastMs <= firstSeenMs)
+  return earlier.map(({ kind, digest, times, lastMs, recordId }) => ({
+    kind,
+    count: times,
+    last_at: toIso(lastMs),
+    url: eventUrl({ account, recordId }),
+    search_url: addressOf('/search', {
+      account,
+      by: kind,
+      term: digest,
+      cursor: chainPlace({ recordId, times }),
+    }),
+  }))
+}
+
+/** Of so many identifiers it is said when they were seen before. */
+const identifiersShown = 5
 
 async function readMatches(
   ledger: AccountLedger,
-  { account, recordId, identifiers }: LedgerRecord,
+  { account, firstSeenMs, identifiers }: LedgerRecord,
 ): Promise<EventAnswer['seen_before']> {
-  const seen = identifiers.slice(0, identifiersCounted).map(async (name) => {
-    const found = await readIdentifierSeen(ledger, name, recordId)
+  const seen = identifiers.slice(0, identifiersShown).map(async (name) => {
+    const found = await readIdentifierSeen(ledger, name, firstSeenMs)
     if (!found) return []
-    const { count, lastMs, recordId: last } = found
+    const { lastMs, recordId: last } = found
     return [
       {
         kind: 'identifier' as const,
-        count,
+        count: null,
         last_at: toIso(lastMs),
         url: eventUrl({ account, recordId: last }),
         search_url: addressOf('/search', { account, by: 'identifier', q: name }),

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { severityRank } from '../../event.ts'
 import { renderRecordMessage, withAttempts } from '../../operator/event.ts'
-import { findMessage } from '../../store/deliveries.ts'
+import { type Delivered, findMessage } from '../../store/deliveries.ts'
 import { itemStates, stateOf } from '../../store/item-states.ts'
-import { type Item, type LedgerRecord, readPayload } from '../../store/records.ts'
+import { deliveryId, readPayload } from '../../store/records.ts'
 import { type Asker, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
@@ -31,7 +31,7 @@ export const messageQuestion = question({
     at: z.coerce.number().int().positive().optional().describe('About when it was sent, ms.'),
   }),
   async ask(asker, { id, at }): Promise<MessageAnswer> {
-    const found: { record: LedgerRecord; item: Item }[] = []
+    const found: Delivered[] = []
     for await (const one of findMessage(asker.ledgers, id, at)) {
       found.push(one)
       if (found.length === readAtMost) break
@@ -51,21 +51,23 @@ export const messageQuestion = question({
 async function describeMessage(
   asker: Asker,
   id: string,
-  found: { record: LedgerRecord; item: Item }[],
+  found: readonly Delivered[],
 ): Promise<MessageAnswer> {
-  const [first] = found
-  if (!first) throw new Error('a message has an event')
+  const [worst] = found
+  // what was sent again since has other attempts
+  const first = found.find((one) => deliveryId(one.item) === id) ?? worst
+  if (!worst || !first) throw new Error('a message has an event')
   const record = await withAttempts(asker.store, first.record)
   const item = record.items[first.item.index] ?? first.item
   const shown = found.slice(0, shownAtMost)
   return {
     id,
-    at: toIso(item.endedAtMs ?? item.createdAtMs),
+    at: toIso(first.ending?.atMs ?? item.createdAtMs),
     sink: item.sink,
     recipient: asker.labels.get(item.destination) ?? item.destination,
-    outcome: stateOf(item),
-    outcome_text: itemStates[stateOf(item)],
-    severity: item.severity,
+    outcome: first.ending?.outcome ?? stateOf(item),
+    outcome_text: itemStates[first.ending?.outcome ?? stateOf(item)],
+    severity: worst.item.severity,
     attempts: attemptsOf(item),
     as_sent: await renderAsSent(asker, found),
     total: found.length,
@@ -86,7 +88,7 @@ async function describeMessage(
 /** Titles and facts as its messages had them; null: nothing of it is kept any more. */
 async function renderAsSent(
   { config, ledgers }: Asker,
-  found: readonly { record: LedgerRecord; item: Item }[],
+  found: readonly Delivered[],
 ): Promise<MessageData['as_sent']> {
   const said = []
   for (const { record, item } of found.slice(0, 20)) {

@@ -6,8 +6,7 @@ import { readAllSilences } from '../../operator/silences.ts'
 import { type SeverityCounts, severityCounts } from '../../operator/status.ts'
 import { type DatedCount, type Outcome, readCounts } from '../../store/dated-counts.ts'
 import { listQuarantined } from '../../store/feed-state.ts'
-import { fits, type LedgerItem, readQuarantine, recordItems } from '../../store/items.ts'
-import { scanNewestRecords } from '../../store/records.ts'
+import { fits, type LedgerItem, recordItems } from '../../store/items.ts'
 import { wentToFallback } from '../../store/item-states.ts'
 import type { Asker } from '../asker.ts'
 import {
@@ -24,8 +23,15 @@ import type { NotToldData } from '../view-data.ts'
 import { toIso } from './event.ts'
 import { visibleSilences } from './silences.ts'
 import { scanAtMost } from './told.ts'
-import { type EndingList, listEndings } from '../../store/ending-list.ts'
+import { cursorAt, type EndingList, listEndings } from '../../store/ending-list.ts'
 import type { Ending } from '../../store/endings.ts'
+import {
+  listNewestWaiting,
+  listWaiting,
+  newestFirst,
+  type WaitingSearch,
+  waitingStates,
+} from './waiting.ts'
 
 export type NotToldAnswer = Omit<NotToldData, 'acts'>
 
@@ -57,18 +63,20 @@ type NotToldQuery = z.output<typeof notToldQuery>
 
 export const itemsQuestion = question({
   path: '/items',
-  summary: 'what was kept from people: by rule, then each item, newest first',
+  summary:
+    'what was kept from people: by rule, then each item, newest first; what waits by account, too',
   query: notToldQuery,
   async ask(asker, query): Promise<NotToldAnswer> {
     const { config, nowMs } = asker
     const keptMs = config.ledger.historyRetentionMs
     const period = readPeriod(query, { nowMs, keptMs, usualMs: weekMs })
-    const { items, next, scannedToMs } = await findItems(asker, query, period)
+    const { items, next, scannedToMs, more = [] } = await findItems(asker, query, period)
     return {
       filters: toFilters(query),
       choices: choicesOf(asker, states),
       groups: await groupByRule(asker, query, period),
       items: items.map((item) => describeItem(asker, item)),
+      waiting: more.map((state) => ({ state, url: addressOf('/not-told', { ...query, state }) })),
       next: next === undefined ? null : addressOf('/not-told', { ...query, cursor: next }),
       searched_back_to: scannedToMs === undefined ? null : toIso(scannedToMs),
     }
@@ -81,28 +89,47 @@ interface FoundItems {
   items: LedgerItem[]
   next: string | undefined
   scannedToMs: number | undefined
+  /** Of what waits in these states there is more. */
+  more?: WaitingSearch['state'][]
 }
 
 const endedStates: ReadonlySet<string> = new Set(['dead', 'suppressed', 'diverted'])
 
-/** What waits for somebody comes on the first page; what has ended follows, newest first. */
+/** The newest of what waits for somebody comes on the first page; what has ended follows, newest first. */
 async function findItems(
   asker: Asker,
   query: NotToldQuery,
   period: AskedPeriod,
 ): Promise<FoundItems> {
-  const { state, cursor } = query
-  const isFirst = cursor === undefined
-  const waiting =
-    isFirst && (state === undefined || !endedStates.has(state))
-      ? await findWaiting(asker, query, period)
-      : []
-  if (state !== undefined && !endedStates.has(state)) {
-    return { items: waiting, next: undefined, scannedToMs: undefined }
+  const { state, cursor, limit } = query
+  const isKept = filterOf(asker, query)
+  const search = {
+    isWanted: (item: LedgerItem) => item.sinceMs <= period.toMs && isKept(item),
+    // what waits is there now, however long it has waited
+    fromMs: query.since === undefined ? 0 : period.fromMs,
+    readAtMost,
+  }
+  if (state === 'held' || state === 'quarantined') {
+    return listWaiting(asker.ledgers, { ...search, state, limit }, cursor)
   }
   const ended = await findEnded(asker, query, period)
-  return { ...ended, items: [...waiting, ...ended.items] }
+  if (state !== undefined || cursor !== undefined) return ended
+  const more: WaitingSearch['state'][] = []
+  const waiting: LedgerItem[] = []
+  for (const one of waitingStates) {
+    const newest = { ...search, state: one, limit: waitingShown }
+    const { items, hasMore } = await listNewestWaiting(asker.ledgers, newest)
+    waiting.push(...items)
+    if (hasMore) more.push(one)
+  }
+  return { ...ended, items: [...waiting.toSorted(newestFirst), ...ended.items], more }
 }
+
+/** Of what waits in a state, beside what has ended. */
+const waitingShown = 20
+
+/** Records that wait, of all accounts, that one page looks into: some 100 ms. */
+const readAtMost = 1_500
 
 function filterOf(
   asker: Asker,
@@ -134,36 +161,6 @@ function ruleOf({ item, reason }: LedgerItem): string | null {
   return item?.rule ?? (reason === 'shadow' ? item?.routes[0] : undefined) ?? null
 }
 
-/** Held and quarantined items, the newest first. */
-async function findWaiting(
-  asker: Asker,
-  query: NotToldQuery,
-  { fromMs, toMs }: AskedPeriod,
-): Promise<LedgerItem[]> {
-  const isWanted = filterOf(asker, query)
-  const found: LedgerItem[] = []
-  const take = (items: readonly LedgerItem[]): void => {
-    const within = items.filter(({ sinceMs }) => sinceMs >= fromMs && sinceMs <= toMs)
-    found.push(...within.filter(isWanted))
-  }
-  let read = 0
-  for (const ledger of asker.ledgers) {
-    if (query.state !== 'held') take(await readQuarantine(ledger))
-    if (query.state === 'quarantined') continue
-    for await (const record of scanNewestRecords(ledger, (isPending) =>
-      isPending ? fromMs : Infinity,
-    )) {
-      take(recordItems(ledger, record).filter(({ state }) => state === 'held'))
-      read += 1
-      if (read >= recordsAtMost) break
-    }
-  }
-  return found.toSorted((one, other) => other.sinceMs - one.sinceMs).slice(0, query.limit)
-}
-
-/** Records that wait are looked into, so many at most: some 100 ms. */
-const recordsAtMost = 1_500
-
 async function findEnded(
   asker: Asker,
   query: NotToldQuery,
@@ -179,18 +176,18 @@ async function findEnded(
   const list = (most: number): Promise<EndingList> =>
     refuseCursor(() => listEndings(ledgers, filter, { limit: most, before, scanAtMost }))
   const { endings, next, scannedToMs } = await list(limit)
-  const [first] = endings
-  if (first && first.items.length - skipped > limit) {
-    const part = { ...first, items: first.items.slice(skipped, skipped + limit) }
-    const items = await readEnded(asker, query, [part])
-    return { items, next: `${before ?? ''}~${skipped + limit}`, scannedToMs: undefined }
-  }
-  const whole = endings.map((one, at) =>
-    at === 0 ? { ...one, items: one.items.slice(skipped) } : one,
+  const left = endings.map((one, at) =>
+    at > 0 ? one : { ...one, items: one.items.slice(skipped) },
   )
-  const fitting = countFitting(whole, limit)
-  const items = await readEnded(asker, query, whole.slice(0, fitting))
-  if (fitting < whole.length) {
+  const fitting = countFitting(left, limit)
+  const [first, part] = [endings[0], left[0]]
+  if (first && part && fitting === 0) {
+    const shown = { ...part, items: part.items.slice(0, limit) }
+    const rest = `${cursorAt(first, before)}~${skipped + limit}`
+    return { items: await readEnded(asker, query, [shown]), next: rest, scannedToMs: undefined }
+  }
+  const items = await readEnded(asker, query, left.slice(0, fitting))
+  if (fitting < left.length) {
     return { items, next: (await list(fitting)).next, scannedToMs: undefined }
   }
   return { items, next, scannedToMs: items.length < limit ? scannedToMs : undefined }
@@ -203,14 +200,14 @@ function readPlace(cursor: string | undefined): [before: string | undefined, ski
   return [before === '' ? undefined : before, Number(skipped)]
 }
 
-/** How many endings have no more items together than a page may show; at least one. */
+/** How many endings have no more items together than a page may show. */
 function countFitting(endings: readonly Ending[], limit: number): number {
   let items = 0
   const at = endings.findIndex((one) => (items += one.items.length) > limit)
-  return at === -1 ? endings.length : Math.max(1, at)
+  return at === -1 ? endings.length : at
 }
 
-/** Their items, where they still are as they ended. */
+/** Their items, where they still are as they ended then. */
 async function readEnded(
   asker: Asker,
   query: NotToldQuery,
@@ -219,11 +216,13 @@ async function readEnded(
   const { ledgers } = asker
   const records = await readRecordsOf(ledgers, endings, Infinity)
   const items = endings.flatMap(({ items: ended }, at) =>
-    ended.flatMap(({ account, recordId, index }) => {
+    ended.flatMap(({ account, recordId, index, atMs }) => {
       const ledger = ledgers.find((one) => one.account === account)
       const record = records[at]?.find((one) => one.recordId === recordId)
       if (!ledger || !record) return []
-      return recordItems(ledger, record).filter(({ item }) => item?.index === index)
+      return recordItems(ledger, record).filter(
+        ({ item, sinceMs }) => item?.index === index && sinceMs <= atMs,
+      )
     }),
   )
   const isWanted = filterOf(asker, query)

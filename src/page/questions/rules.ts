@@ -50,7 +50,7 @@ export const rulesQuestion = question({
 })
 
 interface RuleCounts {
-  /** Events by route: of the last seven days, and as long as the history. */
+  /** Events by route, with those of the routes below it: of the last seven days, and as long as the history. */
   routes: Map<string, { week: number; all: number }>
   /** Items by the id of a silence. */
   silences: Map<string, number>
@@ -77,8 +77,7 @@ async function countRules({ ledgers, config, nowMs }: Asker): Promise<RuleCounts
 }
 
 function describeNode(node: RouteNode, { routes }: RuleCounts): RulesData['tree'][number] {
-  const below = listNodes(node).map(({ name }) => routes.get(name) ?? { week: 0, all: 0 })
-  const sum = (of: 'week' | 'all'): number => below.reduce((total, one) => total + one[of], 0)
+  const { week, all } = routes.get(node.name) ?? { week: 0, all: 0 }
   const { name, path, matchers, sinks, mode, muteTimeIntervals } = node
   return {
     name,
@@ -86,8 +85,8 @@ function describeNode(node: RouteNode, { routes }: RuleCounts): RulesData['tree'
     depth: path.length - 1,
     matchers: matchers.map(({ text }) => text),
     sinks,
-    events_7d: sum('week'),
-    never: sum('all') === 0,
+    events_7d: week,
+    never: all === 0,
     mode,
     mutes: [...muteTimeIntervals],
     summary: groupingOf(node),

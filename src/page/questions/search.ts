@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { refang } from '../../messages/sanitize.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { type LedgerRecord, readRecord, scanRecordsBefore } from '../../store/records.ts'
-import { listByTerm, listSeenBefore, type TermKind } from '../../store/terms.ts'
+import { listByTerm, listSeenBefore, type TermKind, type TermPage } from '../../store/terms.ts'
 import type { Asker } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { field, question } from '../question.ts'
@@ -41,7 +41,8 @@ interface Found {
 
 export const searchQuestion = question({
   path: '/events',
-  summary: 'events by uid, identifier, login, host, or words of titles, newest first',
+  summary:
+    'events by uid, identifier, login, host, or words of titles: newest first, of several accounts by account',
   query: searchQuery,
   async ask(asker, query): Promise<SearchData> {
     const { q = '', limit } = query
@@ -118,17 +119,34 @@ async function findByUid(ledgers: Asker['ledgers'], uid: string): Promise<Ledger
   return found.filter((record) => record !== undefined)
 }
 
-/** Of several accounts the newest of each; the cursor is that of one account. */
+/** Account after account, of each the newest first; a page in order of time. */
 async function findByTerm(
-  ledgers: Asker['ledgers'],
+  all: Asker['ledgers'],
   by: TermKind,
-  { q, limit, cursor }: Wanted,
+  { q, limit, cursor = '~' }: Wanted,
 ): Promise<Found> {
-  const pages = await Promise.all(
-    ledgers.map((ledger) => listByTerm(ledger, { kind: by, value: q }, { limit, before: cursor })),
-  )
-  const records = newestFirst(pages.flatMap((page) => page.records)).slice(0, limit)
-  return { records, by, cursor: ledgers.length === 1 ? pages[0]?.next : undefined }
+  const [place = '', first = ''] = cursor.split('~')
+  const ledgers = all
+    .filter(({ account }) => account >= first)
+    .toSorted((one, other) => (one.account < other.account ? -1 : 1))
+  const list = (ledger: AccountLedger, most: number): Promise<TermPage> => {
+    const before = ledger.account === first && place !== '' ? place : undefined
+    return listByTerm(ledger, { kind: by, value: q }, { limit: most, before })
+  }
+  const pages = await Promise.all(ledgers.map((ledger) => list(ledger, limit)))
+  const records: LedgerRecord[] = []
+  for (const [at, ledger] of ledgers.entries()) {
+    const room = limit - records.length
+    let page = pages[at]
+    if (!page || (page.records.length === 0 && page.next === undefined)) continue
+    if (room === 0) return { records: newestFirst(records), by, cursor: `~${ledger.account}` }
+    if (page.records.length > room) page = await list(ledger, room)
+    records.push(...page.records)
+    if (page.next !== undefined) {
+      return { records: newestFirst(records), by, cursor: `${page.next}~${ledger.account}` }
+    }
+  }
+  return { records: newestFirst(records), by }
 }
 
 function newestFirst(records: readonly LedgerRecord[]): LedgerRecord[] {

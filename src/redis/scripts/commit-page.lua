@@ -309,18 +309,18 @@ local function note_terms(event, record)
   end
 end
 
--- Counts the event for each route that takes it for the first time.
+-- Counts the event for each route that takes it, or has one below that does, for the first time.
 local function tally_routes(event, record)
   local known = {}
-  for _, sight in ipairs(record.f) do
-    for _, decision in ipairs(sight.w) do
-      known[decision.route] = true
-    end
-  end
-  for _, decision in ipairs(event.w) do
-    if not known[decision.route] then
-      known[decision.route] = true
-      tally('route', decision.route, severity_word(event.sv))
+  for at = 1, #record.f + 1 do
+    local sight = record.f[at]
+    for _, decision in ipairs((sight or event).w) do
+      for _, route in ipairs(decision.path) do
+        if not (sight or known[route]) then
+          tally('route', route, severity_word(event.sv))
+        end
+        known[route] = true
+      end
     end
   end
 end

@@ -59,10 +59,12 @@ local function wait_in(one, group)
   end
 end
 
--- Queues a final item again under its id; its first outcome stays counted.
+-- Queues a final item again under its id; its first outcome stays counted. `was`: what other messages about
+-- the event go by, for their attempts must not change.
 local function send_again(m, one, target)
   bump('s|' .. one.k .. '|replayed', 1)
   redis.call('ZREM', key('dead', one.k), item_ref(rid, m, one))
+  one.was = one.was or { c = one.c, st = one.st, e = one.e }
   one.x = nil
   one.b = nil
   one.y = nil

@@ -23,12 +23,13 @@ local function is_wanted()
   return false
 end
 
-if ARGV[2] ~= '' and is_wanted() and not is_on_its_way(record) then
+local is_late = not is_wanted() or is_on_its_way(record)
+if ARGV[2] ~= '' and not is_late then
   redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
   record.about.title = ask.title or record.about.title
 end
 for _, term in ipairs(ask.of or {}) do
-  note_victim(ask.rid, record, term, ask.retention.history)
+  note_victim(ask.rid, record, term, ask.retention.history, is_late)
 end
 local made = {}
 for i, item in ipairs(record.i) do

@@ -2,9 +2,21 @@
 import { expect, test } from 'vitest'
 import type { Member } from '../../../src/delivery/claims.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import type { Victims } from '../../../src/event.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
-import { moveItem, withholdItems } from '../../../src/store/pending-items.ts'
-import { type FoundItem, readItems, readRecord } from '../../../src/store/records.ts'
+import {
+  moveItem,
+  resendItem,
+  releaseDetail,
+  withholdItems,
+} from '../../../src/store/pending-items.ts'
+import {
+  type FoundItem,
+  otherDestinations,
+  readItems,
+  readPayload,
+  readRecord,
+} from '../../../src/store/records.ts'
 import { beginAttempt, claimRef, settleAttempt } from '../../support/attempts.ts'
 import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
@@ -54,6 +66,16 @@ test('a claim names where else its event was routed, and the same again whatever
   const destinations = (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items
   expect(destinations.map(({ destination }) => destination).slice(5)).toEqual(['lake', 'mobile'])
   expect((await claimed(ledger, ref)).otherDestinations).toEqual(others)
+  for (const [index, sink] of [
+    [1, 'oncall'],
+    [2, 'oncall'],
+    [4, 'trial'],
+  ] as const) {
+    await resendItem(ledger, refOf(ledger, index, sink), { batchWaitMs: undefined, by: 'ann' })
+  }
+  expect((await claimed(ledger, ref)).otherDestinations).toEqual(others)
+  const [{ record, item }] = (await readItems(ledger, [ref])) as [FoundItem]
+  expect(otherDestinations(record.items, item)).toEqual(others)
 })
 
 test('what was kept back or moved before an item was made is not named by it', async () => {
@@ -95,4 +117,25 @@ test('a claim has what was seen before of the logins and hosts of its event', as
   const { recordId, lastMs } = seenBefore[0]!
   expect(recordId).toBe(ledger.fingerprints.recordId('a/b/0'))
   expect(lastMs).toBeGreaterThan(Date.now() - 60_000)
+})
+
+test('a message says what was seen before of the full event that it waited for, and of no later one', async () => {
+  const ledger = await tests.ledger()
+  const victims = { logins: ['joe@acme.com'], hosts: ['PC'] }
+  await bring(ledger, { ...routed({ uid: 'a/b/0' }), victims })
+  await bring(ledger, { ...routed({ uid }, ['siem']), wantsDetail: true })
+  const recordId = ledger.fingerprints.recordId(uid)
+  const payload = (await readPayload(ledger, recordId))!
+  const said = async (): Promise<string[]> => {
+    const found = await readItems(ledger, [refOf(ledger, 0, 'siem')])
+    const { seenBefore } = found[0]!.record
+    return seenBefore.flatMap(({ kind, isLate }) => (isLate ? [] : kind))
+  }
+  const release = async (named: Victims): Promise<void> =>
+    void (await releaseDetail(ledger, recordId, { siem: false }, { payload, victims: named }))
+  await release({ logins: ['joe@acme.com'], hosts: [] })
+  expect(await said()).toEqual(['login'])
+  await beginAttempt(ledger, refOf(ledger, 0, 'siem'), 't1', 30_000)
+  await release({ logins: [], hosts: ['PC'] })
+  expect(await said()).toEqual(['login'])
 })

@@ -166,7 +166,7 @@ test('an event of two feeds is one event, and what Tocsin itself tells is none',
   expect((await readAccountingSnapshot(ledger)).undated).toEqual({})
 })
 
-test('a route counts an event once, however many feeds show it and whether it comes back more severe', async () => {
+test('a route and those above it count an event once, however many feeds and routes take it, and how often', async () => {
   const ledger = await tests.ledger()
   const taken = (severity: string, ...routes: string[]): RoutedEvent => ({
     ...routed({ uid: 'a/b/1', severity }),
@@ -179,7 +179,13 @@ test('a route counts an event once, however many feeds show it and whether it co
   const counts = (await readDays(ledger)).flatMap((one) =>
     one.kind === 'route' ? `${one.route} ${one.severity} ${one.count}` : [],
   )
-  expect(counts.toSorted()).toEqual(['a|b low 1', 'lake low 1', 'oncall high 1', 'soc low 1'])
+  expect(counts.toSorted()).toEqual([
+    'a|b low 1',
+    'lake low 1',
+    'oncall high 1',
+    'root low 1',
+    'soc low 1',
+  ])
 })
 
 test('a rule counts what it suppresses, and once what it begins to hold and holds on', async () => {

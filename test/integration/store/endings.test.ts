@@ -6,7 +6,7 @@ import { advanceClaims } from '../../../src/delivery/claims.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { findDeliveryItems, findMessage } from '../../../src/store/deliveries.ts'
 import { CursorError, type EndingFilter, listEndings } from '../../../src/store/ending-list.ts'
-import { type Ending, readEndings } from '../../../src/store/endings.ts'
+import { type Ending, readEndings, readEntries } from '../../../src/store/endings.ts'
 import {
   discardItem,
   moveItem,
@@ -124,7 +124,7 @@ test('a batch is one ending with the worst of its severities, and what Tocsin it
     isOwn: false,
   })
   expect(message!.items.map(({ recordId }) => recordId)).toEqual(
-    severities.map((_severity, n) => recordOf(ledger, String(n))),
+    ['1', '0', '2'].map((id) => recordOf(ledger, id)), // one of the worst first
   )
   expect(own).toMatchObject({ isOwn: true, messageId: undefined })
 })
@@ -236,6 +236,22 @@ test('a message is found by its id, near its time or without one, with what was 
   expect(left).toEqual(['a/b/2'])
 })
 
+test('what is frozen is found by its message, and no other record that waits is read', async () => {
+  const rig = await aDigestRig(tests, { accounts: 2 })
+  for (const ledger of rig.ledgers) await rig.show(ledger, { uid: 'a/b/1', severity: 'low' })
+  rig.oncall.next('unavailable')
+  rig.toMorning(1)
+  await rig.flush()
+  const messageId = rig.oncall.received[0]!.id
+  await show(rig.ledgers[0]!, ['2', '3'])
+  const reads = vi.spyOn(tests.redis, 'zrangebyscore')
+  const found: string[] = []
+  for await (const { record } of findMessage(rig.ledgers, messageId)) found.push(record.account)
+  expect(found).toEqual(['a0', 'a1'])
+  expect(reads).not.toHaveBeenCalled()
+  reads.mockRestore()
+})
+
 test('a digest of two accounts is one ending, and its id finds the items of both', async () => {
   const rig = await aDigestRig(tests, { accounts: 2 })
   const [one, two] = rig.ledgers
@@ -262,6 +278,17 @@ test('a digest of two accounts is one ending, and its id finds the items of both
   await two!.redis.del(stream)
   await two!.redis.xadd(stream, `${Number.parseInt(id, 10) - 1_800_000}-0`, ...fields)
   expect(await find()).toEqual(['a0', 'a1', 'a1'])
+})
+
+test('a digest is in parts only where it is of several accounts', async () => {
+  const isPart = async (accounts: number): Promise<boolean> => {
+    const rig = await aDigestRig(tests, { accounts })
+    for (const ledger of rig.ledgers) await rig.show(ledger, { uid: 'a/b/1', severity: 'low' })
+    rig.toMorning(1)
+    await rig.flush()
+    return (await readEntries(rig.ledgers[0]!, { count: 1 }))[0]!.isPart
+  }
+  expect(await Promise.all([isPart(1), isPart(2)])).toEqual([false, true])
 })
 
 test('a message whose records are gone is looked for around its time alone', async () => {
@@ -378,6 +405,7 @@ test('a message settled in several runs and accounts is one ending on one page, 
     ])
     expect(found[1]).toMatchObject({ id: '1002-0', severity: 'critical' })
   }
+  expect((await listAll(ledgers, {}, { limit: 4 }))[1]!.items[0]).toMatchObject({ account: 'a' })
   const critical = await listAll(ledgers, { leastSeverity: 'critical' }, { limit: 1 })
   expect(critical.map(({ items }) => items.length)).toEqual([3])
 })
@@ -418,31 +446,35 @@ test.each(['', 'x', '!!', 'W10', Buffer.from('[1,2,"a"]').toString('base64url')]
   },
 )
 
-test('hundreds of messages that end within a minute are on one page each, and no cursor is long', async () => {
-  const ledger = await tests.ledger()
-  const ids = Array.from({ length: 400 }, (_none, i) =>
-    i.toString(16).padStart(3, '0').repeat(14).slice(0, 40),
-  )
-  for (const half of [0, 1]) {
-    for (const [at, id] of ids.entries()) {
-      const entry = JSON.stringify(['d', 'soc', 4, `${id.slice(0, 24)}.${half}`, 5, 1, 'p', id])
-      await ledger.redis.xadd(
-        ledger.key('ended'),
-        `${1_000_000 + 30_000 * half + 50 * at}-0`,
-        'e',
-        entry,
-      )
+test.each([
+  [250, 250],
+  [700, 1_100],
+])(
+  'of %i messages that end twice within a minute there are %i rows, and no cursor is long',
+  async (messages, rows) => {
+    const ledger = await tests.ledger()
+    const ids = Array.from({ length: messages }, (_none, i) =>
+      i.toString(16).padStart(3, '0').repeat(14).slice(0, 40),
+    )
+    for (const half of [0, 1]) {
+      for (const [at, id] of ids.entries()) {
+        const items = `${id.slice(0, 24)}.${half}`
+        const entry = JSON.stringify(['d', 'soc', 4, items, 5, 1, 'p', id])
+        const atMs = 1_000_000 + 20_000 * half + 20 * at
+        await ledger.redis.xadd(ledger.key('ended'), `${atMs}-0`, 'e', entry)
+      }
     }
-  }
-  const found: Ending[] = []
-  let before: string | undefined
-  do {
-    const page = await listEndings([ledger], {}, { limit: 50, scanAtMost: 5_000, before })
-    found.push(...page.endings)
-    before = page.next
-    expect(before?.length ?? 0).toBeLessThan(12_000)
-  } while (before !== undefined)
-  expect(found.map(({ messageId }) => String(messageId)).toSorted()).toEqual(
-    ids.map((id) => `b${id}`).toSorted(),
-  )
-})
+    const found: Ending[] = []
+    let before: string | undefined
+    do {
+      const page = await listEndings([ledger], {}, { limit: 50, scanAtMost: 5_000, before })
+      found.push(...page.endings)
+      before = page.next
+      expect(before?.length ?? 0).toBeLessThan(12_000)
+    } while (before !== undefined)
+    expect(found).toHaveLength(rows)
+    const items = found.flatMap((one) => one.items.map(({ recordId, index }) => recordId + index))
+    expect(new Set(items).size).toBe(2 * messages)
+    expect(items).toHaveLength(2 * messages)
+  },
+)

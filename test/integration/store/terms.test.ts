@@ -5,8 +5,14 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
 import { releaseDetail } from '../../../src/store/pending-items.ts'
 import { type LedgerRecord, readPayload, readRecord } from '../../../src/store/records.ts'
-import { listByTerm, lookUpTerm, type Term } from '../../../src/store/terms.ts'
-import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
+import { listByTerm, lookUpTerm, readIdentifierSeen, type Term } from '../../../src/store/terms.ts'
+import {
+  pastThisMillisecond,
+  redisForTests,
+  redisMs,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 import { ledgerInTime } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
@@ -54,8 +60,8 @@ test('a new record keeps how often its login was seen before, when last and in w
   const sinceMs = second!.firstSeenMs - third!.seenBefore[0]!.lastMs
   expect(sinceMs).toBeGreaterThanOrEqual(0)
   expect(sinceMs).toBeLessThan(1_000) // whole seconds are kept
-  expect(await lookUpTerm(ledger, joe)).toMatchObject({ count: 3, recordId: third!.recordId })
-  expect(await lookUpTerm(ledger, { kind: 'host', value: 'pc' })).toMatchObject({ count: 1 })
+  expect(await lookUpTerm(ledger, joe)).toMatchObject({ times: 3, recordId: third!.recordId })
+  expect(await lookUpTerm(ledger, { kind: 'host', value: 'pc' })).toMatchObject({ times: 1 })
   expect(await lookUpTerm(ledger, { kind: 'host', value: 'joe@acme.com' })).toBeUndefined()
   expect(await listUids(ledger, joe)).toEqual([['a/b/3', 'a/b/2'], ['a/b/1']])
   expect(await listUids(ledger, { kind: 'login', value: 'ann@acme.com' })).toEqual([
@@ -77,7 +83,7 @@ test('only new records count: neither a second feed, nor a raise, nor a baseline
     { ...shown('low'), ...routed({ ...event, uid: 'a/b/2' }), isBaseline: true },
   ])
   await takeIn(ledger, [routed({ ...event, uid: 'canary/tocsin/1' })], { feed: ownFeed })
-  expect(await lookUpTerm(ledger, joe)).toMatchObject({ count: 1 })
+  expect(await lookUpTerm(ledger, joe)).toMatchObject({ times: 1 })
   expect(await listUids(ledger, acme)).toEqual([['a/b/1']])
   expect((await recordOf(ledger, 'a/b/1')).seenBefore).toEqual([])
 })
@@ -94,7 +100,7 @@ test('a commit that runs twice counts its terms once', async () => {
   const event = naming('a/b/1', { logins: ['joe@acme.com', 'Joe@acme.com'] })
   event.event.identifiers = [acme, acme].map(({ value }) => ({ id: 1, name: value }))
   await takeIn(twice, [event])
-  expect(await lookUpTerm(ledger, joe)).toMatchObject({ count: 1 })
+  expect(await lookUpTerm(ledger, joe)).toMatchObject({ times: 1 })
   expect(await listUids(ledger, acme)).toEqual([['a/b/1']])
 })
 
@@ -107,7 +113,7 @@ test('the full event names the machine, however often it is stored', async () =>
   for (const _twice of [1, 2]) await releaseDetail(ledger, recordId, {}, full)
   expect((await recordOf(ledger, 'a/b/2')).seenBefore).toMatchObject([{ kind: 'host', times: 1 }])
   expect(await lookUpTerm(ledger, { kind: 'host', value: 'DESKTOP-7' })).toMatchObject({
-    count: 2,
+    times: 2,
     recordId,
   })
 })
@@ -205,4 +211,40 @@ test('Redis holds no term in clear but in the event itself', async () => {
     const dump = (await tests.redis.dumpBuffer(name))!.toString('latin1')
     expect(`${name} ${dump}`).not.toMatch(/acme|joe|desktop/iu)
   }
+})
+
+test('a record whose full event names its login again is in the chain of that login once', async () => {
+  const ledger = await tests.ledger()
+  const named = (uid: string): Promise<unknown> =>
+    takeIn(ledger, [naming(uid, { logins: [joe.value] })])
+  await named('a/b/1')
+  await named('a/b/2')
+  const { recordId } = await recordOf(ledger, 'a/b/1')
+  const payload = (await readPayload(ledger, recordId))!
+  await releaseDetail(
+    ledger,
+    recordId,
+    {},
+    { payload, victims: { logins: [joe.value], hosts: [] } },
+  )
+  await named('a/b/3')
+  for (const limit of [1, 2, 9]) {
+    const pages = await listUids(ledger, joe, limit)
+    expect(pages.flat()).toEqual(['a/b/3', 'a/b/1', 'a/b/2'])
+  }
+})
+
+test('an identifier was seen before where an earlier event named it, whatever came later', async () => {
+  const ledger = await tests.ledger()
+  const show = async (id: number): Promise<LedgerRecord> => {
+    await takeIn(ledger, [routed({ uid: `a/b/${id}`, identifiers: [{ id: 1, name: acme.value }] })])
+    await pastThisMillisecond(tests.redis)
+    return recordOf(ledger, `a/b/${id}`)
+  }
+  const [first, second, third] = [await show(1), await show(2), await show(3)]
+  const seenBefore = (one: LedgerRecord): Promise<object | undefined> =>
+    readIdentifierSeen(ledger, acme.value, one.firstSeenMs)
+  expect(await seenBefore(first!)).toBeUndefined()
+  expect(await seenBefore(second!)).toMatchObject({ recordId: first!.recordId })
+  expect(await seenBefore(third!)).toMatchObject({ recordId: second!.recordId })
 })

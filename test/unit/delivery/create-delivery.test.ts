@@ -136,6 +136,12 @@ describe('what the ledger knows of an event', () => {
     expect(await memberOf({ recordId }, {})).not.toHaveProperty('pageUrl')
   })
 
+  test('is what was seen before, but for what was learnt late', async () => {
+    const login = { kind: 'login', digest: 'd', times: 1, lastMs: 5, recordId: 'r' } as const
+    const seen = [login, { ...login, digest: 'e' }].map((one, at) => ({ ...one, isLate: at > 0 }))
+    expect((await memberOf({ seenBefore: seen })).seenBefore).toEqual(seen.slice(0, 1))
+  })
+
   test('is nothing where there is nothing to say', async () => {
     const member = await memberOf({})
     expect(member).not.toHaveProperty('otherRecipients')

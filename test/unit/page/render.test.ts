@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { NowData } from '../../../src/page/view-data.ts'
 import { createRenderer } from '../../../src/page/render.ts'
 import { emptySamples, message, type PageSample, pageSamples } from '../../support/page-samples.ts'
 
@@ -121,3 +122,18 @@ test('the stylesheet has no address, and the script is under 5 kB', () => {
   expect(readFileSync(join(source, 'static/tocsin.css'), 'utf8')).not.toMatch(/url\(|@import/)
   expect(readFileSync(join(source, 'static/tocsin.js')).length).toBeLessThan(5000)
 })
+
+test.each([
+  [0, null, 'none'],
+  [3, null, 'over a day'],
+  [3, 60, '1 min'],
+])(
+  'of %i critical events of which the slowest took %s s, Now says "%s"',
+  (told, slowest, words) => {
+    const { view, data } = sampleOf('now')
+    const { last_24h: day } = data as NowData
+    const last_24h = day && { ...day, criticals_told: told, slowest_critical_s: slowest }
+    const html = render(view, { ...data, last_24h } as typeof data)
+    expect(/Slowest critical to a person<\/dt><dd>(.*?)<\/dd>/su.exec(html)?.[1]).toContain(words)
+  },
+)

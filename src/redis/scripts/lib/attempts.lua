@@ -7,11 +7,13 @@ local function describe(rid, n, record, item)
     rf = item.rf, cl = record.cl }
 end
 
--- The items of a record, as far as a message about one of them says where the event goes too.
+-- The items of a record, as far as a message about one of them says where the event goes too. What was
+-- sent again stays as it was before.
 local function places_of(record)
   local places = {}
   for m, item in ipairs(record.i) do
-    places[m] = { d = item.d, c = item.c, st = item.st, e = item.e }
+    local was = item.was or item
+    places[m] = { d = item.d, c = was.c, st = was.st, e = was.e }
   end
   return places
 end

@@ -55,13 +55,15 @@ local function note_ending(item, state, how)
     sums.endings[#sums.endings + 1] = ending
   end
   local wait = how.visible and math.max(0, now - how.visible)
+  local place = #ending.items + 1
   if item.rk > ending.rk then
     ending.rk, ending.sv, ending.t = item.rk, item.sv, wait
+    place = 1 -- lists show the title of the first
   elseif item.rk == ending.rk and wait then
     ending.t = math.max(ending.t or 0, wait)
   end
   ending.n = math.max(ending.n, item.n)
-  ending.items[#ending.items + 1] = how.rid .. '.' .. how.n
+  table.insert(ending.items, place, how.rid .. '.' .. how.n)
 end
 
 -- Appends to a stream at the time of this script. An id before the last one is refused: the clock was set

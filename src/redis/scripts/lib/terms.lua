@@ -1,6 +1,6 @@
 -- Which records concern an identifier, a login or a host; terms are {k (kind), t (digest), b (bucket)}.
 -- Logins and hosts are in hashes of two generations, each as long as the history; a field is a digest, its
--- value "<in how many records> <when last, s> <the last record>".
+-- value "<in how many records> <when the last was first seen, s> <the last record>".
 
 -- Notes a record for an identifier; what ended before `from` (ms) is forgotten.
 local function note_identifier(rid, term, from, history)
@@ -22,17 +22,18 @@ local function recall(term, history)
   end
 end
 
--- Notes a record for a login or host, and in the record what was known. Safe to run twice.
-local function note_victim(rid, record, term, history)
+-- Notes a record for a login or host, and in the record what was known. `is_late`: messages have begun to
+-- say what was, and do not say this. Safe to run twice.
+local function note_victim(rid, record, term, history, is_late)
   local past = recall(term, history)
   if past and past.r == rid then
     return
   end
   if past then
     record.sb = record.sb or {}
-    record.sb[#record.sb + 1] = { k = term.k, t = term.t, n = past.n, at = past.at, r = past.r }
+    record.sb[#record.sb + 1] = { k = term.k, t = term.t, n = past.n, at = past.at, r = past.r, l = is_late or nil }
   end
   local name = key('seen', math.floor(now / history), term.b)
-  redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, math.floor(now / 1000), rid))
+  redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, math.floor(record.t / 1000), rid))
   redis.call('PEXPIRE', name, 2 * history, 'NX')
 end

@@ -1,0 +1,194 @@
+/** Pages of what was not told: each item is on one, whatever comes and goes meanwhile. */
+import { expect, test } from 'vitest'
+import type { Asker } from '../../../src/page/asker.ts'
+import { itemsQuestion } from '../../../src/page/questions/not-told.ts'
+import { listWaiting, type WaitingSearch } from '../../../src/page/questions/waiting.ts'
+import type { NotToldData } from '../../../src/page/view-data.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { holdOrphan, resendItem, withholdItems } from '../../../src/store/pending-items.ts'
+import { attemptOf } from '../../support/attempts.ts'
+import {
+  pastThisMillisecond,
+  redisForTests,
+  redisMs,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
+import { cursorIn } from '../../support/page-rig.ts'
+
+const tests = redisForTests()
+const dayMs = 86_400_000
+
+async function ledgersOf(...accounts: string[]): Promise<AccountLedger[]> {
+  const keys = tests.keys()
+  return Promise.all(accounts.map((account) => tests.ledger({ keys, account })))
+}
+
+function refOf(ledger: AccountLedger, uid: string): string {
+  return `i:${ledger.fingerprints.recordId(uid)}:0:soc`
+}
+
+async function show(ledger: AccountLedger, uids: string[]): Promise<string[]> {
+  await takeIn(
+    ledger,
+    uids.map((uid) => routed({ uid })),
+  )
+  await pastThisMillisecond(tests.redis)
+  return uids.map((uid) => refOf(ledger, uid))
+}
+
+async function hold(ledger: AccountLedger, ...uids: string[]): Promise<void> {
+  for (const ref of await show(ledger, uids)) await holdOrphan(ledger, ref)
+}
+
+async function silence(ledger: AccountLedger, ...uids: string[]): Promise<void> {
+  const refs = await show(ledger, uids)
+  await withholdItems(
+    ledger,
+    refs.map((ref) => ({ ref, act: 'suppress', reason: 'silence', rule: 's1' })),
+  )
+  await pastThisMillisecond(tests.redis)
+}
+
+async function setAside(ledger: AccountLedger, ...uids: string[]): Promise<void> {
+  const malformed = uids.map((uid) => ({
+    raw: JSON.stringify({ uid }),
+    problem: 'severity: no word',
+    uid,
+  }))
+  await takeIn(ledger, [], { malformed })
+}
+
+type Answer = Omit<NotToldData, 'acts'>
+
+/** As an operator sees it who may see all. */
+async function askNotToldOf(ledgers: AccountLedger[], query: object = {}): Promise<Answer> {
+  const store = { redis: tests.redis, keys: tests.keys(), ledgers }
+  const config = { ledger: { historyRetentionMs: 90 * dayMs }, sinks: [], silences: [] }
+  const user = { name: 'ann', role: 'read', accounts: 'all' }
+  const nowMs = await redisMs(tests.redis)
+  const asker = { store, config, user, ledgers, labels: new Map(), nowMs } as unknown as Asker
+  return itemsQuestion.ask(asker, itemsQuestion.query.parse(query))
+}
+
+/** Uids page by page; `between` comes after each. */
+async function pagesOf(
+  ledgers: AccountLedger[],
+  query: object,
+  between = async (): Promise<void> => {},
+): Promise<string[][]> {
+  const pages: string[][] = []
+  let cursor: string | undefined
+  do {
+    const { items, next } = await askNotToldOf(ledgers, { ...query, cursor })
+    pages.push(items.map(({ uid }) => uid))
+    cursor = cursorIn(next)
+    await between()
+  } while (cursor !== undefined)
+  return pages
+}
+
+test('what is held is a list of its own, account after account, that survives what comes and goes', async () => {
+  const [one, two] = await ledgersOf('a', 'b')
+  await hold(one!, 'a/b/1')
+  await hold(one!, 'a/b/2', 'a/b/3')
+  await show(one!, ['a/b/moving'])
+  await hold(two!, 'a/b/4', 'a/b/5')
+  let more = 0
+  const pages = await pagesOf([two!, one!], { state: 'held', limit: 2 }, async () => {
+    await hold(one!, `a/b/new${(more += 1)}`)
+    await attemptOf(one!, refOf(one!, 'a/b/moving'), { outcome: 'delivered' })
+  })
+  expect(pages.map((page) => page.length)).toEqual([2, 2, 1])
+  expect(pages.flat().slice(0, 3).toSorted()).toEqual(['a/b/1', 'a/b/2', 'a/b/3'])
+  expect(pages.flat().toSorted()).toEqual([1, 2, 3, 4, 5].map((n) => `a/b/${n}`))
+})
+
+test('what is quarantined is a list of its own', async () => {
+  const ledgers = await ledgersOf('a', 'b')
+  for (const ledger of ledgers) await setAside(ledger, 'a/b/1', 'a/b/2', 'a/b/3')
+  await hold(ledgers[0]!, 'a/b/4')
+  const pages = await pagesOf(ledgers, { state: 'quarantined', limit: 2 })
+  expect(pages.map((page) => page.length)).toEqual([2, 2, 2])
+  expect(pages.flat().toSorted()).toEqual([1, 1, 2, 2, 3, 3].map((n) => `a/b/${n}`))
+})
+
+test('the first page shows the newest of what waits, of all accounts, and leads to the rest', async () => {
+  const [one, two] = await ledgersOf('a', 'b')
+  const uids = Array.from({ length: 20 }, (_none, n) => `a/b/${n}`)
+  await hold(one!, ...uids)
+  await silence(one!, 'a/b/silenced')
+  await setAside(one!, 'a/b/malformed')
+  const before = await askNotToldOf([one!, two!])
+  expect(before.waiting).toEqual([])
+  expect(before.items.map(({ uid }) => uid).toSorted()).toEqual(
+    [...uids, 'a/b/malformed', 'a/b/silenced'].toSorted(),
+  )
+  await hold(two!, 'a/b/newest')
+  const { items, waiting } = await askNotToldOf([one!, two!], { reason: 'orphaned' })
+  expect(items.map(({ uid }) => uid)).toContain('a/b/newest')
+  expect(items).toHaveLength(20)
+  expect(waiting).toEqual([{ state: 'held', url: expect.stringContaining('state=held') }])
+  expect(waiting[0]!.url).toContain('reason=orphaned')
+})
+
+test('what began to wait longer ago is hidden only from who asks for less', async () => {
+  const [ledger] = await ledgersOf('a')
+  await hold(ledger!, 'a/b/old')
+  const recordId = ledger!.fingerprints.recordId('a/b/old')
+  await ledger!.redis.zadd(ledger!.key('records'), 30 * dayMs - Date.now(), recordId)
+  await hold(ledger!, 'a/b/new')
+  for (const state of [undefined, 'held']) {
+    const uids = async (query: object): Promise<string[]> =>
+      (await askNotToldOf([ledger!], { ...query, state })).items.map(({ uid }) => uid)
+    expect(await uids({})).toEqual(['a/b/new', 'a/b/old'])
+    expect(await uids({ since: '7d' })).toEqual(['a/b/new'])
+  }
+})
+
+test('one page looks into so many records of all accounts together, and the next goes on there', async () => {
+  const ledgers = await ledgersOf('a', 'b')
+  for (const ledger of ledgers) await show(ledger, ['a/b/1', 'a/b/2', 'a/b/3'])
+  await hold(ledgers[1]!, 'a/b/4')
+  const search: WaitingSearch = {
+    state: 'held',
+    isWanted: () => true,
+    fromMs: 0,
+    limit: 9,
+    readAtMost: 3,
+  }
+  const first = await listWaiting(ledgers, search)
+  expect(first).toMatchObject({ items: [], scannedToMs: expect.any(Number) })
+  const second = await listWaiting(ledgers, search, first.next)
+  expect(second.items.map(({ uid }) => uid)).toEqual(['a/b/4'])
+  expect(await listWaiting(ledgers, search, second.next)).toMatchObject({ next: undefined })
+})
+
+test('an ending with more items than a page has each on one page, though others end meanwhile', async () => {
+  const [ledger] = await ledgersOf('a')
+  await silence(ledger!, 'a/b/1')
+  await silence(ledger!, 'a/b/2', 'a/b/3', 'a/b/4', 'a/b/5', 'a/b/6')
+  let n = 0
+  const pages = await pagesOf([ledger!], { limit: 2 }, () => silence(ledger!, `a/b/x${(n += 1)}`))
+  expect(pages.map((page) => page.length)).toEqual([2, 2, 2])
+  expect(pages.flat().toSorted()).toEqual([1, 2, 3, 4, 5, 6].map((one) => `a/b/${one}`))
+})
+
+test('an item that was sent again and given up anew is listed once, as it ended last', async () => {
+  const [ledger] = await ledgersOf('a')
+  const [ref] = await show(ledger!, ['a/b/1'])
+  await attemptOf(ledger!, ref!, { outcome: 'dead', reason: 'gone' })
+  await pastThisMillisecond(tests.redis)
+  await resendItem(ledger!, ref!, { batchWaitMs: undefined, by: 'ann' })
+  await attemptOf(ledger!, ref!, { outcome: 'dead', reason: 'invalid' })
+  const { items } = await askNotToldOf([ledger!])
+  expect(items.map(({ uid, reason }) => `${uid} ${reason}`)).toEqual(['a/b/1 invalid'])
+})
+
+test.each(['x', '1.2.a', `${'1'.repeat(16)}.${'a'.repeat(24)}.a`])(
+  'the cursor "%s" of what waits is refused',
+  async (cursor) => {
+    const asked = askNotToldOf(await ledgersOf('a'), { state: 'held', cursor })
+    await expect(asked).rejects.toThrow(/cursor/u)
+  },
+)
