@@ -48,7 +48,7 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
       return app.reload(async () => {
         const read = await loadConfigInTurns({ path: file, env: context.env })
         logWarnings(read.warnings, logger)
-        return read
+        return { ...read, by }
       })
     }
     const remoteReload = {

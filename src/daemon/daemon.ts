@@ -60,6 +60,8 @@ interface AppOptions extends Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
   logger: Logger
   /** Lets whoever can read the token file ask for a reload. */
   remoteReload?: RemoteReload
+  /** The page lets its address sign in. */
+  isDemo?: boolean
   /** Left out: Redis' clock. */
   clock?: Clock
   /** Tests use shorter ones. */
@@ -127,7 +129,7 @@ function createRunningApp(options: AppOptions): RunningApp {
   const reloads = remote && { token, run: (address: string) => remote.reload(address) }
   return Object.assign(host, {
     http: buildHttpServer(
-      { ...config.http, page: buildPage(host), ...(reloads && { reload: reloads }) },
+      { ...config.http, page: buildPage(host, options), ...(reloads && { reload: reloads }) },
       watch,
       () => host.current,
     ),
@@ -141,10 +143,13 @@ function createRunningApp(options: AppOptions): RunningApp {
 }
 
 /** The page follows each reload: it asks for the configuration and the engine of now. */
-function buildPage(host: EngineHost): NonNullable<HttpServerOptions['page']> {
+function buildPage(
+  host: EngineHost,
+  { version, isDemo }: Pick<AppOptions, 'version' | 'isDemo'>,
+): NonNullable<HttpServerOptions['page']> {
   const http = (): HttpConfig => host.current.context.config.http
   const engine = (): PageEngine | undefined => buildPageEngine(host.current)
-  const page = createPage({ ...host.processContext, version: host.version, http, engine })
+  const page = createPage({ ...host.processContext, version, isDemo, http, engine })
   return { ...page, publicUrl: () => http().publicUrl }
 }
 

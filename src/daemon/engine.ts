@@ -271,6 +271,8 @@ export interface Engine {
   readonly context: EngineContext
   /** When its configuration was read, ms. */
   readonly sinceMs: number
+  /** What asked for the reload; undefined: the process began with it. */
+  readonly by: string | undefined
   /** What the files that its configuration names held when it was read. */
   readonly files: FileContents
   readonly upstream: Upstream
@@ -284,7 +286,7 @@ const finishMs = 8_000
 /** Writes nothing to Redis. */
 export function createEngine(
   processContext: ProcessContext,
-  { config, hash, files }: Pick<LoadedConfig, 'config' | 'hash' | 'files'>,
+  { config, hash, files, by }: Pick<LoadedConfig, 'config' | 'hash' | 'files'> & { by?: string },
 ): Engine {
   const digest = digestConfig({ config, files }, ['http'])
   const generation = { ...unregistered({ hash, digest }), isActive: true, isNewest: true }
@@ -296,7 +298,7 @@ export function createEngine(
     generation,
   }
   const sinceMs = context.clock.now()
-  return { context, sinceMs, files, upstream: buildUpstream(context), parts: undefined }
+  return { context, sinceMs, by, files, upstream: buildUpstream(context), parts: undefined }
 }
 
 /**

@@ -10,6 +10,7 @@ export function buildPageEngine({
   upstream,
   parts,
   sinceMs,
+  by,
 }: Engine): PageEngine | undefined {
   if (parts === undefined) return undefined
   const { config, redis, keys, ledgers, generation, clock } = context
@@ -20,7 +21,7 @@ export function buildPageEngine({
   return {
     config,
     store: { redis, keys, ledgers },
-    generation: { number: generation.revision, sinceMs },
+    generation: { number: generation.revision, sinceMs, by },
     async endDigests(sink) {
       const ended = await parts.delivery.grouping.endDigests(sink)
       return ended?.map(({ destination, said }) => `${destination}: ${said}.`)

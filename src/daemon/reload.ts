@@ -53,8 +53,8 @@ export interface EngineHost {
   readonly stopping: AbortSignal
 }
 
-/** Throws ConfigError. The old configuration goes on meanwhile. */
-export type ConfigReader = () => Promise<LoadedConfig>
+/** `by`: what asked for it. Throws ConfigError. The old configuration goes on meanwhile. */
+export type ConfigReader = () => Promise<LoadedConfig & { by?: string }>
 
 /** Never rejects. Not reentrant. */
 export async function reload(host: EngineHost, read: ConfigReader): Promise<ReloadOutcome> {

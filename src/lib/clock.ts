@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
 
 /**
  * Time and timers. The clock is passed in, so that tests control it. The only file with timers and
@@ -86,6 +87,11 @@ export async function waitAtMost(
   const ended = new AbortController()
   const settled = promise.catch(() => undefined).then(() => ended.abort())
   await Promise.race([settled, clock.sleep(ms, ended.signal)])
+}
+
+/** Node destroys a socket of an HTTP server on which nothing moves for so long. */
+export function limitSilence(socket: Socket, ms: number): void {
+  socket.setTimeout(ms)
 }
 
 /**

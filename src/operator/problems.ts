@@ -94,6 +94,15 @@ export async function readLedgerState(
   return { ...state, problems }
 }
 
+/**
+ * What whoever may see some accounts alone may know of these: of a sink, which all share, that theirs
+ * was not taken; nothing of its state, of others in front of it, or of the installation.
+ */
+export function withoutShared(state: LedgerState): LedgerState {
+  const own = state.problems.filter(({ check }) => check !== 'delivery' && check !== 'daemon')
+  return { ...state, problems: [...own, ...state.sinks.flatMap(judgeDeadLetters)] }
+}
+
 async function* judgeAll(parts: LedgerParts): AsyncGenerator<Problem> {
   for (const account of parts.accounts) yield* judgeAccount(account, parts.nowMs)
   yield* judgeFeeds(parts)
@@ -270,7 +279,7 @@ async function* judgeSinks(parts: LedgerParts): AsyncGenerator<Problem> {
 }
 
 function* judgeSink(report: WaitingSink, parts: LedgerParts): Generator<Problem> {
-  const { name, type, deadLetters } = report
+  const { name, type } = report
   const judge = about('delivery', name)
   const waiting = sumPending(report)
   const sending = type && judgeSending(report, judge, parts)
@@ -289,10 +298,13 @@ function* judgeSink(report: WaitingSink, parts: LedgerParts): Generator<Problem>
     const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
     yield judge.problem(`${label} alone: ${why}`, remedy, since(trouble?.sinceMs))
   }
-  if (deadLetters > 0) {
-    const detail = `${pluralize(deadLetters, 'dead letter')}, which ${name} did not take`
-    yield judge.problem(detail, findRemedy('dead-letters', name))
-  }
+  yield* judgeDeadLetters(report)
+}
+
+function judgeDeadLetters({ name, deadLetters }: SinkReport): Problem[] {
+  if (deadLetters === 0) return []
+  const detail = `${pluralize(deadLetters, 'dead letter')}, which ${name} did not take`
+  return [about('delivery', name).problem(detail, findRemedy('dead-letters', name))]
 }
 
 /** Whether test events arrive; as the alert judges. */

@@ -11,7 +11,7 @@ import {
   schemaVersion,
   type StoreError,
 } from '../redis/health.ts'
-import { readLedgerState } from './problems.ts'
+import { readLedgerState, withoutShared } from './problems.ts'
 import { describeLoss, findLead, lossRemedy, readLoss } from '../store/account-ledger.ts'
 import { openLeftLedgers } from '../store/accounts.ts'
 import { excessiveRetention, isWithinMemory } from '../store/retention.ts'
@@ -32,6 +32,8 @@ export interface RedisNeeds {
   config: Config
   /** Looks at what these accounts alone have in the ledger. */
   accounts?: readonly string[] | undefined
+  /** Says nothing of what all accounts share: see `withoutShared`. */
+  isRestricted?: boolean | undefined
 }
 
 const place = ({ config }: RedisNeeds): string => redisConfigKey(config.redis)
@@ -122,14 +124,15 @@ export const ledgerProbe: Probe<RedisNeeds> = {
  * alone.
  */
 async function findLedgerProblems(
-  { redis, config, accounts }: RedisNeeds,
+  { redis, config, accounts, isRestricted }: RedisNeeds,
   subject: Subject,
 ): Promise<Finding[]> {
   const keys = createKeys(config.redis.prefix)
   const ledgers = await openLeftLedgers({ redis, keys, config: config.ledger }, [])
   if (ledgers.length === 0) return [subject.good('nothing was taken in yet')]
   await findLead({ redis, keys }, ledgers)
-  const { problems } = await readLedgerState({ redis, keys, ledgers }, config, accounts)
+  const state = await readLedgerState({ redis, keys, ledgers }, config, accounts)
+  const { problems } = isRestricted ? withoutShared(state) : state
   if (problems.length > 0) return problems
   const all = (['account', 'feed', 'sink'] as const).map((thing) =>
     pluralize(config[`${thing}s`].length, thing),

@@ -45,16 +45,24 @@ export interface LastDay {
   hours: { atMs: number; seen: Map<string, number> }[]
 }
 
-/** Reads all from Redis and asks nobody else; `accounts`: of these alone. Throws StoreError. */
+interface StatusQuery {
+  /** Of these alone; left out: all. */
+  accounts?: readonly string[] | undefined
+  /** Nothing of what all accounts share, Redis and the state of sinks among it. */
+  isRestricted?: boolean
+  stop: AbortSignal
+}
+
+/** Reads all from Redis and asks nobody else. Throws StoreError. */
 export async function readStatus(
   redis: Redis,
   config: Config,
-  { accounts, stop }: { accounts?: readonly string[] | undefined; stop: AbortSignal },
+  { accounts, isRestricted = false, stop }: StatusQuery,
 ): Promise<Status> {
-  const needs = { redis, config, accounts }
-  const found = await runProbes(probes, needs, stop)
+  const needs = { redis, config, accounts, isRestricted }
+  const found = await runProbes(isRestricted ? [ledgerProbe] : probes, needs, stop)
   const keys = createKeys(config.redis.prefix)
-  const isJudged = found.some(({ check }) => check === 'daemon')
+  const isJudged = isRestricted || found.some(({ check }) => check === 'daemon')
   const daemon = isJudged ? [] : judgeDaemon(await readSilenceMs(redis, keys))
   const isForeign = found.some((one) => one.check === layoutProbe.name && isProblem(one))
   const lastDay = isForeign ? undefined : await readLastDay(redis, config, accounts)

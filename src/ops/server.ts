@@ -13,7 +13,13 @@ import {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
-import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
+import {
+  type Clock,
+  defaultTimings,
+  limitSilence,
+  systemClock,
+  type Timings,
+} from '../lib/clock.ts'
 import { errorCode, errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
@@ -150,7 +156,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     frameworkErrors: (error, _request, reply) => void answerError(error, reply, options),
   })
   addPolicies(server, options)
-  cutUnread(server, httpRequestMs, options.clock ?? systemClock)
+  cutUnread(server, httpRequestMs)
   addRoutes(server, options)
   if (options.reload) addReload(server, options.reload, logger)
   if (page) void server.register(async (scope) => page.routes(scope, {}))
@@ -197,7 +203,7 @@ function addPolicies(server: FastifyInstance, options: HttpServerOptions): void 
       return reply.code(421).send({ error: 'not a name of this server; see http.hosts' })
     }
     if (request.method === 'GET' || request.method === 'HEAD') return
-    if (request.method === 'POST' && !request.is404) return
+    if (!request.is404) return
     return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD' })
   })
   server.setNotFoundHandler(({ method, headers: { accept = '' } }, reply) =>
@@ -212,15 +218,12 @@ function addPolicies(server: FastifyInstance, options: HttpServerOptions): void 
   })
 }
 
-/** Cuts off a connection that has not read its answer in this time: who reads nothing keeps no place. */
-function cutUnread(server: FastifyInstance, requestMs: number, clock: Clock): void {
-  server.addHook('onSend', async ({ socket }, { raw: response }) => {
-    const closed = new AbortController()
-    response.on('close', () => closed.abort())
-    void clock.sleep(requestMs, closed.signal).then(() => {
-      if (!closed.signal.aborted) socket.destroy()
-    })
-  })
+/**
+ * Cuts off a connection that reads nothing of its answer for this time: who reads nothing keeps no
+ * place, and who reads slowly gets all of it.
+ */
+function cutUnread(server: FastifyInstance, requestMs: number): void {
+  server.addHook('onSend', async ({ socket }) => limitSilence(socket, requestMs))
 }
 
 /** Never repeats the error's own text, which may come from anywhere. */

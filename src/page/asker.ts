@@ -11,8 +11,8 @@ import { seesAccount, type User } from './access/user.ts'
 export interface PageEngine {
   config: Config
   store: OpenLedgers
-  /** Since when it runs, ms; the number of its configuration. */
-  generation: { number: number; sinceMs: number }
+  /** Since when it runs, ms; the number of its configuration; what asked for the reload, if it was one. */
+  generation: { number: number; sinceMs: number; by: string | undefined }
   /** Ends the windows of a digest now, and says so; undefined: the sink has none. */
   endDigests(sink: string): Promise<string[] | undefined>
   /** Both throw UpstreamError. */
@@ -34,6 +34,11 @@ export interface Asker {
   visible: string[]
   labels: DestinationLabels
   nowMs: number
+}
+
+/** Whether the user sees some accounts, and so nothing of what all share. */
+export function isRestricted({ user }: Pick<Asker, 'user'>): boolean {
+  return user.accounts !== 'all'
 }
 
 /** The ledgers that the user sees. Throws PageError 404 for an account that is not among them. */

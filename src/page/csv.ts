@@ -24,25 +24,31 @@ interface Page extends Pick<ToldData, 'messages'> {
   cursor: string | undefined
 }
 
-/** `read`: a page of messages behind a cursor. The last line says so where more was left out. */
-export function messagesCsv(read: (cursor: string | undefined) => Promise<Page>): Readable {
-  return Readable.from(lines(read))
+/**
+ * `read`: a page of messages behind a cursor. Throws what reading the first one throws. The last line
+ * says so where more was left out.
+ */
+export async function messagesCsv(
+  read: (cursor: string | undefined) => Promise<Page>,
+): Promise<Readable> {
+  return Readable.from(lines(await read(undefined), read))
 }
 
-async function* lines(read: (cursor: string | undefined) => Promise<Page>): AsyncGenerator<string> {
+async function* lines(
+  first: Page,
+  read: (cursor: string | undefined) => Promise<Page>,
+): AsyncGenerator<string> {
   yield `${byteOrderMark}${csvLine(columns)}`
   let rows = 0
-  let cursor: string | undefined
-  do {
-    const page = await read(cursor)
+  for (let page = first; ; page = await read(page.cursor)) {
     yield page.messages
       .map((message) => csvLine(columns.map((name) => String(message[name] ?? ''))))
       .join('')
     rows += page.messages.length
-    cursor = page.cursor
-    if (cursor !== undefined && rows >= rowsAtMost) {
+    if (page.cursor === undefined) return
+    if (rows >= rowsAtMost) {
       yield csvLine([`more messages are left out: ask for a shorter period`])
       return
     }
-  } while (cursor !== undefined)
+  }
 }

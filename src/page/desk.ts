@@ -5,8 +5,10 @@ import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { destinationLabels } from '../operator/recipients.ts'
 import { recordAct } from '../operator/record-act.ts'
+import type { ActOutcome } from '../store/acts.ts'
+import { inTime, Unanswered } from './access/in-time.ts'
 import type { ActResult, ActRow, Actor } from './act.ts'
-import { narrowLedgers, type PageEngine } from './asker.ts'
+import { isRestricted, narrowLedgers, type PageEngine } from './asker.ts'
 import { PageError } from './page-error.ts'
 import type { Question } from './question.ts'
 import { SharedAnswers } from './shared-answers.ts'
@@ -23,17 +25,26 @@ export interface DeskOptions {
 
 export interface Desk {
   version: string
-  /** Both throw PageError. */
+  /** Both throw PageError, and Unanswered where Redis hangs. */
   answer<Answer>(row: Question<z.ZodObject, Answer>, request: FastifyRequest): Promise<Answer>
   perform(row: ActRow, request: FastifyRequest): Promise<ActResult>
   /** The fields of a query. Throws PageError 400. */
   parse<Fields extends z.ZodObject>(fields: Fields, request: FastifyRequest): z.output<Fields>
+  /** Waits for what is read, as long as an answer may take. Throws Unanswered. */
+  awaitRead<Read>(read: Promise<Read>): Promise<Read>
   /** Who asks, of the account that the request names. Throws PageError. */
   askerOf(request: FastifyRequest): Actor
 }
 
+/** The slowest question of the largest ledger takes a fraction of it. */
+const readPatienceMs = 10_000
+
+/** Longer than the service, and a usual receiver of a test, may take. */
+const actPatienceMs = 60_000
+
 export function createDesk({ version, clock, logger, engine: findEngine }: DeskOptions): Desk {
   const shared = new SharedAnswers(clock)
+  const awaitRead: Desk['awaitRead'] = (read) => inTime(clock, read, readPatienceMs)
   function askerOf(request: FastifyRequest): Actor {
     const engine = findEngine()
     if (engine === undefined) {
@@ -53,23 +64,25 @@ export function createDesk({ version, clock, logger, engine: findEngine }: DeskO
   return {
     version,
     askerOf,
+    awaitRead,
     parse: (fields, request) => parse(fields, request, request.query),
     async answer(row, request) {
       const asker = askerOf(request)
       const query = parse(row.query, request, request.query)
-      if (row.isShared !== true) return row.ask(asker, query)
+      if (row.isShared !== true) return awaitRead(row.ask(asker, query))
       const name = JSON.stringify([
         row.path,
         asker.accounts ?? 'all',
+        isRestricted(asker),
         query,
         asker.engine.generation,
       ])
-      return shared.read(name, () => row.ask(asker, query))
+      return awaitRead(shared.read(name, () => row.ask(asker, query)))
     },
     async perform(row, request) {
       const input = parse(row.input, request, request.body)
       const via = request.url.startsWith(apiRoot) ? 'api' : 'page'
-      const result = await record(askerOf(request), row, { input, via })
+      const result = await record(askerOf(request), row, { input, via, clock })
       shared.forget()
       const { path } = row
       logger.info({ user: request.user.name, act: path, ...result }, 'act by the page')
@@ -98,17 +111,36 @@ function parse<Fields extends z.ZodObject>(
 }
 
 /** By the name of the user, and of the account that it concerns. */
-function record<Input extends z.ZodObject>(
+async function record<Input extends z.ZodObject>(
   actor: Actor,
   row: ActRow<Input>,
-  { input, via }: { input: z.output<Input>; via: 'page' | 'api' },
+  { input, via, clock }: { input: z.output<Input>; via: 'page' | 'api'; clock: Clock },
 ): Promise<ActResult> {
   const { store, user, accounts } = actor
   const act = row.path.replaceAll(/:(\w+)/g, (_whole, name: string) => String(input[name]))
   const account = accounts?.length === 1 ? (accounts[0] ?? '') : ''
-  const isRefusal = (error: unknown): boolean => error instanceof PageError
-  return recordAct(store, { by: user.name, act, via, account, isRefusal }, async () => {
+  const note = { by: user.name, act, via, account, items: itemsOf(input) }
+  const awaitNote = (noted: Promise<string>): Promise<string> => inTime(clock, noted)
+  let hasBegun = false
+  const acted = recordAct(store, { ...note, outcomeOf, awaitNote }, async () => {
+    hasBegun = true
     const result = await row.perform(actor, input)
     return { result, isDone: result.done }
   })
+  return inTime(clock, acted, actPatienceMs).catch((error: unknown) => {
+    if (!(error instanceof Unanswered && hasBegun)) throw error
+    const problem = 'the act was begun and has not ended yet'
+    throw new PageError('unavailable', problem, 'look at Rules for what came of it')
+  })
+}
+
+/** What an error means for the act that throws it. */
+function outcomeOf(error: unknown): ActOutcome {
+  if (!(error instanceof PageError)) return 'failed'
+  return error.reason === 'unclear' ? 'unclear' : 'refused'
+}
+
+/** Those that its body names: a path names the rest. */
+function itemsOf({ item = [] }: { item?: unknown }): string[] {
+  return [item].flat().map(String)
 }

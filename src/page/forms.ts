@@ -4,7 +4,7 @@ import { mayAct } from './access/user.ts'
 import type { Act, Field } from './view-data.ts'
 
 export interface Forms {
-  /** Whoever may only read is shown none, and so is a program that keeps no session. */
+  /** Whoever may only read is shown none. */
   mayAct: boolean
   act(path: string, label: string, more?: { confirm?: string; fields?: Field[] }): Act
   /** The paths of all that were made. */

@@ -23,6 +23,8 @@ import { PageError } from './page-error.ts'
 
 export interface PageOptions {
   version: string
+  /** Its address may hold a name and a password. */
+  isDemo?: boolean | undefined
   redis: Redis
   keys: Keys
   clock: Clock
@@ -106,7 +108,7 @@ function barePage({ version, clock }: PageOptions, title: string, view: View): P
 function createRefusalRenderer({ render }: Renderer, options: PageOptions): Render {
   return (view: string, data: object) => {
     if (view === 'sign-in') {
-      const form = { problem: null, ...data } as ViewData['sign-in']
+      const form = { problem: null, demo: options.isDemo === true, ...data } as ViewData['sign-in']
       return render('sign-in', { ...form, page: barePage(options, 'Sign in', 'sign-in') })
     }
     const { status, detail } = data as { status: number; detail: string }

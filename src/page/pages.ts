@@ -99,14 +99,16 @@ export function addPages(server: FastifyInstance, options: PagesOptions): void {
     const forms = createForms(request, '/rules')
     const answer = await desk.answer(rulesQuestion, request)
     const query = request.query as Record<string, unknown>
-    const data = await furnishRules(answer, asker, { forms, query })
+    const data = await desk.awaitRead(furnishRules(answer, asker, { forms, query }))
     return send(reply, options, { view: 'rules', title: 'Rules', data, asker, forms })
   })
   server.get('/told.csv', async (request, reply) => {
     const asker = desk.askerOf(request)
     const query = desk.parse(toldQuery, request)
     const rows = { ...query, limit: rowsAtOnce }
-    const csv = messagesCsv((cursor) => readMessages(asker, { ...rows, cursor }))
+    const csv = await messagesCsv((cursor) =>
+      desk.awaitRead(readMessages(asker, { ...rows, cursor })),
+    )
     const name = `tocsin-told-${new Date(options.now()).toISOString().slice(0, 10)}.csv`
     return reply
       .type('text/csv; charset=utf-8')
@@ -157,7 +159,7 @@ function send(
     view,
     path: pathOf(request),
     user: { name: user.name, role: user.role },
-    signed_in: session !== undefined,
+    signed_in: session !== undefined && session.isByProxy !== true,
     account: isNarrowed(request) && visible.length > 1 ? (accounts?.[0] ?? null) : null,
     accounts: visible,
     version: desk.version,

@@ -10,7 +10,7 @@ export interface PageContext {
   /** The path of this address, without its query. */
   path: string
   user: { name: string; role: 'read' | 'act' } | null
-  /** Whether there is a session to end: a visitor on loopback has none. */
+  /** Whether there is a session to end: a visitor on loopback has none, nor has whom a proxy names. */
   signed_in: boolean
   /** The account that every view is narrowed to. */
   account: string | null
@@ -318,7 +318,17 @@ export interface RulesData {
   mutes: { name: string; text: string; routes: string[]; active: boolean }[]
   configuration: { generation: string; since: string | null; by: string | null; text: string }
   /** Who did what by command, page or API, the newest first. */
-  acts: { at: string; by: string; via: string; act: string; account: string; outcome: string }[]
+  acts: {
+    at: string
+    by: string
+    via: string
+    act: string
+    account: string
+    outcome: string
+    /** What it touched, as far as it is recorded, and how many more. */
+    items: string[]
+    more: number
+  }[]
   /** One for each sink, by its name; all take the same `reason`. */
   pauses: Act[]
   silence_form: { act: Act; fields: Field[] } | null
@@ -365,6 +375,8 @@ export interface SignInData {
   /** Where to go then. */
   next: string
   problem: string | null
+  /** An address may fill it in, and is sent at once. */
+  demo: boolean
 }
 
 /** Asks before an act where its form does not. */

@@ -1,4 +1,4 @@
-/** Who did what by command, page or API: one stream for all accounts. */
+/** Who did what by command, page or API: one stream for all accounts, kept as long as the history. */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 
@@ -9,18 +9,26 @@ export interface ActNote {
   via: 'command' | 'page' | 'api'
   /** Whose it concerns; empty: all. */
   account: string
+  /** What it is to touch, as lists name it; the first of many are kept. */
+  items?: readonly string[]
 }
 
 /** `unclear`: it was begun, and nobody knows how it ended. */
 export type ActOutcome = 'done' | 'nothing to do' | 'refused' | 'failed' | 'unclear'
 
-export interface KnownAct extends ActNote {
+export interface KnownAct extends Omit<ActNote, 'items'> {
   atMs: number
   outcome: ActOutcome
+  items: string[]
+  /** Further ones, whose names are not kept. */
+  more: number
 }
 
-/** Some months of a busy desk; older notes are dropped. */
-const maxNotes = 10_000
+/** So many refused acts are kept: whoever is refused again and again fills no memory. */
+const maxRefused = 1_000
+
+/** Names of an act's items that are kept, and characters of each. */
+const [maxItems, maxLength] = [20, 200]
 
 interface Store {
   redis: Redis
@@ -32,9 +40,13 @@ interface Store {
  * cannot be recorded is not done.
  */
 export async function noteAct({ redis, keys }: Store, note: ActNote): Promise<string> {
-  const { by, act, via, account } = note
-  const fields = ['by', by, 'act', act, 'via', via, 'account', account]
-  return String(await redis.xadd(keys.shared('acts'), 'MAXLEN', '~', maxNotes, '*', ...fields))
+  return String(await redis.xadd(keys.shared('acts'), '*', ...fieldsOf(note)))
+}
+
+function fieldsOf({ by, act, via, account, items = [] }: ActNote): string[] {
+  const named = items.slice(0, maxItems).map((item) => item.slice(0, maxLength))
+  const touched = ['items', JSON.stringify(named), 'more', String(items.length - named.length)]
+  return ['by', by, 'act', act, 'via', via, 'account', account, ...(items[0] ? touched : [])]
 }
 
 export async function noteActOutcome(
@@ -42,26 +54,62 @@ export async function noteActOutcome(
   id: string,
   outcome: ActOutcome,
 ): Promise<void> {
-  await redis.xadd(keys.shared('acts'), 'MAXLEN', '~', maxNotes, '*', 'outcome', outcome, 'of', id)
+  await redis.xadd(keys.shared('acts'), '*', 'outcome', outcome, 'of', id)
+}
+
+/** Moves the note of a refused act to those that make room for each other, not for what was done. */
+export async function moveRefusedAct(
+  { redis, keys }: Store,
+  id: string,
+  note: ActNote,
+): Promise<void> {
+  const refused = [...fieldsOf(note), 'at', String(Number.parseInt(id, 10))]
+  await redis
+    .multi()
+    .xadd(keys.shared('refused-acts'), 'MAXLEN', '~', maxRefused, '*', ...refused)
+    .xdel(keys.shared('acts'), id)
+    .exec()
+}
+
+/** Drops what was noted before `beforeMs`. */
+export async function trimActs({ redis, keys }: Store, beforeMs: number): Promise<void> {
+  for (const name of ['acts', 'refused-acts']) {
+    await redis.xtrim(keys.shared(name), 'MINID', '~', Math.floor(beforeMs))
+  }
 }
 
 /** The newest first. */
 export async function readActs({ redis, keys }: Store, count: number): Promise<KnownAct[]> {
-  const entries = await redis.xrevrange(keys.shared('acts'), '+', '-', 'COUNT', 2 * count)
+  const newest = ['+', '-', 'COUNT'] as const
+  const entries = await redis.xrevrange(keys.shared('acts'), ...newest, 2 * count)
+  const refused = await redis.xrevrange(keys.shared('refused-acts'), ...newest, count)
   const outcomes = new Map<string, ActOutcome>()
-  const acts: KnownAct[] = []
+  const acts = refused.map(([id, fields]) => toAct(id, toObject(fields), 'refused'))
   for (const [id, fields] of entries) {
     const { outcome, of = '', ...note } = toObject(fields)
     if (outcome !== undefined) outcomes.set(of, outcome as ActOutcome)
-    else {
-      const [atMs, ended] = [Number.parseInt(id, 10), outcomes.get(id) ?? 'unclear']
-      acts.push({ ...(note as unknown as ActNote), atMs, outcome: ended })
-    }
+    else acts.push(toAct(id, note, outcomes.get(id) ?? 'unclear'))
   }
-  return acts.slice(0, count)
+  return acts.toSorted((one, other) => other.atMs - one.atMs).slice(0, count)
 }
 
-function toObject(fields: readonly string[]): Partial<Record<string, string>> {
+type Fields = Partial<Record<string, string>>
+
+function toAct(
+  id: string,
+  { at = id, items = '[]', more = '0', ...note }: Fields,
+  outcome: ActOutcome,
+): KnownAct {
+  return {
+    ...(note as unknown as Omit<ActNote, 'items'>),
+    items: JSON.parse(items) as string[],
+    more: Number(more),
+    atMs: Number.parseInt(at, 10),
+    outcome,
+  }
+}
+
+function toObject(fields: readonly string[]): Fields {
   return Object.fromEntries(
     fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? '']] : [])),
   )

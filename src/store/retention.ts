@@ -11,6 +11,7 @@ import type { Redis } from '../redis/connection.ts'
 import { inspectRedis, readMasterInfo } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
+import { trimActs } from './acts.ts'
 import type { AccountStore } from './record-index.ts'
 
 interface RetainedAccount extends AccountStore {
@@ -101,6 +102,8 @@ async function runPass(options: RetentionOptions, mayContinue: MayContinue): Pro
   const before = await readRetentionNote(redis, keys)
   const usedBefore = await readUsedBytes(redis)
   const weighed: WeighedLedger[] = []
+  const historyMs = Math.max(...ledgers.map(({ retention }) => retention.history))
+  if (ledgers.length > 0) await trimActs(options, clock.now() - historyMs)
   for (const ledger of ledgers) {
     if (!(await dropSettled(options, ledger, { wantedBytes: 0, mayGoOn: mayContinue }))) return
     const weights = await weigh(ledger, mayContinue)

@@ -130,7 +130,7 @@ export async function startPageServer(written: object): Promise<PageServer> {
   const engine: PageEngine = {
     config,
     store: { redis, keys, ledgers },
-    generation: { number: 1, sinceMs: systemClock.now() },
+    generation: { number: 1, sinceMs: systemClock.now(), by: undefined },
     endDigests: unasked,
     triageEvent: unasked,
     noteEvent: unasked,

@@ -23,6 +23,7 @@ function folderOf({ soFar }: RunningTocsin): string {
 /** The view Now, as the form to sign in leads to it by the name and password that were printed. */
 async function openSignedIn(out: string): Promise<string> {
   const [, signIn = '', name = '', password = ''] = /(\S+sign-in)#(\w+):(\w+)/.exec(out) ?? []
+  expect(await (await fetch(signIn)).text()).toContain('data-demo')
   const body = new URLSearchParams({ name, password, next: '/' })
   const answer = await fetch(signIn, { method: 'POST', body, redirect: 'manual' })
   const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? ''

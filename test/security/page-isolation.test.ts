@@ -57,6 +57,7 @@ beforeAll(async () => {
     ['/silences', { matchers: ['account="other"'], reason: marker, severity: 'low' }],
     [`${paste}/note`, { note: marker }],
     ['/feeds/rival/pause', { reason: marker }],
+    ['/sinks/siem/pause', { reason: marker }],
   ] as const) {
     const { status, text } = await askApi(rig, path, { body })
     if (status !== 200) throw new Error(`${path}: ${text}`)
@@ -251,6 +252,37 @@ test.each(['', '/api/v1'])(
   },
 )
 
+describe('of what all accounts share', () => {
+  const asked = async (path: string, as: keyof typeof tokens) =>
+    (await askApi(page, path, { as })).json
+
+  test('a sink shows its name, its type, and what of the account waits or is dead', async () => {
+    const sinks: Json[] = await asked('/sinks', 'spy')
+    expect(sinks.length).toBeGreaterThan(2)
+    for (const { problems, ...sink } of sinks) {
+      expect(Object.keys(sink)).toEqual(['sink', 'type', 'pending', 'dead_letters'])
+      expect(problems.length).toBe(sink.dead_letters > 0 ? 1 : 0)
+    }
+  })
+
+  test('the status tells nothing: no Redis, no daemon, no pause, no circuit', async () => {
+    const [own, all] = [await asked('/status', 'spy'), await asked('/status?account=main', 'robot')]
+    const told = ({ findings }: Json): string[] =>
+      findings.map(({ check, detail }: Json) => `${check}: ${detail}`)
+    expect(told(all)).toContainEqual(expect.stringContaining(marker))
+    for (const line of told(own))
+      expect(line).toMatch(/^(?:feed|account|delivery: \d+ dead letter)/)
+  })
+
+  test('a silence of their own account names no sink', async () => {
+    const matchers = ['account="main"', 'type="paste"']
+    const body = { matchers, reason: 'x', severity: 'low' }
+    const { json } = await askApi(page, '/silences', { body, as: 'spy' })
+    expect(json).toEqual({ done: true, said: [expect.stringMatching(/^Silence s\w+ begins/)] })
+    await askApi(page, `/silences/${json.said[0].split(' ')[1]}/expire`, { body: {}, as: 'spy' })
+  })
+})
+
 test('who sees all is shown what the others must not see', async () => {
   const mara = await signIn(page, 'mara')
   for (const path of ['/', '/told', '/not-told', '/rules', '/tenants', `/search?q=${marker}`]) {
@@ -343,6 +375,8 @@ describe('acts', () => {
   /** All but sessions, and the record of acts, which has what was refused. */
   async function kept(): Promise<Map<string, string>> {
     const dumped = await dumpKeys(rig.redis)
-    return new Map([...dumped].filter(([name]) => !/:(?:session|form|guesses|acts)\b/.test(name)))
+    return new Map(
+      [...dumped].filter(([name]) => !/:(?:session|form|guesses|acts|refused-acts)\b/.test(name)),
+    )
   }
 })

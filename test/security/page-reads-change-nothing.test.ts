@@ -11,6 +11,7 @@ import {
   type StillPage,
   type Visitor,
 } from '../support/page-rig.ts'
+import { until } from '../support/until.ts'
 
 let rig: PageRig
 let page: StillPage
@@ -61,6 +62,8 @@ beforeAll(async () => {
     '/static/tocsin.svg',
     '/sign-in?next=/told',
   ]
+  const isPaced = async (): Promise<boolean> => (await rig.redis.keys('*:pace:*')).length > 0
+  await until('the keys that pace a second of sends have ended', async () => !(await isPaced()))
 })
 afterAll(async () => {
   await page?.stop()

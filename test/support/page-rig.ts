@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/config/config.ts'
 import type { App } from '../../src/daemon/daemon.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
 import { hashPassword } from '../../src/lib/password-hash.ts'
 import { createHttpServer } from '../../src/ops/server.ts'
@@ -320,7 +320,14 @@ export interface StillPage {
 /** Stops the daemons and serves the page over what they left, so that nothing changes but by requests. */
 export async function startStillPage(rig: PageRig): Promise<StillPage> {
   await rig.stopApps()
-  const { redis, keys, config } = rig
+  return servePage(rig)
+}
+
+/** Serves the page over a ledger for which no daemon runs. */
+export async function servePage(
+  { redis, keys, config }: Pick<PageRig, 'redis' | 'keys' | 'config'>,
+  clock: Clock = systemClock,
+): Promise<StillPage> {
   const open = (account: string) => openLedger({ redis, keys, account, config: config.ledger })
   const ledgers = await Promise.all(config.accounts.map(({ name }) => open(name)))
   const asked: string[] = []
@@ -328,13 +335,13 @@ export async function startStillPage(rig: PageRig): Promise<StillPage> {
   const engine = {
     config,
     store: { redis, keys, ledgers },
-    generation: { number: 1, sinceMs: 0 },
+    generation: { number: 1, sinceMs: 0, by: undefined },
     endDigests: async (sink: string) => (asked.push(`end ${sink}`), undefined),
     triageEvent: note('triage'),
     noteEvent: note('note'),
   }
   const metrics = createMetrics()
-  const shared = { logger: silent, metrics, clock: systemClock }
+  const shared = { logger: silent, metrics, clock }
   const page = createPage({
     ...shared,
     version: 'test',

@@ -112,7 +112,7 @@ async function runDaemon(stage: Stage): Promise<number> {
   const loaded = loadConfig({ path: file, env: {} })
   const server = await ensureRedis(loaded.config.redis, logger)
   try {
-    const app = createApp({ ...loaded, version: readVersion(), logger })
+    const app = createApp({ ...loaded, version: readVersion(), logger, isDemo: true })
     try {
       const { url } = await app.start()
       introduce(stage, url)

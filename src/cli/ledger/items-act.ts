@@ -62,7 +62,8 @@ export async function runAct(
     if (fit.length > 0 && !options.yes)
       await requireConfirmation(context, question(named, fit, staying))
     const { account, by } = options
-    const about = { act: `/items/${named.verb}`, account, by }
+    const items = fit.map(({ ledger, ref }) => `${ledger.account}/${ref}`)
+    const about = { act: `/items/${named.verb}`, account, by, items }
     const isDone = ({ done }: ActCounts): boolean => done > 0
     const counts = await recordCommand(context, store, { ...about, isDone }, () =>
       actOn(fit, named.act, (done) => {

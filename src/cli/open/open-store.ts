@@ -181,17 +181,19 @@ export function recordCommand<Result>(
     act,
     account = '',
     by,
+    items = [],
     isDone = () => true,
   }: {
     act: string
     account?: string | undefined
     by?: string | undefined
+    items?: readonly string[]
     isDone?: (result: Result) => boolean
   },
   perform: () => Promise<Result>,
 ): Promise<Result> {
   const named = operatorName(context, by === undefined ? {} : { by }) ?? 'an operator'
-  return recordAct(store, { by: named, act, via: 'command', account }, async () => {
+  return recordAct(store, { by: named, act, via: 'command', account, items }, async () => {
     const result = await perform()
     return { result, isDone: isDone(result) }
   })

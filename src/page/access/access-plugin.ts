@@ -78,7 +78,7 @@ function addChecks(page: FastifyInstance, door: Door): void {
     const reason = findMistake(door, request)
     if (reason) return refuse(door, request, reply, { reason })
     if (accessOf(request) === 'public' && door.http().users.length > 0) return undefined
-    const entry = await inTime(door.clock, authenticate(door, request, reply))
+    const entry = await inTime(door.clock, authenticate(door, request))
     if ('reason' in entry) return refuse(door, request, reply, entry)
     Object.assign(request, { user: entry.user, session: entry.session })
     entries.set(request, entry)

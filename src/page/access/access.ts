@@ -1,5 +1,5 @@
 /** Finds out who asks: by token, by the trusted proxy, by session, or by sitting at this machine. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Metrics } from '../../lib/metrics.ts'
@@ -53,12 +53,7 @@ export interface Entry {
   isByToken?: true
 }
 
-/** May begin a session for whom the proxy names, and set its cookie. */
-export async function authenticate(
-  door: Door,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Entry | Refusal> {
+export async function authenticate(door: Door, request: FastifyRequest): Promise<Entry | Refusal> {
   const http = door.http()
   const { address, named } = findOrigin(request, http.proxy)
   if (http.users.length === 0) {
@@ -66,12 +61,10 @@ export async function authenticate(
   }
   const token = findToken(request)
   if (token !== undefined) return byToken(door, token, address)
-  const session = await findSession(door, request)
-  if (named === undefined) return bySession(door, session, address)
+  if (named === undefined) return bySession(door, await findSession(door, request), address)
   const entry = http.users.find(({ name }) => name === named)
   if (entry === undefined) return { reason: 'unknown_user', address }
-  if (session?.byProxy && isCurrent(session, entry)) return { user: userOf(entry), session }
-  return isForPeople(request) ? beginSession(door, entry, reply) : { user: userOf(entry) }
+  return { user: userOf(entry), session: await door.sessions.ofProxy(entry) }
 }
 
 /** Of the API alone. */
@@ -107,7 +100,7 @@ async function bySession(
   session: Session | undefined,
   address: string,
 ): Promise<Entry | Refusal> {
-  if (session === undefined || session.byProxy) return { reason: 'sign_in_required', address }
+  if (session === undefined) return { reason: 'sign_in_required', address }
   const entry = door.http().users.find(({ name }) => name === session.name)
   if (entry && isCurrent(session, entry)) return { user: userOf(entry), session }
   await door.sessions.end(session)
@@ -123,18 +116,6 @@ export async function findSession(
   return id === undefined ? undefined : door.sessions.find(id)
 }
 
-export async function beginSession(
-  door: Pick<Door, 'http' | 'sessions'>,
-  entry: HttpUser,
-  reply: FastifyReply,
-  byProxy = true,
-): Promise<Entry> {
-  const { id, session } = await door.sessions.begin(entry, byProxy)
-  const { name, options } = sessionCookie(door.http().publicUrl)
-  reply.setCookie(name, id, options)
-  return { user: userOf(entry), session }
-}
-
 /** Of this user, too: the entry holds the name. */
 function isCurrent(session: Session, entry: HttpUser): boolean {
   return session.entry === digestEntry(entry)
@@ -142,9 +123,4 @@ function isCurrent(session: Session, entry: HttpUser): boolean {
 
 function userOf({ name, role, accounts }: HttpUser): User {
   return { name, role, accounts }
-}
-
-/** A program that comes by the proxy and keeps no cookie begins no session at each request. */
-function isForPeople({ method, headers }: FastifyRequest): boolean {
-  return method === 'GET' && (headers.accept ?? '').includes('text/html')
 }

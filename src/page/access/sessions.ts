@@ -2,7 +2,7 @@
  * Who is signed in, in Redis, so that every replica knows. Redis holds a digest of the session's id:
  * whoever reads Redis or a backup of it cannot come in by it.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { HttpUser } from '../../ops/access-config.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -17,16 +17,18 @@ export interface Session {
   readonly name: string
   /** See `digestEntry`, at the time of the sign-in. */
   readonly entry: string
-  /** Begun by the trusted proxy, which must name the same user at each request. */
-  readonly byProxy: boolean
+  /** The trusted proxy names the user at each request: there is nothing to sign out of. */
+  readonly isByProxy?: true
   /** Of its form tokens, base64url. */
   readonly key: string
   readonly endsAtMs: number
 }
 
 export interface Sessions {
-  /** Returns the id for the cookie, too. */
-  begin(user: HttpUser, byProxy: boolean): Promise<{ id: string; session: Session }>
+  /** Returns the id for the cookie. */
+  begin(user: HttpUser): Promise<string>
+  /** Of whom the trusted proxy names. However many requests come, one key is kept for all of them. */
+  ofProxy(user: HttpUser): Promise<Session>
   find(id: string): Promise<Session | undefined>
   end(session: Session): Promise<void>
 }
@@ -41,19 +43,34 @@ interface Store {
 
 export function createSessions({ redis, keys, clock }: Store): Sessions {
   const keyOf = (digest: string): string => keys.shared('session', digest)
+  const formKey = keys.shared('form-key')
+  /** Made once, by whichever replica needs it first. */
+  async function readFormKey(): Promise<string> {
+    const known = await redis.get(formKey)
+    if (known !== null) return known
+    const made = randomBytes(32).toString('base64url')
+    return (await redis.set(formKey, made, 'NX', 'GET')) ?? made
+  }
   return {
-    async begin(user, byProxy) {
+    async begin(user) {
       const id = randomBytes(32).toString('base64url')
       const kept = {
         name: user.name,
         entry: digestEntry(user),
-        byProxy,
         key: randomBytes(32).toString('base64url'),
         endsAtMs: clock.now() + sessionMs,
       }
-      const digest = digestId(id)
-      await redis.set(keyOf(digest), JSON.stringify(kept), 'PX', sessionMs)
-      return { id, session: { digest, ...kept } }
+      await redis.set(keyOf(digestId(id)), JSON.stringify(kept), 'PX', sessionMs)
+      return id
+    },
+    async ofProxy(user) {
+      const { name } = user
+      const entry = digestEntry(user)
+      const key = createHmac('sha256', await readFormKey())
+        .update(entry)
+        .digest('base64url')
+      const endsAtMs = clock.now() + sessionMs
+      return { digest: digestId(`proxy ${name}`), name, entry, isByProxy: true, key, endsAtMs }
     },
     async find(id) {
       const digest = digestId(id)

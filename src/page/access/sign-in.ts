@@ -1,7 +1,7 @@
 /** Sign-in by name and password, and sign-out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpUser } from '../../ops/access-config.ts'
-import { beginSession, type Door, findSession } from './access.ts'
+import { type Door, findSession } from './access.ts'
 import { inTime } from './in-time.ts'
 import { findOrigin } from './peers.ts'
 import { note, type Refusal, sendPage } from './refusals.ts'
@@ -91,5 +91,6 @@ async function replaceSession(
 ): Promise<void> {
   const old = await findSession(door, request)
   if (old) await door.sessions.end(old)
-  await beginSession(door, user, reply, false)
+  const { name, options } = sessionCookie(door.http().publicUrl)
+  reply.setCookie(name, await door.sessions.begin(user), options)
 }

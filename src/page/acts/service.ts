@@ -61,7 +61,8 @@ async function ask(request: () => Promise<unknown>): Promise<void> {
     await request()
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
-    const unclear = error.mayBeDone ? 'it may have been done all the same: look at the service' : ''
-    throw new PageError('conflict', `the service refused: ${error.message}`, unclear || undefined)
+    if (!error.mayBeDone) throw new PageError('conflict', `the service refused: ${error.message}`)
+    const remedy = 'it may have been done all the same: look at the service'
+    throw new PageError('unclear', `the service gave no clear answer: ${error.message}`, remedy)
   }
 }

@@ -14,6 +14,7 @@ import {
 import { isSilenceProblem, maxSilenceMs, newSilence, type Silence } from '../../routing/silences.ts'
 import { seesAccount } from '../access/user.ts'
 import { act, type Actor } from '../act.ts'
+import { isRestricted } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { concernsOnly, visibleSilences } from '../questions/silences.ts'
 
@@ -38,11 +39,13 @@ export const addSilence = act({
   async perform(actor, input) {
     const silence = buildSilence(actor, input)
     await storeSilence(actor.store, silence)
+    const begins = `Silence ${silence.id} begins within seconds and ends ${formatUtcTime(silence.endsAtMs)}.`
+    if (isRestricted(actor)) return { done: true, said: [begins] } // sinks bear names of others
     const { silent, goes_on: others } = sinksBySilence(actor.config, silence)
     return {
       done: true,
       said: [
-        `Silence ${silence.id} begins within seconds and ends ${formatUtcTime(silence.endsAtMs)}.`,
+        begins,
         silent.length === 0 ? 'No sink falls silent.' : `Silent: ${formatList(silent)}.`,
         ...(others.length === 0 ? [] : [`Machines get it all the same: ${formatList(others)}.`]),
       ],

@@ -30,7 +30,7 @@ export const rulesQuestion = question({
     const counts = await countRules(asker)
     const { silences } = await readAllSilences(store, config)
     const { root } = createRouter(config.route)
-    const { number, sinceMs } = engine.generation
+    const { number, sinceMs, by } = engine.generation
     return {
       // the tree and the configuration name customers
       tree: isWhole ? listNodes(root).map((node) => describeNode(node, counts)) : [],
@@ -39,7 +39,7 @@ export const rulesQuestion = question({
       configuration: {
         generation: String(number),
         since: toIso(sinceMs),
-        by: null,
+        by: (isWhole && by) || null,
         text: isWhole ? describeConfig(config) : '',
       },
       acts: isWhole

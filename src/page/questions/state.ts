@@ -8,11 +8,12 @@ import {
   type LedgerState,
   type ListedThing,
   readLedgerState,
+  withoutShared,
 } from '../../operator/problems.ts'
 import { readAllSilences, silenceJson } from '../../operator/silences.ts'
-import { sinkColumns } from '../../operator/sink-report.ts'
+import { ownSinkColumns, sinkColumns } from '../../operator/sink-report.ts'
 import { readStatus, statusJson, type StatusJson } from '../../operator/status.ts'
-import type { Asker } from '../asker.ts'
+import { type Asker, isRestricted } from '../asker.ts'
 import type { NowData } from '../view-data.ts'
 import { field, question } from '../question.ts'
 import { visibleSilences } from './silences.ts'
@@ -27,8 +28,10 @@ export const statusQuestion = question({
   summary: 'whether all is well, the last 24 hours, and what is not well, the worst first',
   query: ofAccount,
   isShared: true,
-  async ask({ store, config, accounts }): Promise<StatusAnswer> {
-    const status = await readStatus(store.redis, config, { accounts, stop: never })
+  async ask(asker): Promise<StatusAnswer> {
+    const { store, config, accounts } = asker
+    const of = { accounts, isRestricted: isRestricted(asker) }
+    const status = await readStatus(store.redis, config, { ...of, stop: never })
     const feeds = await reportFeeds(store, config)
     const own = feeds.filter(({ feed }) => accounts?.includes(feed.account) ?? true)
     return { ...statusJson(status), feeds: latest(own) }
@@ -53,6 +56,12 @@ function latest(reports: readonly FeedReport[]): NowData['feeds'] {
     }))
 }
 
+/** Of the accounts that are asked for, as far as the user may know it. */
+export async function readState(asker: Asker): Promise<LedgerState> {
+  const state = await readLedgerState(asker.store, asker.config, asker.accounts)
+  return isRestricted(asker) ? withoutShared(state) : state
+}
+
 function list<Row>(
   thing: ListedThing,
   rowsOf: (state: LedgerState) => readonly Row[],
@@ -64,7 +73,7 @@ function list<Row>(
     query: ofAccount,
     isShared: true,
     async ask(asker) {
-      const state = await readLedgerState(asker.store, asker.config, asker.accounts)
+      const state = await readState(asker)
       const columns = describe.columns(asker)
       return rowsOf(state).map((row) => ({
         ...toJson(columns, row),
@@ -83,7 +92,7 @@ export const feedsQuestion = list('feed', ({ feeds }) => feeds, {
 
 export const sinksQuestion = list('sink', ({ sinks }) => sinks, {
   nameOf: ({ name }) => name,
-  columns: () => sinkColumns,
+  columns: (asker) => (isRestricted(asker) ? ownSinkColumns : sinkColumns),
 })
 
 export const accountsQuestion = list('account', ({ accounts }) => accounts, {

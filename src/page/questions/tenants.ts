@@ -1,6 +1,6 @@
 /** A row for each account, the worst off first. */
 import { z } from 'zod'
-import { type LedgerState, readLedgerState } from '../../operator/problems.ts'
+import type { LedgerState } from '../../operator/problems.ts'
 import { countedSeverities, severityCounts } from '../../operator/status.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
@@ -12,6 +12,7 @@ import { field, question } from '../question.ts'
 import { addressOf } from '../urls.ts'
 import type { TenantsData } from '../view-data.ts'
 import { badCursor } from '../listing.ts'
+import { readState } from './state.ts'
 
 export const tenantsQuestion = question({
   path: '/tenants',
@@ -20,7 +21,7 @@ export const tenantsQuestion = question({
   isShared: true,
   async ask(asker, { text, cursor, limit }): Promise<TenantsData> {
     const from = readOffset(cursor)
-    const state = await readLedgerState(asker.store, asker.config, asker.accounts)
+    const state = await readState(asker)
     const ranked = rankAccounts(state).filter(({ account }) =>
       account.toLowerCase().includes((text ?? '').toLowerCase()),
     )
@@ -44,11 +45,12 @@ interface Ranked {
 }
 
 /** Problems before warnings, then by name. */
-function rankAccounts({ accounts, feeds, problems }: LedgerState): Ranked[] {
+export function rankAccounts({ accounts, feeds, problems }: LedgerState): Ranked[] {
   const accountOf = new Map(feeds.map(({ feed }) => [feed.name, feed.account]))
-  const byAccount = Map.groupBy(problems, ({ check, subject }) =>
-    check === 'feed' || check === 'audit' ? accountOf.get(subject) : subject,
-  )
+  const byAccount = Map.groupBy(problems, ({ check, subject }) => {
+    if (check === 'feed' || check === 'audit') return accountOf.get(subject)
+    return check === 'account' || check === 'accounting' ? subject : undefined // a sink is of all
+  })
   const weigh = ({ status, stops }: LedgerState['problems'][number]): number => {
     if (status === 'warning') return 1
     return stops ? 1e4 : 1e2

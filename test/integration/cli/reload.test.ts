@@ -327,6 +327,9 @@ test('a file that keeps its name and holds something else is a change; the log s
   writeFileSync(ca, certificates[1]!)
   const { out } = await tocsinProcess('reload', '--config', daemon.file)
   expect(out).toBe(`reloaded: generation 2\n  files: changed ${ca}\n`)
+  const { port } = daemon.lines('http server listens')[0]!
+  const rules = await fetch(`http://127.0.0.1:${Number(port)}/rules`)
+  expect(await rules.text()).toContain('loaded by <bdi>POST /-/reload from 127.0.0.1</bdi>')
   const body = await daemon.metrics()
   expect(generation.exec(body)?.[1]).toBe('2')
   expect(hash.exec(body)?.[1]).not.toBe(before)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { recordAct } from '../../../src/operator/record-act.ts'
-import { type ActNote, noteAct, readActs } from '../../../src/store/acts.ts'
-import { redisForTests } from '../../support/ledger.ts'
+import { type ActNote, noteAct, readActs, trimActs } from '../../../src/store/acts.ts'
+import { pastThisMillisecond, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const pause: ActNote = { by: 'mara', act: '/sinks/soc/pause', via: 'page', account: '' }
@@ -22,7 +22,8 @@ test('an act that throws is recorded as refused or failed, and throws', async ()
   const store = { redis: tests.redis, keys: tests.keys() }
   const fails = (): Promise<never> => Promise.reject(new Error('no such sink'))
   await expect(recordAct(store, pause, fails)).rejects.toThrow('no such sink')
-  const refused = { ...pause, isRefusal: () => true }
+  await pastThisMillisecond(tests.redis)
+  const refused = { ...pause, outcomeOf: () => 'refused' as const }
   await expect(recordAct(store, refused, fails)).rejects.toThrow('no such sink')
   const outcomes = (await readActs(store, 10)).map(({ outcome }) => outcome)
   expect(outcomes).toEqual(['refused', 'failed'])
@@ -45,4 +46,49 @@ test('no act begins that cannot be recorded', async () => {
   }
   await expect(recordAct({ redis, keys }, pause, perform)).rejects.toThrow('WRONGTYPE')
   expect(hasBegun).toBe(false)
+})
+
+test('refused acts push nothing out that was done, however many there are', async () => {
+  const store = { redis: tests.redis, keys: tests.keys() }
+  await recordAct(store, pause, () => Promise.resolve({ result: 0, isDone: true }))
+  const refused = { ...pause, by: 'eve', outcomeOf: () => 'refused' as const }
+  const fails = (): Promise<never> => Promise.reject(new Error('no such sink'))
+  const tries = Array.from({ length: 2_500 }, () => recordAct(store, refused, fails))
+  await Promise.allSettled(tries)
+  const acts = await readActs(store, 5_000)
+  expect(acts.at(-1)).toMatchObject({ by: 'mara', outcome: 'done' })
+  // whole nodes of the stream are dropped
+  expect(acts.length).toBeLessThan(1_200)
+})
+
+test('acts are kept as long as it is said, refused ones and others', async () => {
+  const store = { redis: tests.redis, keys: tests.keys() }
+  const fails = (): Promise<never> => Promise.reject(new Error('no such sink'))
+  for (let at = 0; at < 150; at += 1) {
+    await recordAct(store, pause, () => Promise.resolve({ result: 0, isDone: true }))
+    await recordAct(store, { ...pause, outcomeOf: () => 'refused' }, fails).catch(() => undefined)
+  }
+  const [newest] = await readActs(store, 1)
+  await trimActs(store, newest!.atMs + 1)
+  expect((await readActs(store, 1_000)).length).toBeLessThan(150)
+})
+
+test('what an act touches is recorded: the first names, and how many more there are', async () => {
+  const store = { redis: tests.redis, keys: tests.keys() }
+  const items = Array.from({ length: 23 }, (_one, at) => `main/i:${at}:0:soc`)
+  await recordAct(store, { ...pause, items }, () => Promise.resolve({ result: 0, isDone: true }))
+  expect(await readActs(store, 1)).toMatchObject([{ items: items.slice(0, 20), more: 3 }])
+})
+
+test('what is not recorded as done in the end was not refused, but is unclear', async () => {
+  const store = { redis: tests.redis, keys: tests.keys() }
+  const outcomeOf = () => 'refused' as const
+  const perform = async (): Promise<{ result: number; isDone: boolean }> => {
+    await tests.redis.rename(store.keys.shared('acts'), store.keys.shared('aside'))
+    await tests.redis.set(store.keys.shared('acts'), 'not a stream')
+    return { result: 0, isDone: true }
+  }
+  await expect(recordAct(store, { ...pause, outcomeOf }, perform)).rejects.toThrow('WRONGTYPE')
+  await tests.redis.rename(store.keys.shared('aside'), store.keys.shared('acts'))
+  expect(await readActs(store, 10)).toMatchObject([{ ...pause, outcome: 'unclear' }])
 })

@@ -269,6 +269,26 @@ describe('strangers', () => {
 })
 
 describe('readers that do not read', () => {
+  test('are those alone: who reads little by little gets all of it', async () => {
+    const url = await started({
+      timings: { httpRequestMs: 300 },
+      metrics: { render: async () => ({ contentType: 'text/plain', body: 'x'.repeat(16e6) }) },
+    })
+    const { hostname, port, host } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    onTestFinished(() => void socket.destroy())
+    let read = 0
+    socket.on('data', (chunk) => {
+      read += chunk.length
+      if (read % 16 === 0) return
+      socket.pause() // as many times as make it longer than one that reads nothing may stay
+      setTimeout(() => socket.resume(), 5)
+    })
+    socket.write(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    await once(socket, 'close')
+    expect(read).toBeGreaterThan(16e6)
+  })
+
   test('lose their places, while a reload that takes longer gets its answer', async () => {
     const reloaded = Promise.withResolvers<{ status: string }>()
     const url = await started({

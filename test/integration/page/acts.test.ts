@@ -73,6 +73,8 @@ describe('of items', () => {
     await rig.settled()
     expect([sentTo('stray') - sent, await letter.state()]).toEqual([1, 'dead'])
     expect(await actsSince()).toEqual(['mara, /items/resend, , done'])
+    const { body } = await mara.get('/rules')
+    expect(body).toContain(`<bdi>${letter.item}</bdi>`)
   })
 
   test('a form that is sent twice is done once', async () => {
@@ -261,6 +263,16 @@ describe('at the service', () => {
     mend()
     expect([status, json.detail]).toEqual([409, expect.stringContaining('the service refused')])
     expect(await actsSince()).toEqual([`robot, ${letter.event}/note, main, refused`])
+  })
+
+  test('what was done although the answer is lost is said and recorded as unclear', async () => {
+    const letter = await aDeadLetter()
+    const on = { on: '/firework/*', method: 'PATCH' } as const
+    const mend = rig.sandbox.faults.add({ ...on, effect: 'lose-answer' })
+    const { status, json } = await askApi(rig, `${letter.event}/note`, { body: { note: 'x' } })
+    mend()
+    expect([status, json.remedy]).toEqual([502, expect.stringContaining('may have been done')])
+    expect(await actsSince()).toEqual([`robot, ${letter.event}/note, main, unclear`])
   })
 })
 

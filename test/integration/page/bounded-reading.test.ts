@@ -12,7 +12,6 @@ import {
   type PageServer,
   readPageConfig,
   startPageServer,
-  visitor,
 } from '../../bench/page-server.ts'
 import { type PageView, pageViews } from '../../bench/page-views.ts'
 import { RecordWriter } from '../../bench/record-writer.ts'
@@ -137,19 +136,6 @@ test('a message of many events shows the worst hundred, and sends no others agai
   expect([total, events.length, items.length]).toEqual([size, 100, 100])
   const { body } = await visitPage(page.url, `/messages/${id}?at=${atMs}`)
   expect(body).toContain('Send these 100 again')
-})
-
-test('a program that keeps no session is shown no forms', async () => {
-  for (const path of [
-    '/',
-    '/not-told?since=90d',
-    '/rules',
-    `/events/main/${known.records[0]!.id}`,
-  ]) {
-    const answer = await fetch(`${page.url}${path}`, { headers: { ...visitor, accept: '*/*' } })
-    expect(answer.status).toBe(200)
-    expect(await answer.text()).not.toContain('method="post"')
-  }
 })
 
 test('of thousands that wait for long the first thousand are looked into', async () => {

@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { acts, questions } from '../../../src/page/tables.ts'
-import { askApi, type Json, type PageRig, startPageRig } from '../../support/page-rig.ts'
+import { ask } from '../../support/door.ts'
+import {
+  askApi,
+  type Json,
+  type PageRig,
+  signIn,
+  startPageRig,
+  tokens,
+} from '../../support/page-rig.ts'
 
 let rig: PageRig
 /** Of an event that is there, and of the silence of the configuration. */
@@ -77,6 +85,16 @@ test.each(queryCases)(
   },
 )
 
+test('a mistake in the query of the file is refused before the file begins', async () => {
+  const mara = await signIn(rig, 'mara')
+  for (const query of ['since=yesterday', 'until=later', 'limit=0']) {
+    const { status, headers, body } = await mara.get(`/told.csv?${query}`)
+    const of = body.includes(`${query.split('=')[0]}: `)
+    expect([query, status, of]).toEqual([query, 400, true])
+    expect(headers['content-disposition']).toBeUndefined()
+  }
+})
+
 const wrongFields: Readonly<Record<string, readonly unknown[]>> = {
   item: [undefined, 7, 'soc', ['main'], [{}], Array(501).fill('main/i:0:0:soc')],
   reason: [undefined, '', '  ', 'x'.repeat(501), 'two\nlines', 7],
@@ -150,6 +168,31 @@ describe('what nothing has', () => {
   ])('POST %s is not found', async (path, body) => {
     const { status, json } = await askApi(rig, path, { body })
     expect([status, json.title]).toEqual([404, 'Not found'])
+  })
+
+  test.each([
+    ['GET', '/nothing', 404, undefined],
+    ['POST', '/nothing/at/all', 404, undefined],
+    ['DELETE', '/nothing', 404, undefined],
+    ['POST', '/status', 405, 'GET, HEAD'],
+    ['PUT', '/silences', 405, 'GET, HEAD, POST'],
+    ['GET', '/sinks/soc/pause', 405, 'POST'],
+    ['DELETE', '/sinks/soc/pause', 405, 'POST'],
+    ['PATCH', '/openapi.json', 405, 'GET, HEAD'],
+  ])('%s %s is a problem of status %s', async (method, path, status, allow) => {
+    const headers = { authorization: `Bearer ${tokens.robot}` }
+    const answer = await ask(rig, `/api/v1${path}`, { method, headers })
+    expect([answer.status, answer.headers['content-type'], answer.headers.allow]).toEqual([
+      status,
+      problem,
+      allow,
+    ])
+    expect(JSON.parse(answer.body)).toMatchObject({ type: 'about:blank', status })
+  })
+
+  test('an address that is not there is not told to strangers', async () => {
+    for (const method of ['GET', 'POST', 'DELETE'])
+      expect((await ask(rig, '/api/v1/nothing', { method })).status).toBe(401)
   })
 
   test.each(['/events/main/XYZ', '/messages/soc', '/messages/b123'])(

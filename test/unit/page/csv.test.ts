@@ -26,7 +26,7 @@ function rows(count: number): ToldData['messages'] {
 test('pages follow one another under one head', async () => {
   const asked: (string | undefined)[] = []
   const csv = await text(
-    messagesCsv((cursor) => {
+    await messagesCsv((cursor) => {
       asked.push(cursor)
       const next = cursor === undefined ? 'second' : undefined
       return Promise.resolve({ messages: rows(2), cursor: next })
@@ -39,7 +39,7 @@ test('pages follow one another under one head', async () => {
 
 test('what is left out of a long period is said in the last line', async () => {
   const csv = await text(
-    messagesCsv(() => Promise.resolve({ messages: rows(1_000), cursor: 'more' })),
+    await messagesCsv(() => Promise.resolve({ messages: rows(1_000), cursor: 'more' })),
   )
   const lines = csv.trimEnd().split('\r\n')
   expect(lines).toHaveLength(1 + 10_000 + 1)
@@ -49,7 +49,7 @@ test('what is left out of a long period is said in the last line', async () => {
 test('a spreadsheet runs nothing of a title', async () => {
   const hostile = { ...message, title: '=cmd|"/C calc"!A0' }
   const csv = await text(
-    messagesCsv(() => Promise.resolve({ messages: [hostile], cursor: undefined })),
+    await messagesCsv(() => Promise.resolve({ messages: [hostile], cursor: undefined })),
   )
   expect(csv).toContain(`"'=cmd|`)
 })
