@@ -53,6 +53,7 @@ export function itemJson(item: Item, labels: DestinationLabels): Record<string, 
     attempts: item.attempts,
     answers_lost: item.repeatRisks,
     replays: item.replays,
+    past: item.past.map((one) => ({ state: one.state, ended_at: formatIsoTime(one.endedAtMs) })),
     history: item.history.map(({ number, atMs, outcome, reason, answer }) => ({
       number,
       at: formatIsoTime(atMs),

@@ -211,7 +211,12 @@ function sentence(
     pluralize(own(config.feeds).length, 'feed'),
     ...(accounts === undefined ? [pluralize(config.sinks.length, 'sink')] : []),
   ]
-  const well = minor === '' ? 'nothing is late, refused, paused or given up' : 'no problem'
+  // what a sink gave up is of all accounts
+  const given =
+    accounts === undefined
+      ? 'nothing is late, refused, paused or given up'
+      : 'nothing is late or refused'
+  const well = minor === '' ? given : 'no problem'
   return `${all.join(', ')}: ${well}${minor}`
 }
 

@@ -18,6 +18,8 @@ const filterNames = [
   'state',
   'route',
   'text',
+  'reason',
+  'rule',
 ] as const
 
 export function toFilters(query: Readonly<Record<string, unknown>>): Filters {

@@ -121,6 +121,8 @@ export interface Filters {
   state: string | null
   route: string | null
   text: string | null
+  reason: string | null
+  rule: string | null
 }
 
 export interface Choices {
@@ -139,7 +141,8 @@ export interface ToldCount {
 export interface ToldData extends Paged {
   filters: Filters
   choices: Choices
-  totals: { messages: number; events: number } | null
+  /** Of whole hours or days; null: the filters narrow by what nobody counts. */
+  totals: { messages: number; events: number; whole: 'hour' | 'day' } | null
   by_day: ToldCount[]
   by_recipient: ToldCount[]
   /** By severity, the worst first. */
@@ -227,6 +230,8 @@ export interface EventData {
     next: { what: string; at: string } | null
     severity: string
     delay_s: number | null
+    /** How it ended before it was sent again. */
+    past: { state: string; at: string; delay_s: number | null }[]
     attempts: Attempt[]
     message_url: string | null
     item: string
@@ -353,6 +358,7 @@ export interface TenantsData {
     key: string
     quota: string | null
     problems: number
+    warnings: number
     worst: string | null
   }[]
   filters: { text: string | null }

@@ -115,11 +115,14 @@ export interface Item {
   /** When it was made, or sent again last. */
   createdAtMs: number
   endedAtMs: number | undefined
-  /** What it was before it was sent again for the first time. */
-  was?: Place | undefined
+  /** How it ended each time before it was sent again: the first, and the last four. */
+  past: PastEnd[]
   /** The last five. */
   history: AttemptNote[]
 }
+
+/** An end of an item that was sent again; `rule` as of an item. */
+export type PastEnd = Pick<Item, 'createdAtMs' | 'state' | 'endedAtMs' | 'messageId' | 'rule'>
 
 export interface LedgerRecord {
   account: string
@@ -178,8 +181,7 @@ export interface StoredItem {
   rp?: number
   c: number
   e?: number
-  /** Before it was sent again for the first time. */
-  was?: Pick<StoredItem, 'c' | 'st' | 'e'>
+  past?: Pick<StoredItem, 'c' | 'st' | 'e' | 'b' | 'by'>[]
   h?: { n: number; at: number; o: string; r?: string; a?: string; by?: string }[]
 }
 
@@ -392,8 +394,11 @@ export function parseSeen(stored: readonly StoredSeen[] = []): SeenBefore[] {
   })
 }
 
-interface Place extends Pick<Item, 'destination' | 'createdAtMs' | 'state' | 'endedAtMs'> {
-  was?: Place | undefined
+type Times = Pick<Item, 'createdAtMs' | 'state' | 'endedAtMs'>
+
+interface Place extends Times {
+  destination: string
+  past?: readonly Times[]
 }
 
 export function parsePlace({ d, c, st, e }: StoredPlace): Place {
@@ -410,7 +415,7 @@ export function otherDestinations(
   { destination, createdAtMs }: Pick<Place, 'destination' | 'createdAtMs'>,
 ): string[] {
   const known = items
-    .map(({ was, ...one }) => was ?? one)
+    .map(({ past: [first] = [], ...one }) => ({ ...one, ...first }))
     .filter((one) => one.createdAtMs <= createdAtMs)
   const others = known.filter(
     (one) =>
@@ -446,7 +451,9 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
     replays: item.rp ?? 0,
     createdAtMs: item.c,
     endedAtMs: item.e,
-    was: item.was && parsePlace({ d: item.d, ...item.was }),
+    past: (item.past ?? []).map(({ c, st, e, b, by }) => {
+      return { createdAtMs: c, state: st, endedAtMs: e, messageId: b, rule: by }
+    }),
     history: parseHistory(item.h),
   }
 }

@@ -107,10 +107,13 @@ export function formatDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
+const dayMs = 86_400_000
+
 function nameIn(by: Grouping, count: ReportedCount): string | undefined {
   if (by === 'feed') return count.kind === 'new' ? count.feed : undefined
   if (count.kind === 'new') return undefined
-  if (by === 'day') return String(count.atMs) // rows() writes it: once, not for each count
+  // rows() writes it: once, not for each count
+  if (by === 'day') return String(count.atMs - (count.atMs % dayMs))
   if (by === 'account') return count.account
   if (by === 'severity') return 'severity' in count ? count.severity : undefined
   if (count.kind === 'event') return undefined

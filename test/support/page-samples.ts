@@ -195,6 +195,8 @@ const filters: Filters = {
   state: null,
   route: null,
   text: null,
+  reason: null,
+  rule: null,
 }
 const choices: Choices = {
   sinks: ['digest', 'oncall', 'siem', 'soc', 'tickets'],
@@ -281,7 +283,7 @@ function eventUrl(uid: string): string {
 const told: ToldData = {
   filters,
   choices,
-  totals: { messages: 812, events: 2764 },
+  totals: { messages: 812, events: 2764, whole: 'day' },
   by_day: [310, 402, 377, 190, 122, 468, 895].map((count, at) => ({
     name: `2026-11-${21 + at}`,
     told: count,
@@ -437,6 +439,7 @@ const event: EventData = {
       next: null,
       severity: 'critical',
       delay_s: 161,
+      past: [{ state: 'dead', at: minutesAgo(12), delay_s: null }],
       attempts,
       message_url: '/messages/acme/b9f3a77c041',
       item: 'e7f31c2a9d04b-1',
@@ -450,6 +453,7 @@ const event: EventData = {
       next: { what: 'next try', at: minutesAgo(-2) },
       severity: 'critical',
       delay_s: null,
+      past: [],
       attempts: [
         {
           number: 1,
@@ -472,6 +476,7 @@ const event: EventData = {
       next: null,
       severity: 'high',
       delay_s: null,
+      past: [],
       attempts: [],
       message_url: null,
       item: 'e7f31c2a9d04b-3',
@@ -793,6 +798,7 @@ const tenants: TenantsData = {
     key: at === 0 ? 'refused since 06:31' : 'ok',
     quota: at % 3 === 0 ? `${500 - at * 9} of 500` : null,
     problems: at < 3 ? 3 - at : 0,
+    warnings: 1,
     worst:
       at < 3
         ? ['the service refuses its key: 401', 'feed leaks is 42 min behind', '1 dead letter'][at]!

@@ -53,7 +53,7 @@ export function itemLines(item: Item, labels: DestinationLabels): string[] {
   ]
 }
 
-function repeatLines({ repeatRisks, replays, state, rule = '' }: Item): string[] {
+function repeatLines({ repeatRisks, replays, state, rule = '', past }: Item): string[] {
   const [, who = 'an operator'] = /^resent by (.+)$/.exec(rule) ?? []
   const lost = `${pluralize(repeatRisks, 'answer')} lost`
   const effect =
@@ -62,6 +62,7 @@ function repeatLines({ repeatRisks, replays, state, rule = '' }: Item): string[]
       : 'it may have arrived nevertheless'
   return [
     ...(repeatRisks > 0 ? [`      ${lost}: ${effect}`] : []),
+    ...past.map((one) => `      ${one.state} before, ${formatUtcTime(one.endedAtMs ?? 0)}`),
     ...(replays > 0
       ? [`      resent ${pluralize(replays, 'time')}, last by ${sanitize(who, 100)}`]
       : []),

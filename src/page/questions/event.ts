@@ -6,7 +6,13 @@ import { type KnownEvent, readKnownEvent } from '../../operator/event.ts'
 import { outcomeText, reasonText, standingOf } from '../../operator/item-words.ts'
 import { formatSeverity } from '../../messages/summary.ts'
 import { itemStates, stateOf } from '../../store/item-states.ts'
-import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../store/records.ts'
+import {
+  deliveryId,
+  type Item,
+  type LedgerRecord,
+  type PastEnd,
+  readRecord,
+} from '../../store/records.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { keptNames } from '../../store/intake.ts'
 import { chainPlace, readIdentifierSeen } from '../../store/terms.ts'
@@ -146,10 +152,15 @@ function describeItem(
   item: Item,
   labels: Asker['labels'],
 ): EventAnswer['destinations'][number] {
-  const { sink, destination, severity, state, endedAtMs } = item
+  const { sink, destination, severity, past, endedAtMs } = item
   const { sinceMs, why, next } = standingOf(item)
   const visibleMs = record.sightings[item.sighting]?.visibleMs
-  const isTold = state === 'delivered' && endedAtMs !== undefined && visibleMs !== undefined
+  const first = [...past, item].find(({ state }) => state === 'delivered')
+  /** What is sent again tells nobody for the first time. */
+  const delayOf = (end: PastEnd): number | null =>
+    end !== first || end.endedAtMs === undefined || visibleMs === undefined
+      ? null
+      : Math.max(0, (end.endedAtMs - visibleMs) / 1000)
   return {
     sink,
     recipient: labels.get(destination) ?? destination,
@@ -158,7 +169,12 @@ function describeItem(
     why: why === '' ? itemStates[stateOf(item)] : why,
     next: next ? { what: next.what, at: toIso(next.atMs) } : null,
     severity,
-    delay_s: isTold ? Math.max(0, (endedAtMs - visibleMs) / 1000) : null,
+    delay_s: delayOf(item),
+    past: past.map((end) => ({
+      state: end.state,
+      at: toIso(end.endedAtMs ?? end.createdAtMs),
+      delay_s: delayOf(end),
+    })),
     attempts: attemptsOf(item),
     message_url: item.messageId === undefined ? null : messageUrl(deliveryId(item), endedAtMs),
     item: itemAddress(record, item),
@@ -196,7 +212,17 @@ function timelineOf(record: LedgerRecord, labels: Asker['labels']): Step[] {
         step(Date.parse(at), `attempt ${number}: ${outcome}`, reason ? `${to}: ${reason}` : to),
       )
       const hasSaid = item.state === 'delivered' && tries.length > 0
-      return [...tries, ...(hasSaid ? [] : [step(item.endedAtMs, stateOf(item), to)])]
+      const again = [...item.past, item]
+        .slice(1)
+        .map(({ createdAtMs: atMs, rule }) =>
+          step(atMs, 'sent again', rule === undefined ? to : `${to}: ${rule}`),
+        )
+      return [
+        ...item.past.map(({ state, endedAtMs }) => step(endedAtMs, state, to)),
+        ...again,
+        ...tries,
+        ...(hasSaid ? [] : [step(item.endedAtMs, stateOf(item), to)]),
+      ]
     }),
   ]
   return steps.flat().toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))

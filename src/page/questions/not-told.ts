@@ -74,7 +74,7 @@ export const itemsQuestion = question({
     return {
       filters: toFilters(query),
       choices: choicesOf(asker, states),
-      groups: await groupByRule(asker, query, period),
+      groups: isNarrowed(query) ? [] : await groupByRule(asker, query, period),
       items: items.map((item) => describeItem(asker, item)),
       waiting: more.map((state) => ({ state, url: addressOf('/not-told', { ...query, state }) })),
       next: next === undefined ? null : addressOf('/not-told', { ...query, cursor: next }),
@@ -303,6 +303,13 @@ async function groupByRule(
       return { ...words, ...about(reason, rule), counts, total, url }
     })
     .toSorted((one, other) => weigh(other.counts) - weigh(one.counts))
+}
+
+/** Rules are counted by day and account alone. */
+function isNarrowed(query: NotToldQuery): boolean {
+  const { sink, recipient, severity, state, route, text, reason, rule, cursor } = query
+  const others = [sink, recipient, severity, state, route, text, reason, rule, cursor]
+  return others.some((one) => one !== undefined)
 }
 
 function asQuery({ since, until, account }: NotToldQuery): Record<string, string | undefined> {

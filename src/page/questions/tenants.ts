@@ -1,5 +1,6 @@
 /** A row for each account, the worst off first. */
 import { z } from 'zod'
+import { isProblem } from '../../operator/probe.ts'
 import type { LedgerState } from '../../operator/problems.ts'
 import { countedSeverities, severityCounts } from '../../operator/status.ts'
 import { redisNow } from '../../redis/scripts.ts'
@@ -80,7 +81,8 @@ async function describeTenant(
     told_today: await readToldToday(ledger),
     key: keyState(isConfigured, trouble !== undefined),
     quota: quota === undefined ? null : `${quota.remaining} searches`,
-    problems: own.length,
+    problems: own.filter(isProblem).length,
+    warnings: own.filter((one) => !isProblem(one)).length,
     worst: own[0]?.detail ?? null,
   }
 }

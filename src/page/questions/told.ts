@@ -1,6 +1,11 @@
 /** What was told to whom: a row for each message, newest first. */
 import { z } from 'zod'
-import { type DatedCount, type Outcome, sinkOfDestination } from '../../store/dated-counts.ts'
+import {
+  type CountSpan,
+  type DatedCount,
+  type Outcome,
+  sinkOfDestination,
+} from '../../store/dated-counts.ts'
 import { addCounts, isForPeopleIn } from '../../operator/report.ts'
 import { createReport, type Grouping, type Report, type ReportRow } from '../../store/report.ts'
 import type { Ending } from '../../store/endings.ts'
@@ -72,6 +77,7 @@ export const messagesQuestion = question({
       totals: counts && {
         messages: days.reduce((sum, { messages }) => sum + messages, 0),
         events: days.reduce((sum, { told }) => sum + told, 0),
+        whole: counts.by,
       },
       by_day: days,
       by_recipient: recipients
@@ -174,6 +180,7 @@ function describeMessage(
 }
 
 interface ToldCounts {
+  by: CountSpan['by']
   days: ToldCount[]
   /** By the id of a destination. */
   recipients: ToldCount[]
@@ -191,7 +198,7 @@ async function countTold(
 ): Promise<ToldCounts | null> {
   const { sink, recipient, severity, state, route, text } = query
   if ([severity, state, route, text].some((one) => one !== undefined)) return null
-  const { config, ledgers } = asker
+  const { config, ledgers, nowMs } = asker
   const meant = destinationsOf(asker, recipient)
   const isMeant = (one: DatedCount): boolean =>
     'destination' in one &&
@@ -208,13 +215,18 @@ async function countTold(
     const narrowed = counts.filter(isMeant)
     for (const report of [days, recipients, severities]) report.add(narrowed)
   }
-  await addCounts({ add }, ledgers, { by: 'day', fromMs, toMs })
+  const by = nowMs - fromMs < hoursKeptMs ? 'hour' : 'day'
+  await addCounts({ add }, ledgers, { by, fromMs, toMs })
   return {
+    by,
     days: days.rows().map(toCount),
     recipients: recipients.rows().map(toCount),
     delays: severities.rows().flatMap(toDelay),
   }
 }
+
+/** Counts of whole hours are kept for two days, those of whole days as long as the history. */
+const hoursKeptMs = 47 * 3_600_000
 
 function toCount({ name, told, messages }: ReportRow): ToldCount {
   return { name, told, messages }

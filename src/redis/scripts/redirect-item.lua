@@ -59,12 +59,19 @@ local function wait_in(one, group)
   end
 end
 
--- Queues a final item again under its id; its first outcome stays counted. `was`: what other messages about
--- the event go by, for their attempts must not change.
+local max_past = 5
+
+-- Queues a final item again under its id; its first outcome stays counted. `past`: how it ended before. Other
+-- messages about the event go by the first of them, for their attempts must not change.
 local function send_again(m, one, target)
   bump('s|' .. one.k .. '|replayed', 1)
   redis.call('ZREM', key('dead', one.k), item_ref(rid, m, one))
-  one.was = one.was or { c = one.c, st = one.st, e = one.e }
+  local past = one.past or {}
+  past[#past + 1] = { c = one.c, st = one.st, e = one.e, b = one.b, by = one.by }
+  if #past > max_past then
+    table.remove(past, 2)
+  end
+  one.past = past
   one.x = nil
   one.b = nil
   one.y = nil

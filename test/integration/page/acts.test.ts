@@ -77,6 +77,31 @@ describe('of items', () => {
     expect(body).toContain(`<bdi>${letter.item}</bdi>`)
   })
 
+  test('what is sent again was told when it was delivered first, and its event says each end', async () => {
+    const [added] = rig.add('main', 1, { type: 'botnet', severity: 'medium' })
+    await rig.settled()
+    const id = rig.ledger('main').fingerprints.recordId(added!.uid)
+    const event = `/events/main/${id}`
+    const told = async () => (await askApi(rig, event)).json.destinations[0]
+    const first = await told()
+    expect(first).toMatchObject({ state: 'delivered', past: [], delay_s: expect.any(Number) })
+    for (let times = 1; times <= 7; times++) {
+      await mara.submit(event, '/items/resend')
+      await rig.settled()
+    }
+    const again = await told()
+    expect(again).toMatchObject({ state: 'delivered', delay_s: null })
+    expect(again.past).toHaveLength(5)
+    expect(again.past[0]).toEqual({ state: 'delivered', at: first.since, delay_s: first.delay_s })
+    expect(again.past[1].delay_s).toBeNull()
+    const { json } = await askApi(rig, event)
+    const steps = json.timeline.map(({ what }: { what: string }) => what)
+    expect(steps.filter((what: string) => what === 'sent again')).toHaveLength(5)
+    const { body } = await mara.get(event)
+    expect(body).toContain('before it was sent again: delivered')
+    await actsSince()
+  })
+
   test('a form that is sent twice is done once', async () => {
     const letter = await aDeadLetter()
     const sent = sentTo('stray')

@@ -173,6 +173,27 @@ test('the status adds up hour by hour, loses nothing, and names the sinks that a
   expect(subjects).toEqual(expect.arrayContaining(['stray', 'relay', 'brand', 'rival']))
 })
 
+test('figures of what was told go by whole hours where the period is of two days, else by days', async () => {
+  const hourMs = 3_600_000
+  const before = new Date(Math.floor(Date.now() / hourMs) * hourMs - 3 * hourMs).toISOString()
+  const figures = async (query: string) => (await askApi(rig, `/messages?${query}`)).json.totals
+  const all = await figures('since=7d')
+  expect(all).toMatchObject({ whole: 'day', messages: expect.any(Number) })
+  expect(await figures('since=40h')).toEqual({ ...all, whole: 'hour' })
+  const [day, hour] = [`since=40h`, `since=40h&until=${before}`]
+  expect((await figures(day)).messages).toBeGreaterThan(0)
+  expect(await figures(hour)).toEqual({ messages: 0, events: 0, whole: 'hour' })
+  expect((await askApi(rig, '/messages?severity=high')).json.totals).toBeNull()
+})
+
+test('what was kept back is grouped by rule where nothing but the period and account is asked', async () => {
+  const groups = async (query: string) => (await askApi(rig, `/items?${query}`)).json.groups
+  expect((await groups('since=7d&account=main')).length).toBeGreaterThan(0)
+  for (const query of ['state=dead', 'sink=stray', 'severity=high', 'reason=silence', 'text=x']) {
+    expect(await groups(query)).toEqual([])
+  }
+})
+
 /** Messages as the items have them: id → what the list says of it. */
 function messagesWalked(): Map<string, { record: LedgerRecord; item: Item }[]> {
   const ended = walked.filter(({ item }) => ['delivered', 'dead'].includes(item.state))

@@ -40,6 +40,7 @@ function item(severity: string, destination: string, rest: object): object {
     attempts: 0,
     repeatRisks: 0,
     replays: 0,
+    past: [],
     createdAtMs: lately,
     endedAtMs: undefined,
     history: [],

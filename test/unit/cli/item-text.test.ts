@@ -25,6 +25,7 @@ function anItem(given: Partial<Item>): Item {
     attempts: 0,
     repeatRisks: 0,
     replays: 0,
+    past: [],
     createdAtMs: at,
     endedAtMs: undefined,
     history: [],

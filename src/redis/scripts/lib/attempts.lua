@@ -12,8 +12,8 @@ end
 local function places_of(record)
   local places = {}
   for m, item in ipairs(record.i) do
-    local was = item.was or item
-    places[m] = { d = item.d, c = was.c, st = was.st, e = was.e }
+    local first = item.past and item.past[1] or item
+    places[m] = { d = item.d, c = first.c, st = first.st, e = first.e }
   end
   return places
 end
