@@ -1,7 +1,7 @@
 import {
   type ActNote,
   type ActOutcome,
-  moveRefusedAct,
+  moveIdleAct,
   noteAct,
   noteActOutcome,
 } from '../store/acts.ts'
@@ -10,8 +10,10 @@ import type { OpenLedgers } from './open-ledgers.ts'
 type Store = Pick<OpenLedgers, 'redis' | 'keys'>
 
 interface Recording extends ActNote {
-  /** What an error of the act means for it; left out: it failed. */
-  outcomeOf?: (error: unknown) => ActOutcome
+  /** What an error of the act means for it; by default nobody knows how far it came. */
+  outcomeOf?: (error: unknown) => 'refused' | 'unclear'
+  /** The act has ended, and that could not be noted: it is recorded as unclear. */
+  onUnnoted: (error: unknown) => void
   /** Waits for the note, or throws: then the act does not begin. Left out: waits as long as it takes. */
   awaitNote?: (noted: Promise<string>) => Promise<string>
 }
@@ -22,20 +24,25 @@ interface Recording extends ActNote {
  */
 export async function recordAct<Result>(
   store: Store,
-  { outcomeOf = () => 'failed', awaitNote = (noted) => noted, ...note }: Recording,
+  { outcomeOf = () => 'unclear', awaitNote = (noted) => noted, onUnnoted, ...note }: Recording,
   perform: () => Promise<{ result: Result; isDone: boolean }>,
 ): Promise<Result> {
   const id = await beginAct(store, note, awaitNote)
+  const end = (outcome: ActOutcome): Promise<void> => {
+    const isIdle = outcome === 'refused' || outcome === 'nothing to do'
+    const noted = isIdle
+      ? moveIdleAct(store, { id, note, outcome })
+      : noteActOutcome(store, id, outcome)
+    return noted.catch(onUnnoted)
+  }
   let ended: Awaited<ReturnType<typeof perform>>
   try {
     ended = await perform()
   } catch (error) {
-    const outcome = outcomeOf(error)
-    if (outcome === 'refused') await moveRefusedAct(store, id, note)
-    else await noteActOutcome(store, id, outcome)
+    await end(outcomeOf(error))
     throw error
   }
-  await noteActOutcome(store, id, ended.isDone ? 'done' : 'nothing to do')
+  await end(ended.isDone ? 'done' : 'nothing to do')
   return ended.result
 }
 
@@ -49,7 +56,7 @@ async function beginAct(
   try {
     return await awaitNote(noted)
   } catch (error) {
-    noted.then((id) => moveRefusedAct(store, id, note)).catch(() => undefined)
+    noted.then((id) => moveIdleAct(store, { id, note, outcome: 'refused' })).catch(() => undefined)
     throw error
   }
 }

@@ -119,6 +119,9 @@ const maxConnections = 64
  */
 const maxInHand = 2
 
+/** An act of the page may take a minute. */
+const longestAnswerMs = 70_000
+
 /** Cuts off a connection that asks again and again before it was answered (HTTP pipelining). */
 function createBoundedServer(
   handle: (...exchange: [IncomingMessage, ServerResponse]) => void,
@@ -140,7 +143,10 @@ function createBoundedServer(
     const { socket } = request
     if (addInHand(socket, 1) > maxInHand) socket.destroy()
     if (socket.destroyed) return // the parser still reads what came with it
-    response.on('close', () => addInHand(socket, -1))
+    response.on('close', () => {
+      // the limit was of the answer that is read now, not of the one that is still being made
+      if (addInHand(socket, -1) > 0) limitSilence(socket, longestAnswerMs)
+    })
     handle(request, response)
   })
   server.maxConnections = maxConnections

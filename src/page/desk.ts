@@ -5,7 +5,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { destinationLabels } from '../operator/recipients.ts'
 import { recordAct } from '../operator/record-act.ts'
-import type { ActOutcome } from '../store/acts.ts'
+import { formatDuration } from '../lib/time-zone.ts'
+import { actsAtMost, countAct } from './access/guesses.ts'
 import { inTime, Unanswered } from './access/in-time.ts'
 import type { ActResult, ActRow, Actor } from './act.ts'
 import { isRestricted, narrowLedgers, type PageEngine } from './asker.ts'
@@ -82,11 +83,16 @@ export function createDesk({ version, clock, logger, engine: findEngine }: DeskO
     async perform(row, request) {
       const input = parse(row.input, request, request.body)
       const via = request.url.startsWith(apiRoot) ? 'api' : 'page'
-      const result = await record(askerOf(request), row, { input, via, clock })
-      shared.forget()
-      const { path } = row
-      logger.info({ user: request.user.name, act: path, ...result }, 'act by the page')
-      return result
+      const about = { user: request.user.name, act: row.path }
+      const onEnd = (said: ActResult | { err: unknown }): void => {
+        shared.forget()
+        if (!('err' in said)) logger.info({ ...about, ...said }, 'act by the page')
+        else if (!(said.err instanceof PageError))
+          logger.warn({ ...about, ...said }, 'an act by the page broke off')
+      }
+      const onUnnoted = (err: unknown): void =>
+        logger.error({ ...about, err }, 'what came of an act is not recorded')
+      return record(askerOf(request), row, { input, via, clock, onEnd, onUnnoted })
     },
   }
 }
@@ -110,34 +116,51 @@ function parse<Fields extends z.ZodObject>(
   throw new PageError('bad_request', `${place}: ${first?.message ?? 'not valid'}`)
 }
 
+interface Recorded<Input> {
+  input: Input
+  via: 'page' | 'api'
+  clock: Clock
+  /** Also of an act for which nobody waits any more. */
+  onEnd: (said: ActResult | { err: unknown }) => void
+  onUnnoted: (error: unknown) => void
+}
+
 /** By the name of the user, and of the account that it concerns. */
 async function record<Input extends z.ZodObject>(
   actor: Actor,
   row: ActRow<Input>,
-  { input, via, clock }: { input: z.output<Input>; via: 'page' | 'api'; clock: Clock },
+  { input, via, clock, onEnd, onUnnoted }: Recorded<z.output<Input>>,
 ): Promise<ActResult> {
   const { store, user, accounts } = actor
   const act = row.path.replaceAll(/:(\w+)/g, (_whole, name: string) => String(input[name]))
   const account = accounts?.length === 1 ? (accounts[0] ?? '') : ''
   const note = { by: user.name, act, via, account, items: itemsOf(input) }
-  const awaitNote = (noted: Promise<string>): Promise<string> => inTime(clock, noted)
+  const awaitNote = async (noted: Promise<string>): Promise<string> => {
+    const [id, waitMs] = await inTime(clock, Promise.all([noted, countAct(store, user.name)]))
+    if (waitMs === 0) return id
+    const remedy = `wait ${formatDuration(Math.ceil(waitMs / 1000) * 1000)}`
+    throw new PageError('too_many', `${actsAtMost} acts in ten minutes are the most`, remedy)
+  }
   let hasBegun = false
-  const acted = recordAct(store, { ...note, outcomeOf, awaitNote }, async () => {
+  const acted = recordAct(store, { ...note, outcomeOf, awaitNote, onUnnoted }, async () => {
     hasBegun = true
     const result = await row.perform(actor, input)
     return { result, isDone: result.done }
   })
+  acted.then(onEnd, (err: unknown) => onEnd({ err }))
   return inTime(clock, acted, actPatienceMs).catch((error: unknown) => {
-    if (!(error instanceof Unanswered && hasBegun)) throw error
-    const problem = 'the act was begun and has not ended yet'
-    throw new PageError('unavailable', problem, 'look at Rules for what came of it')
+    if (!hasBegun || error instanceof PageError) throw error
+    const problem =
+      error instanceof Unanswered
+        ? 'the act was begun and has not ended yet'
+        : 'the act was begun and broke off; the log has the cause'
+    throw new PageError('unclear', problem, 'look at Rules for what came of it')
   })
 }
 
 /** What an error means for the act that throws it. */
-function outcomeOf(error: unknown): ActOutcome {
-  if (!(error instanceof PageError)) return 'failed'
-  return error.reason === 'unclear' ? 'unclear' : 'refused'
+function outcomeOf(error: unknown): 'refused' | 'unclear' {
+  return error instanceof PageError && error.reason !== 'unclear' ? 'refused' : 'unclear'
 }
 
 /** Those that its body names: a path names the rest. */

@@ -14,7 +14,7 @@ export interface ActNote {
 }
 
 /** `unclear`: it was begun, and nobody knows how it ended. */
-export type ActOutcome = 'done' | 'nothing to do' | 'refused' | 'failed' | 'unclear'
+export type ActOutcome = 'done' | 'nothing to do' | 'refused' | 'unclear'
 
 export interface KnownAct extends Omit<ActNote, 'items'> {
   atMs: number
@@ -24,11 +24,14 @@ export interface KnownAct extends Omit<ActNote, 'items'> {
   more: number
 }
 
-/** So many refused acts are kept: whoever is refused again and again fills no memory. */
-const maxRefused = 1_000
+/** So many acts are kept that changed nothing: they fill no memory, and push out none that did. */
+const maxIdle = 1_000
+
+/** Of those a list shows so many. */
+const idleShown = 20
 
 /** Names of an act's items that are kept, and characters of each. */
-const [maxItems, maxLength] = [20, 200]
+const [maxItems, maxLength] = [20, 120]
 
 interface Store {
   redis: Redis
@@ -57,40 +60,45 @@ export async function noteActOutcome(
   await redis.xadd(keys.shared('acts'), '*', 'outcome', outcome, 'of', id)
 }
 
-/** Moves the note of a refused act to those that make room for each other, not for what was done. */
-export async function moveRefusedAct(
+/** Moves the note of an act that changed nothing to those that make room for each other, not for what was done. */
+export async function moveIdleAct(
   { redis, keys }: Store,
-  id: string,
-  note: ActNote,
+  { id, note, outcome }: { id: string; note: ActNote; outcome: ActOutcome },
 ): Promise<void> {
-  const refused = [...fieldsOf(note), 'at', String(Number.parseInt(id, 10))]
+  const idle = [...fieldsOf(note), 'at', String(Number.parseInt(id, 10)), 'outcome', outcome]
   await redis
     .multi()
-    .xadd(keys.shared('refused-acts'), 'MAXLEN', '~', maxRefused, '*', ...refused)
+    .xadd(keys.shared('idle-acts'), 'MAXLEN', '~', maxIdle, '*', ...idle)
     .xdel(keys.shared('acts'), id)
     .exec()
 }
 
 /** Drops what was noted before `beforeMs`. */
 export async function trimActs({ redis, keys }: Store, beforeMs: number): Promise<void> {
-  for (const name of ['acts', 'refused-acts']) {
+  for (const name of ['acts', 'idle-acts']) {
     await redis.xtrim(keys.shared(name), 'MINID', '~', Math.floor(beforeMs))
   }
 }
 
-/** The newest first. */
+/** The newest `count` that may have changed something, and the newest that did not; the newest first. */
 export async function readActs({ redis, keys }: Store, count: number): Promise<KnownAct[]> {
   const newest = ['+', '-', 'COUNT'] as const
   const entries = await redis.xrevrange(keys.shared('acts'), ...newest, 2 * count)
-  const refused = await redis.xrevrange(keys.shared('refused-acts'), ...newest, count)
+  const idle = await redis.xrevrange(keys.shared('idle-acts'), ...newest, idleShown)
   const outcomes = new Map<string, ActOutcome>()
-  const acts = refused.map(([id, fields]) => toAct(id, toObject(fields), 'refused'))
+  const acts: KnownAct[] = []
   for (const [id, fields] of entries) {
     const { outcome, of = '', ...note } = toObject(fields)
     if (outcome !== undefined) outcomes.set(of, outcome as ActOutcome)
     else acts.push(toAct(id, note, outcomes.get(id) ?? 'unclear'))
   }
-  return acts.toSorted((one, other) => other.atMs - one.atMs).slice(0, count)
+  const known = [...acts.slice(0, count), ...idle.map(([id, fields]) => toIdle(id, fields))]
+  return known.toSorted((one, other) => other.atMs - one.atMs)
+}
+
+function toIdle(id: string, fields: readonly string[]): KnownAct {
+  const { outcome, ...note } = toObject(fields)
+  return toAct(id, note, outcome as ActOutcome)
 }
 
 type Fields = Partial<Record<string, string>>

@@ -376,7 +376,7 @@ describe('acts', () => {
   async function kept(): Promise<Map<string, string>> {
     const dumped = await dumpKeys(rig.redis)
     return new Map(
-      [...dumped].filter(([name]) => !/:(?:session|form|guesses|acts|refused-acts)\b/.test(name)),
+      [...dumped].filter(([name]) => !/:(?:session|form|guesses|acts|idle-acts)\b/.test(name)),
     )
   }
 })

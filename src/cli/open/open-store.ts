@@ -18,7 +18,7 @@ import { createKeys, type Keys } from '../../redis/keys.ts'
 import { type AccountLedger, findLead, openLedgers } from '../../store/account-ledger.ts'
 import { openLeftLedgers } from '../../store/accounts.ts'
 import { type Context, silentLogger } from '../context.ts'
-import { findNamed, parseShortText } from '../terminal.ts'
+import { CommandError, findNamed, parseShortText } from '../terminal.ts'
 import { recordAct } from '../../operator/record-act.ts'
 
 export interface OpenStore {
@@ -175,7 +175,7 @@ export function operatorName(
 
 /** Notes an act of a command with its operator. `isDone`: whether it changed anything. */
 export function recordCommand<Result>(
-  context: Pick<Context, 'env'>,
+  context: Pick<Context, 'env' | 'terminal'>,
   store: Pick<OpenStore, 'redis' | 'keys'>,
   {
     act,
@@ -193,7 +193,13 @@ export function recordCommand<Result>(
   perform: () => Promise<Result>,
 ): Promise<Result> {
   const named = operatorName(context, by === undefined ? {} : { by }) ?? 'an operator'
-  return recordAct(store, { by: named, act, via: 'command', account, items }, async () => {
+  const onUnnoted = (error: unknown): void =>
+    context.terminal.printError(`what came of it is not recorded: ${errorMessage(error)}`)
+  // what a command refuses has changed nothing; of all else nobody knows how far it came
+  const outcomeOf = (error: unknown): 'refused' | 'unclear' =>
+    error instanceof CommandError ? 'refused' : 'unclear'
+  const note = { by: named, act, via: 'command', account, items, outcomeOf, onUnnoted } as const
+  return recordAct(store, note, async () => {
     const result = await perform()
     return { result, isDone: isDone(result) }
   })

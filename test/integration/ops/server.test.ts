@@ -289,6 +289,23 @@ describe('readers that do not read', () => {
     expect(read).toBeGreaterThan(16e6)
   })
 
+  test('are not those who wait for the second of two answers', async () => {
+    const slow = async (): Promise<{ contentType: string; body: string }> => {
+      await systemClock.sleep(900)
+      return { contentType: 'text/plain', body: 'late' }
+    }
+    const url = await started({ timings: { httpRequestMs: 200 }, metrics: { render: slow } })
+    const { hostname, port, host } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    let answer = ''
+    socket.on('data', (chunk) => (answer += String(chunk)))
+    const ask = (path: string, more = ''): string =>
+      `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`
+    socket.write(ask('/healthz') + ask('/metrics', 'Connection: close\r\n'))
+    await once(socket, 'close')
+    expect(answer).toContain('late')
+  })
+
   test('lose their places, while a reload that takes longer gets its answer', async () => {
     const reloaded = Promise.withResolvers<{ status: string }>()
     const url = await started({
