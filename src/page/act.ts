@@ -7,6 +7,8 @@ export interface ActResult {
   /** False: nothing was changed, and the sentences say why. */
   done: boolean
   said: string[]
+  /** Where the page shows what was touched. */
+  url?: string | undefined
 }
 
 export type Actor = Asker

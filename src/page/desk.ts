@@ -10,8 +10,9 @@ import { actsAtMost, countAct } from './access/guesses.ts'
 import { inTime, Unanswered } from './access/in-time.ts'
 import type { ActResult, ActRow, Actor } from './act.ts'
 import { isRestricted, narrowLedgers, type PageEngine } from './asker.ts'
+import type { User } from './access/user.ts'
 import { PageError } from './page-error.ts'
-import type { Question } from './question.ts'
+import { type Question, readFields } from './question.ts'
 import { SharedAnswers } from './shared-answers.ts'
 
 export const apiRoot = '/api/v1'
@@ -33,6 +34,8 @@ export interface Desk {
   parse<Fields extends z.ZodObject>(fields: Fields, request: FastifyRequest): z.output<Fields>
   /** Waits for what is read, as long as an answer may take. Throws Unanswered. */
   awaitRead<Read>(read: Promise<Read>): Promise<Read>
+  /** The names of the accounts that a user may see; of an engine that has not begun none. */
+  visible(user: User): string[]
   /** Who asks, of the account that the request names. Throws PageError. */
   askerOf(request: FastifyRequest): Actor
 }
@@ -45,6 +48,8 @@ const actPatienceMs = 60_000
 
 export function createDesk({ version, clock, logger, engine: findEngine }: DeskOptions): Desk {
   const shared = new SharedAnswers(clock)
+  const parse: Desk['parse'] = (fields, { query, params }) =>
+    readFields(fields, { ...(query as object), ...(params as object) })
   const awaitRead: Desk['awaitRead'] = (read) => inTime(clock, read, readPatienceMs)
   function askerOf(request: FastifyRequest): Actor {
     const engine = findEngine()
@@ -66,10 +71,14 @@ export function createDesk({ version, clock, logger, engine: findEngine }: DeskO
     version,
     askerOf,
     awaitRead,
-    parse: (fields, request) => parse(fields, request, request.query),
+    visible(user) {
+      const { store } = findEngine() ?? {}
+      return store ? narrowLedgers(store, user, undefined).visible : []
+    },
+    parse,
     async answer(row, request) {
       const asker = askerOf(request)
-      const query = parse(row.query, request, request.query)
+      const query = parse(row.query, request)
       if (row.isShared !== true) return awaitRead(row.ask(asker, query))
       const name = JSON.stringify([
         row.path,
@@ -81,8 +90,6 @@ export function createDesk({ version, clock, logger, engine: findEngine }: DeskO
       return awaitRead(shared.read(name, () => row.ask(asker, query)))
     },
     async perform(row, request) {
-      const input = parse(row.input, request, request.body)
-      const via = request.url.startsWith(apiRoot) ? 'api' : 'page'
       const about = { user: request.user.name, act: row.path }
       const onEnd = (said: ActResult | { err: unknown }): void => {
         shared.forget()
@@ -92,7 +99,7 @@ export function createDesk({ version, clock, logger, engine: findEngine }: DeskO
       }
       const onUnnoted = (err: unknown): void =>
         logger.error({ ...about, err }, 'what came of an act is not recorded')
-      return record(askerOf(request), row, { input, via, clock, onEnd, onUnnoted })
+      return record(askerOf(request), row, { request, clock, onEnd, onUnnoted })
     },
   }
 }
@@ -103,38 +110,27 @@ function readAccount({ query, params }: FastifyRequest): string | undefined {
   return typeof named.account === 'string' && named.account !== '' ? named.account : undefined
 }
 
-/** Throws PageError 400 that names the field. */
-function parse<Fields extends z.ZodObject>(
-  fields: Fields,
-  { params }: FastifyRequest,
-  given: unknown,
-): z.output<Fields> {
-  const parsed = fields.safeParse({ ...(given as object), ...(params as object) })
-  if (parsed.success) return parsed.data
-  const [first] = parsed.error.issues
-  const place = first?.path.join('.') ?? ''
-  throw new PageError('bad_request', `${place}: ${first?.message ?? 'not valid'}`)
-}
-
-interface Recorded<Input> {
-  input: Input
-  via: 'page' | 'api'
+interface Recorded {
+  request: FastifyRequest
   clock: Clock
   /** Also of an act for which nobody waits any more. */
   onEnd: (said: ActResult | { err: unknown }) => void
   onUnnoted: (error: unknown) => void
 }
 
-/** By the name of the user, and of the account that it concerns. */
-async function record<Input extends z.ZodObject>(
+/** By the name of the user, and of the account that it concerns; what cannot be read is refused. */
+async function record(
   actor: Actor,
-  row: ActRow<Input>,
-  { input, via, clock, onEnd, onUnnoted }: Recorded<z.output<Input>>,
+  row: ActRow,
+  { request, clock, onEnd, onUnnoted }: Recorded,
 ): Promise<ActResult> {
   const { store, user, accounts } = actor
-  const act = row.path.replaceAll(/:(\w+)/g, (_whole, name: string) => String(input[name]))
+  const { params, body, url } = request
+  const via: 'api' | 'page' = url.startsWith(apiRoot) ? 'api' : 'page'
+  const parts = params as Readonly<Record<string, string>>
+  const act = row.path.replaceAll(/:(\w+)/g, (_whole, name: string) => parts[name] ?? '')
   const account = accounts?.length === 1 ? (accounts[0] ?? '') : ''
-  const note = { by: user.name, act, via, account, items: itemsOf(input) }
+  const note = { by: user.name, act, via, account, items: itemsOf(body) }
   const awaitNote = async (noted: Promise<string>): Promise<string> => {
     const [id, waitMs] = await inTime(clock, Promise.all([noted, countAct(store, user.name)]))
     if (waitMs === 0) return id
@@ -144,7 +140,10 @@ async function record<Input extends z.ZodObject>(
   let hasBegun = false
   const acted = recordAct(store, { ...note, outcomeOf, awaitNote, onUnnoted }, async () => {
     hasBegun = true
-    const result = await row.perform(actor, input)
+    const result = await row.perform(
+      actor,
+      readFields(row.input, { ...(body as object), ...parts }),
+    )
     return { result, isDone: result.done }
   })
   acted.then(onEnd, (err: unknown) => onEnd({ err }))
@@ -164,6 +163,7 @@ function outcomeOf(error: unknown): 'refused' | 'unclear' {
 }
 
 /** Those that its body names: a path names the rest. */
-function itemsOf({ item = [] }: { item?: unknown }): string[] {
-  return [item].flat().map(String)
+function itemsOf(body: unknown): string[] {
+  const { item } = (body ?? {}) as { item?: unknown }
+  return [item].flat().filter((one) => typeof one === 'string')
 }

@@ -1,17 +1,27 @@
 /** Adds to the answer of a question the forms and links of its view. */
 import { redisNow } from '../redis/scripts.ts'
+import { eventNames } from '../routing/matcher.ts'
 import type { Asker } from './asker.ts'
-import { silenceInput, buildSilence } from './acts/silences.ts'
-import { asked, type Forms, hidden } from './forms.ts'
+import { buildSilence, knownLabels, silenceInput } from './acts/silences.ts'
+import { type Forms, hidden, inLabels } from './forms.ts'
 import { PageError } from './page-error.ts'
 import type { EventAnswer } from './questions/event.ts'
 import type { MessageAnswer } from './questions/message.ts'
 import type { NotToldAnswer } from './questions/not-told.ts'
 import { previewSilence } from './questions/preview.ts'
 import type { RulesAnswer } from './questions/rules.ts'
+import { readFields } from './question.ts'
 import { addressOf } from './urls.ts'
 import type { StatusAnswer } from './questions/state.ts'
-import type { Act, EventData, MessageData, NotToldData, NowData, RulesData } from './view-data.ts'
+import type {
+  Act,
+  EventData,
+  Field,
+  MessageData,
+  NotToldData,
+  NowData,
+  RulesData,
+} from './view-data.ts'
 
 type Shown = Omit<NowData['findings'][number], 'url' | 'acts'>
 
@@ -40,7 +50,7 @@ function pausesOf(what: string, named: readonly { name: string }[], forms: Forms
 }
 
 /** In place of a command. */
-const onThePage = 'see what was answered, mend it, then send them again or give them up.'
+const onThePage = 'see what was answered, mend it, then send again or give up.'
 
 function moreOf({ check, subject, detail }: Shown): string | null {
   if (detail.includes('dead letter')) {
@@ -71,7 +81,9 @@ export function furnishMessage(
   const fields = items.map((item) => hidden('item', item))
   const confirm = 'Every recipient of it gets it again, under the same ids.'
   const isOver = answer.outcome === 'dead' || answer.outcome === 'delivered'
-  const label = answer.total > items.length ? `Send these ${items.length} again` : 'Send again'
+  const total = answer.total.toLocaleString('en-US')
+  const label =
+    answer.total > items.length ? `Send the worst ${items.length} of ${total} again` : 'Send again'
   const acts =
     forms.mayAct && isOver ? [forms.act('/items/resend', label, { confirm, fields })] : []
   return { ...answer, acts }
@@ -106,7 +118,7 @@ function eventActs({ account, id, destinations, kind, closed }: EventAnswer, for
             : triage('remediate', 'Remediated'),
           forms.act(`${place}/note`, 'Note', {
             confirm: 'Replaces the note that the service keeps of this event.',
-            fields: [asked('note', 'Note')],
+            fields: [{ name: 'note', label: 'Note', value: '', kind: 'text' }],
           }),
         ]
       : []),
@@ -129,36 +141,56 @@ export function furnishNotTold(answer: NotToldAnswer, _asker: Asker, forms: Form
 export async function furnishRules(
   answer: RulesAnswer,
   asker: Asker,
-  { forms, query }: { forms: Forms; query: Readonly<Record<string, unknown>> },
+  { forms, query }: { forms: Forms; query: Query },
 ): Promise<RulesData> {
   const silences = answer.silences.map((silence) => ({
     ...silence,
     acts:
-      forms.mayAct && silence.origin === 'command' && silence.phase !== 'over'
+      forms.mayAct && silence.origin === 'operator' && silence.phase !== 'over'
         ? [forms.act(`/silences/${silence.id}/expire`, 'End now')]
         : [],
   }))
   const pauses = asker.user.accounts === 'all' ? pausesOf('sinks', asker.config.sinks, forms) : []
   if (!forms.mayAct) return { ...answer, silences, pauses, silence_form: null, preview: null }
-  const matchers = [query['matchers'] ?? []].flat().map(String)
-  const text = (name: string, otherwise: string): string =>
-    typeof query[name] === 'string' ? query[name] : otherwise
-  const fields = [
-    ...[0, 1, 2].map((at) => asked('matchers', `Matcher ${at + 1}`, matchers[at] ?? '')),
-    asked('severity', 'Up to severity', text('severity', 'medium')),
-    asked('for', 'For how long', text('for', '2h')),
-    asked('reason', 'Why', text('reason', '')),
-  ]
-  const form = { act: forms.act('/silences', 'Silence'), fields }
-  const preview = matchers.some((one) => one.trim() !== '')
-    ? await readPreview(asker, { ...query, reason: text('reason', '') || 'preview' })
-    : null
+  const fields = silenceFields(query)
+  const isFilled = fields.some(({ name }) => query[name] !== undefined)
+  const { preview = null, problem = null } = isFilled ? await tryPreview(asker, query) : {}
+  const names = [...new Set([...eventNames, ...knownLabels(asker)])].map((name) => `${name}=`)
+  const form = { act: forms.act('/silences', 'Silence'), fields, names, problem }
   return { ...answer, silences, pauses, silence_form: form, preview }
+}
 
-  async function readPreview(of: Asker, given: object): Promise<RulesData['preview']> {
-    const parsed = silenceInput.safeParse(given)
-    if (!parsed.success) throw new PageError('bad_request', 'the silence cannot be read as it is')
-    const nowMs = await redisNow(of.store)
-    return previewSilence(of, buildSilence({ ...of, nowMs }, parsed.data))
+type Query = Readonly<Record<string, unknown>>
+
+function silenceFields(query: Query): Field[] {
+  const matchers = [query['matchers'] ?? []].flat().map(String)
+  const needed = (label: string, name: string, otherwise = ''): Field => {
+    const value = typeof query[name] === 'string' ? query[name] : otherwise
+    return { name, label, value, kind: 'needed' }
+  }
+  return [
+    ...[0, 1, 2].map((at): Field => {
+      const kind = at === 0 ? 'needed' : 'text'
+      return { name: 'matchers', label: `Matcher ${at + 1}`, value: matchers[at] ?? '', kind }
+    }),
+    needed('Up to severity', 'severity', 'medium'),
+    needed('For how long', 'for', '2h'),
+    needed('Why', 'reason'),
+  ]
+}
+
+/** What a silence as the address says would have hidden, or why it would be none; the reason may come later. */
+async function tryPreview(
+  asker: Asker,
+  { reason, ...query }: Query,
+): Promise<{ preview?: RulesData['preview']; problem?: string }> {
+  try {
+    const nowMs = await redisNow(asker.store)
+    const input = readFields(silenceInput, { matchers: [], ...query, reason: reason || 'preview' })
+    const silence = buildSilence({ ...asker, nowMs }, input)
+    return { preview: await previewSilence(asker, silence) }
+  } catch (error) {
+    if (!(error instanceof PageError)) throw error
+    return { problem: inLabels([error.message, error.remedy ?? []].flat().join('; ')) }
   }
 }

@@ -3,7 +3,7 @@ import { severities } from '../event.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { Ending } from '../store/endings.ts'
 import { type LedgerRecord, readRecords } from '../store/records.ts'
-import type { Asker } from './asker.ts'
+import { type Asker, isRestricted } from './asker.ts'
 import { PageError } from './page-error.ts'
 import type { Choices, Filters } from './view-data.ts'
 import { CursorError } from '../store/ending-list.ts'
@@ -28,13 +28,14 @@ export function toFilters(query: Readonly<Record<string, unknown>>): Filters {
   ) as unknown as Filters
 }
 
-export function choicesOf(
-  { config, ledgers, accounts }: Asker,
-  states: readonly string[],
-): Choices {
+export function choicesOf(asker: Asker, states: readonly string[]): Choices {
+  const { config, ledgers, labels } = asker
+  // sinks and recipients are named after customers, too
+  const isWhole = !isRestricted(asker)
+  const recipients = [...new Set(isWhole ? labels.values() : [])].toSorted()
   return {
-    // sinks are named after customers, too
-    sinks: accounts === undefined ? config.sinks.map(({ name }) => name) : [],
+    sinks: isWhole ? config.sinks.map(({ name }) => name) : [],
+    recipients: recipients.slice(0, 101), // one more than are shown
     severities: severities.toReversed(),
     states: [...states],
     accounts: ledgers.map(({ account }) => account).toSorted(),

@@ -16,9 +16,10 @@ import type { Render } from './access/access.ts'
 import { addApi } from './api.ts'
 import type { PageEngine } from './asker.ts'
 import { createDesk } from './desk.ts'
-import { addPages } from './pages.ts'
-import { createRenderer, type Renderer } from './render.ts'
-import type { PageContext, View, ViewData } from './view-data.ts'
+import { inLabels, refusedForm } from './forms.ts'
+import { addPages, pageContext, type PagesOptions } from './pages.ts'
+import { createRenderer } from './render.ts'
+import type { ErrorData, ViewData } from './view-data.ts'
 import { PageError } from './page-error.ts'
 
 export interface PageOptions {
@@ -44,40 +45,45 @@ export interface Page {
 
 export function createPage(options: PageOptions): Page {
   const renderer = createRenderer()
-  const desk = createDesk(options)
+  const pages = { desk: createDesk(options), renderer, now: () => options.clock.now() }
   const routes: FastifyPluginAsync = async (server) => {
     await server.register(
-      accessPlugin({ ...options, render: createRefusalRenderer(renderer, options) }),
+      accessPlugin({ ...options, render: createRefusalRenderer(pages, options) }),
     )
     addStatic(server)
     await server.register(async (scope) => {
       scope.setErrorHandler(answerProblem)
-      addApi(scope, desk)
+      addApi(scope, pages.desk)
     })
     await server.register(async (scope) => {
-      scope.setErrorHandler((error, _request, reply) => {
+      scope.setErrorHandler((error, request, reply) => {
         if (!(error instanceof PageError)) throw error
-        const { status, title, message, remedy } = error
-        const data = { status, title, detail: `${message}.`, remedy: remedy ?? null }
         return reply
-          .code(status)
+          .code(error.status)
           .type('text/html; charset=utf-8')
-          .send(renderer.render('error', { ...data, page: barePage(options, title, 'error') }))
+          .send(renderError(pages, describeRefusal(error, request), request))
       })
-      addPages(scope, { desk, renderer, now: () => options.clock.now() })
+      addPages(scope, pages)
     })
   }
-  const title = 'Not found'
-  const detail = 'There is no such page.'
   const notFound = (): string =>
-    renderer.render('error', {
-      status: 404,
-      title,
-      detail,
-      remedy: null,
-      page: barePage(options, title, 'error'),
-    })
+    renderError(pages, { status: 404, title: 'Not found', detail: 'There is no such page.' })
   return { routes, notFound }
+}
+
+type Refused = Pick<ErrorData, 'status' | 'title' | 'detail'> & Partial<ErrorData>
+
+/** To whoever asks, in their navigation; without `request` to whoever it is. */
+function renderError(pages: PagesOptions, refused: Refused, request?: FastifyRequest): string {
+  const page = pageContext(pages, { title: refused.title, view: 'error' }, request)
+  return pages.renderer.render('error', { remedy: null, back: '/', ...refused, page })
+}
+
+/** Fields bear the labels of their form. */
+function describeRefusal(error: PageError, request: FastifyRequest): Refused {
+  const { status, title, message, remedy } = error
+  const said = { detail: `${inLabels(message)}.`, remedy: remedy ? inLabels(remedy) : null }
+  return { status, title, ...said, back: refusedForm(request, message) }
 }
 
 /** RFC 9457. */
@@ -88,38 +94,18 @@ function answerProblem(error: Error, _request: FastifyRequest, reply: FastifyRep
   return reply.code(status).type('application/problem+json').send(JSON.stringify(problem))
 }
 
-/** Of whoever is not signed in, or where nothing else is known. */
-function barePage({ version, clock }: PageOptions, title: string, view: View): PageContext {
-  return {
-    title,
-    view,
-    path: '/',
-    user: null,
-    signed_in: false,
-    account: null,
-    accounts: [],
-    version,
-    as_of: new Date(clock.now()).toISOString(),
-    tokens: {},
-  }
-}
-
 /** The pages of the door: the form to sign in, and refusals. */
-function createRefusalRenderer({ render }: Renderer, options: PageOptions): Render {
-  return (view: string, data: object) => {
+function createRefusalRenderer(pages: PagesOptions, { isDemo = false }: PageOptions): Render {
+  return (view: string, data: object, request?: FastifyRequest) => {
     if (view === 'sign-in') {
-      const form = { problem: null, demo: options.isDemo === true, ...data } as ViewData['sign-in']
-      return render('sign-in', { ...form, page: barePage(options, 'Sign in', 'sign-in') })
+      const form = { problem: null, demo: isDemo, ...data } as ViewData['sign-in']
+      const page = pageContext(pages, { title: 'Sign in', view: 'sign-in' })
+      return pages.renderer.render('sign-in', { ...form, page })
     }
-    const { status, detail } = data as { status: number; detail: string }
-    const title = status === 404 ? 'Not found' : 'Refused'
-    return render('error', {
-      status,
-      title,
-      detail,
-      remedy: null,
-      page: barePage(options, title, 'error'),
-    })
+    const said = data as { status: number; detail: string }
+    const title = said.status === 404 ? 'Not found' : 'Refused'
+    const back = request ? refusedForm(request) : '/'
+    return renderError(pages, { ...said, title, back }, request)
   }
 }
 

@@ -2,9 +2,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Asker } from './asker.ts'
 import { issueFormToken } from './access/form-token.ts'
-import { localPath } from './access/sign-in.ts'
+import { nobody } from './access/user.ts'
 import type { Desk } from './desk.ts'
-import { createForms, type Forms } from './forms.ts'
+import { createForms, type Forms, readBack } from './forms.ts'
 import {
   furnishEvent,
   furnishMessage,
@@ -24,7 +24,7 @@ import { messagesQuestion, readMessages, toldQuery } from './questions/told.ts'
 import { messagesCsv } from './csv.ts'
 import type { Renderer } from './render.ts'
 import { acts } from './tables.ts'
-import type { View, ViewData } from './view-data.ts'
+import type { PageContext, View, ViewData } from './view-data.ts'
 
 interface ViewRow {
   path: string
@@ -91,16 +91,17 @@ export function addPages(server: FastifyInstance, options: PagesOptions): void {
       const answer = (await desk.answer(question, request)) as never
       const forms = createForms(request, request.url)
       const data = furnish ? furnish(answer, asker, forms) : answer
-      return send(reply, options, { view, title: title(answer), data, asker, forms })
+      return send(reply, options, { view, title: title(answer), data, forms })
     })
   }
   server.get('/rules', async (request, reply) => {
     const asker = desk.askerOf(request)
-    const forms = createForms(request, '/rules')
-    const answer = await desk.answer(rulesQuestion, request)
     const query = request.query as Record<string, unknown>
+    const back = readBack({ body: null, query: { back: '/rules', ...query } })
+    const forms = createForms(request, back)
+    const answer = await desk.answer(rulesQuestion, request)
     const data = await desk.awaitRead(furnishRules(answer, asker, { forms, query }))
-    return send(reply, options, { view: 'rules', title: 'Rules', data, asker, forms })
+    return send(reply, options, { view: 'rules', title: 'Rules', data, forms })
   })
   server.get('/told.csv', async (request, reply) => {
     const asker = desk.askerOf(request)
@@ -117,12 +118,11 @@ export function addPages(server: FastifyInstance, options: PagesOptions): void {
   })
   for (const act of acts) {
     server.post(act.path, async (request, reply) => {
-      const asker = desk.askerOf(request)
-      const { done, said } = await desk.perform(act, request)
+      const { done, said, url = null } = await desk.perform(act, request)
       const title = done ? 'Done' : 'Not done'
-      const data = { title, said, back: readBack(request) }
-      const forms = createForms(request, '/')
-      return send(reply, options, { view: 'done', title, data, asker, forms })
+      const back = readBack(request)
+      const data = { title, said, touched: url === back ? null : url, back }
+      return send(reply, options, { view: 'done', title, data, forms: createForms(request, '/') })
     })
   }
 }
@@ -130,52 +130,48 @@ export function addPages(server: FastifyInstance, options: PagesOptions): void {
 /** Of a file; a page shows fewer. */
 const rowsAtOnce = 200
 
-function readBack({ body }: FastifyRequest): string {
-  const { back } = (body ?? {}) as { back?: unknown }
-  const [first] = [back].flat() // a form with two acts has one for each
-  return localPath(typeof first === 'string' ? first : '/')
-}
-
 interface Shown {
   view: View
   title: string
   data: object
-  asker: Asker
   forms: Forms
 }
 
 function send(
   reply: FastifyReply,
-  { desk, renderer, now }: PagesOptions,
-  { view, title, data, asker, forms }: Shown,
+  options: PagesOptions,
+  { view, title, data, forms }: Shown,
 ): FastifyReply {
   const { request } = reply
-  const { session } = request
-  const paths = [...forms.paths, '/sign-out']
-  const tokens = session ? paths.map((path) => [path, issueFormToken(session, path)]) : []
-  const { accounts, user, visible } = asker
-  const page = {
+  const page = pageContext(options, { view, title, paths: forms.paths }, request)
+  const shown = { ...data, page } as ViewData[View] & { page: typeof page }
+  return reply.type('text/html; charset=utf-8').send(options.renderer.render(view, shown))
+}
+
+/** Who asks, and what they may go to; without `request` a stranger. */
+export function pageContext(
+  { desk, now }: PagesOptions,
+  { view, title, paths = [] }: Pick<PageContext, 'view' | 'title'> & { paths?: Iterable<string> },
+  request?: FastifyRequest,
+): PageContext {
+  const known = request?.user === nobody ? undefined : request
+  const { user, session, url = '/' } = known ?? {}
+  const accounts = user ? desk.visible(user) : []
+  // an address that holds an account in its path narrows no other view
+  const { account } = (known?.query ?? {}) as { account?: string }
+  const tokens = session
+    ? [...paths, '/sign-out'].map((path) => [path, issueFormToken(session, path)])
+    : []
+  return {
     title,
     view,
-    path: pathOf(request),
-    user: { name: user.name, role: user.role },
+    path: url.split('?', 1)[0] ?? '/',
+    user: user ? { name: user.name, role: user.role } : null,
     signed_in: session !== undefined && session.isByProxy !== true,
-    account: isNarrowed(request) && visible.length > 1 ? (accounts?.[0] ?? null) : null,
-    accounts: visible,
+    account: (accounts.length > 1 && accounts.find((one) => one === account)) || null,
+    accounts,
     version: desk.version,
     as_of: new Date(now()).toISOString(),
     tokens: Object.fromEntries(tokens) as Record<string, string>,
   }
-  const html = renderer.render(view, { ...data, page } as ViewData[View] & { page: typeof page })
-  return reply.type('text/html; charset=utf-8').send(html)
-}
-
-/** By its query; an address that holds an account in its path narrows no other view. */
-function isNarrowed({ query }: FastifyRequest): boolean {
-  const { account } = query as { account?: unknown }
-  return typeof account === 'string' && account !== ''
-}
-
-function pathOf({ url }: FastifyRequest): string {
-  return url.split('?', 1)[0] ?? '/'
 }

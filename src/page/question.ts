@@ -22,6 +22,18 @@ export function question<Query extends z.ZodObject, Answer>(
   return row
 }
 
+/** Throws PageError 400 that names the field. */
+export function readFields<Fields extends z.ZodObject>(
+  fields: Fields,
+  given: object,
+): z.output<Fields> {
+  const parsed = fields.safeParse(given)
+  if (parsed.success) return parsed.data
+  const [first] = parsed.error.issues
+  const place = first?.path.join('.') ?? ''
+  throw new PageError('bad_request', `${place}: ${first?.message ?? 'not valid'}`)
+}
+
 const shortText = (describe: string, longest = 600): z.ZodType<string | undefined> =>
   z
     .string()
@@ -68,7 +80,7 @@ export function readPeriod(
   const toMs = until === undefined ? nowMs : requireTime('until', readPeriodEnd(until, nowMs))
   const fromMs =
     since === undefined ? toMs - usualMs : requireTime('since', readPastTime(since, nowMs))
-  if (fromMs > toMs) throw new PageError('bad_request', 'since lies after until', 'exchange them')
+  if (fromMs > toMs) throw new PageError('bad_request', 'since: lies after until', 'exchange them')
   const firstMs = nowMs - keptMs
   return { fromMs: Math.max(fromMs, firstMs), toMs: Math.max(toMs, firstMs) }
 }

@@ -1,5 +1,6 @@
 /** Addresses of the page, and of items in its forms. */
 import type { Item, LedgerRecord } from '../store/records.ts'
+import { type Asker, isRestricted } from './asker.ts'
 
 export { eventPath as eventUrl, messagePath as messageUrl } from '../messages/page-links.ts'
 
@@ -14,6 +15,17 @@ export function addressOf(
   )
   const text = new URLSearchParams(given).toString()
   return text === '' ? path : `${path}?${text}`
+}
+
+export function silenceUrl(id: string): string {
+  return `/rules#silence-${id}`
+}
+
+/** Where Rules shows what kept an item back; null: nowhere. The rule of a mute is `route: interval, …`. */
+export function ruleUrl(asker: Asker, reason = '', rule: string | null = null): string | null {
+  if (rule !== null && reason === 'silence') return silenceUrl(rule)
+  const [, interval] = /: ([\w-]+)/.exec(rule ?? '') ?? []
+  return interval && reason === 'mute' && !isRestricted(asker) ? `/rules#mute-${interval}` : null
 }
 
 /** Names an item of the ledger in a form: the account, and its reference. */

@@ -34,7 +34,7 @@ export interface Field {
   name: string
   label: string
   value: string
-  kind: 'text' | 'hidden'
+  kind: 'text' | 'needed' | 'hidden'
 }
 
 export interface SeverityCounts {
@@ -127,6 +127,8 @@ export interface Filters {
 
 export interface Choices {
   sinks: string[]
+  /** As lists name them; over 100: not all. */
+  recipients: string[]
   severities: string[]
   states: string[]
   accounts: string[]
@@ -144,7 +146,7 @@ export interface ToldData extends Paged {
   /** Of whole hours or days; null: the filters narrow by what nobody counts. */
   totals: { messages: number; events: number; whole: 'hour' | 'day' } | null
   by_day: ToldCount[]
-  by_recipient: ToldCount[]
+  by_recipient: (ToldCount & { url: string })[]
   /** By severity, the worst first. */
   delays: DelayRow[]
   messages: {
@@ -234,6 +236,8 @@ export interface EventData {
     past: { state: string; at: string; delay_s: number | null }[]
     attempts: Attempt[]
     message_url: string | null
+    /** The rule that kept it back. */
+    rule_url: string | null
     item: string
   }[]
   seen_before: {
@@ -260,6 +264,7 @@ export interface NotToldData extends Paged {
     reason: string
     reason_text: string | null
     rule: string | null
+    rule_url: string | null
     owner: string | null
     because: string | null
     ends: string | null
@@ -280,6 +285,7 @@ export interface NotToldData extends Paged {
     reason: string
     reason_text: string | null
     rule: string | null
+    rule_url: string | null
     id: string
     /** `resend`, `discard`. */
     acts: string[]
@@ -317,7 +323,9 @@ export interface RulesData {
     owner: string
     reason: string
     matchers: string[]
+    /** An event counts once for each recipient. */
     hidden: number
+    hidden_url: string
     acts: Act[]
   }[]
   mutes: { name: string; text: string; routes: string[]; active: boolean }[]
@@ -328,6 +336,7 @@ export interface RulesData {
     by: string
     via: string
     act: string
+    words: string
     account: string
     outcome: string
     /** What it touched, as far as it is recorded, and how many more. */
@@ -336,7 +345,8 @@ export interface RulesData {
   }[]
   /** One for each sink, by its name; all take the same `reason`. */
   pauses: Act[]
-  silence_form: { act: Act; fields: Field[] } | null
+  /** `names`: what matchers may begin with; `problem`: why what the address says is no silence. */
+  silence_form: { act: Act; fields: Field[]; names: string[]; problem: string | null } | null
   /** What the silence of the form would have hidden. */
   preview: {
     matched: number
@@ -375,6 +385,7 @@ export interface ErrorData {
   title: string
   detail: string
   remedy: string | null
+  back: string
 }
 
 export interface SignInData {
@@ -396,6 +407,7 @@ export interface ConfirmData {
 export interface DoneData {
   title: string
   said: string[]
+  touched: string | null
   back: string
 }
 

@@ -22,7 +22,7 @@ import { eventNames, type Matcher, requiredMatchers } from './matcher.ts'
 import { allMatch, type RoutableEvent } from './router.ts'
 
 export interface Silence {
-  /** From the file: `c` and 8 hex digits of its content; from a command: as chosen there. */
+  /** From the file: `c` and 8 hex digits of its content; of an operator: as chosen when it was made. */
   id: string
   /** All must hold. */
   matchers: Matcher[]
@@ -36,7 +36,7 @@ export interface Silence {
   maxSeverity: KnownSeverity
   /** Machines get nothing of it either; else they get every event. */
   machines: boolean
-  origin: 'config' | 'command'
+  origin: 'config' | 'operator'
 }
 
 /** What is wrong with a silence; `place` is the key, e.g. `matchers.0`, `until`. */
@@ -209,7 +209,7 @@ export function silenceText(silence: Silence): string {
   })
 }
 
-/** Reads the parsed JSON of `silenceText`; the origin is `command`. Never throws. */
+/** Reads the parsed JSON of `silenceText`; the origin is `operator`. Never throws. */
 export function parseSilence(json: unknown): Silence | SilenceProblem {
   return parseFile(isSection(json) ? json : {})
 }
@@ -222,7 +222,7 @@ function parseFile({
 }: Readonly<Record<string, unknown>>): Silence | SilenceProblem {
   const parsed = silenceFile.safeParse({ ...file, max_severity: severity })
   const isUsable = typeof id === 'string' && /^[a-z0-9][a-z0-9_-]{0,39}$/.test(id)
-  if (isUsable && parsed.success) return toSilence(parsed.data, { id, origin: 'command' })
+  if (isUsable && parsed.success) return toSilence(parsed.data, { id, origin: 'operator' })
   const idMistake = {
     place: 'id',
     problem: 'not a usable id',

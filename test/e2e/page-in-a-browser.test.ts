@@ -159,6 +159,31 @@ describe.skipIf(!hasChromium())('the keyboard', () => {
   })
 })
 
+/** Whether the bar of acts lies over the box that a row begins with. */
+const isCovered = `(() => {
+  const box = document.querySelector('.items input').getBoundingClientRect()
+  return document.elementFromPoint(box.x + 5, box.y + 5).closest('.sticky') !== null
+})()`
+
+describe.skipIf(!hasChromium())('on a phone, the bar of acts', () => {
+  const notTold = pageSamples.find(({ view }) => view === 'not-told')!
+  const scroll = (block: string): string =>
+    `document.querySelector('.items input').scrollIntoView({ block: '${block}' })`
+
+  test('covers no row before one is chosen, and is at hand then', async () => {
+    await inView(notTold, { ...phone, width: 390 }, async (page) => {
+      await page.evaluate(`document.documentElement.style.scrollPadding = 0; ${scroll('end')}`)
+      expect(await page.evaluate(isCovered)).toBe(false)
+      await page.locator('.items input').first().check()
+      await page.evaluate(scroll('center'))
+      const { y, height } = (await page.locator('.sticky').boundingBox())!
+      expect(y + height).toBeLessThanOrEqual(900)
+      await page.evaluate(`document.documentElement.style.scrollPadding = ''; ${scroll('end')}`)
+      expect(await page.evaluate(isCovered)).toBe(false)
+    })
+  })
+})
+
 describe.skipIf(!hasChromium())('without script', () => {
   test.each(pageSamples)(
     '$view shows times in UTC, and no button that does nothing',

@@ -278,8 +278,13 @@ describe('of what all accounts share', () => {
     const matchers = ['account="main"', 'type="paste"']
     const body = { matchers, reason: 'x', severity: 'low' }
     const { json } = await askApi(page, '/silences', { body, as: 'spy' })
-    expect(json).toEqual({ done: true, said: [expect.stringMatching(/^Silence s\w+ begins/)] })
-    await askApi(page, `/silences/${json.said[0].split(' ')[1]}/expire`, { body: {}, as: 'spy' })
+    const [, id = ''] = json.url.split('/rules#silence-')
+    expect(json).toEqual({
+      done: true,
+      said: [expect.stringMatching(`^Silence ${id} begins`)],
+      url: `/rules#silence-${id}`,
+    })
+    await askApi(page, `/silences/${id}/expire`, { body: {}, as: 'spy' })
   })
 })
 

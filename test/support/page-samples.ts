@@ -200,6 +200,7 @@ const filters: Filters = {
 }
 const choices: Choices = {
   sinks: ['digest', 'oncall', 'siem', 'soc', 'tickets'],
+  recipients: ['#soc-alerts', 'PagerDuty service P7X2', 'security-leads@acme.com'],
   severities: ['critical', 'high', 'medium', 'low', 'info'],
   states: ['delivered', 'dead', 'suppressed', 'held', 'diverted', 'discarded', 'quarantined'],
   accounts: ['acme', 'globex', 'initech', 'umbrella'],
@@ -299,7 +300,7 @@ const told: ToldData = {
     { name: 'digest → security-leads@acme.com', told: 402, messages: 14 },
     { name: 'oncall → PagerDuty service P7X2', told: 61, messages: 61 },
     { name: 'tickets → tickets.acme.com', told: 28, messages: 28 },
-  ],
+  ].map((row) => ({ ...row, url: `/told?recipient=${encodeURIComponent(row.name)}` })),
   messages: Array.from({ length: 50 }, (_, at) => {
     const [severity, , title] = titles[at % titles.length]!
     const [sink, recipient] = recipients[(at * 3) % recipients.length]!
@@ -442,6 +443,7 @@ const event: EventData = {
       past: [{ state: 'dead', at: minutesAgo(12), delay_s: null }],
       attempts,
       message_url: '/messages/acme/b9f3a77c041',
+      rule_url: null,
       item: 'e7f31c2a9d04b-1',
     },
     {
@@ -465,6 +467,7 @@ const event: EventData = {
         },
       ],
       message_url: null,
+      rule_url: null,
       item: 'e7f31c2a9d04b-2',
     },
     {
@@ -479,6 +482,7 @@ const event: EventData = {
       past: [],
       attempts: [],
       message_url: null,
+      rule_url: null,
       item: 'e7f31c2a9d04b-3',
     },
   ],
@@ -514,7 +518,7 @@ const event: EventData = {
   closed: null,
   writes: [{ at: minutesAgo(6), by: 'mira.keller', action: 'note', outcome: 'accepted' }],
   acts: [resend, ignore, remediate, note],
-  silence_url: '/rules?type=stealer_log&feed=brand#silences',
+  silence_url: '/rules?matchers=type%3D%22stealer_log%22&back=%2Fevents%2Facme%2Fx#silence',
 }
 
 const notTold: NotToldData = {
@@ -525,6 +529,7 @@ const notTold: NotToldData = {
       reason: 'invalid',
       reason_text: 'this message will never be accepted: 400, 413, 422',
       rule: null,
+      rule_url: null,
       owner: null,
       because: null,
       ends: null,
@@ -536,6 +541,7 @@ const notTold: NotToldData = {
       reason: 'silence',
       reason_text: 'a silence keeps such events back',
       rule: 'ccada3168',
+      rule_url: '/rules#silence-ccada3168',
       owner: 'mira.keller',
       because: 'pentest of the VPN by Redteam AG',
       ends: minutesAgo(-3100),
@@ -547,6 +553,7 @@ const notTold: NotToldData = {
       reason: 'inhibition',
       reason_text: 'an event that says more came shortly before',
       rule: 'valid_credential',
+      rule_url: null,
       owner: 'configuration',
       because: null,
       ends: null,
@@ -558,6 +565,7 @@ const notTold: NotToldData = {
       reason: 'shadow',
       reason_text: 'only routes in mode: shadow, which send nothing, chose its sink',
       rule: 'new-types',
+      rule_url: null,
       owner: 'configuration',
       because: 'recorded, never sent',
       ends: null,
@@ -590,6 +598,7 @@ const notTold: NotToldData = {
       reason: reason!,
       reason_text: reasonText(reason!),
       rule: rule ?? null,
+      rule_url: reason === 'silence' ? `/rules#silence-${rule}` : null,
       id: `e7f31c2a9d${at}`,
     }
   }),
@@ -622,7 +631,7 @@ const rules: RulesData = {
       never: false,
       mode: 'live',
       mutes: [],
-      summary: 'grouped all together, sent after 0 s, then every 5 min; goes on to the next',
+      summary: 'sends at once, then at most one message every 5 min; goes on to the next',
     },
     {
       name: 'urgent',
@@ -634,7 +643,7 @@ const rules: RulesData = {
       never: false,
       mode: 'live',
       mutes: [],
-      summary: 'grouped by type, sent after 10 s, then every 5 min',
+      summary: 'waits 10 s for more of the same type, then sends at most one message every 5 min',
     },
     {
       name: 'stealer logs',
@@ -646,7 +655,7 @@ const rules: RulesData = {
       never: false,
       mode: 'live',
       mutes: [],
-      summary: 'grouped by type, sent after 0 s, then every 5 min',
+      summary: 'sends at once, then at most one message of the same type every 5 min',
     },
     {
       name: 'ransomware',
@@ -695,11 +704,12 @@ const rules: RulesData = {
       until: minutesAgo(-3100),
       severity: 'high',
       machines: false,
-      origin: 'command',
+      origin: 'operator',
       owner: 'mira.keller',
       reason: 'pentest of the VPN by Redteam AG',
       matchers: ['type="stealer_log"', 'host="vpn[.]acme[.]com"'],
       hidden: 43,
+      hidden_url: '/not-told?reason=silence&rule=ccada3168&since=90d',
       acts: [expire],
     },
     {
@@ -714,6 +724,7 @@ const rules: RulesData = {
       reason: 'known campaign of lookalikes, taken down already',
       matchers: ['type="lookalike_domain"'],
       hidden: 0,
+      hidden_url: '/not-told?reason=silence&rule=known-campaign&since=90d',
       acts: [],
     },
   ],
@@ -738,6 +749,7 @@ const rules: RulesData = {
       by: 'mara',
       via: 'page',
       act: '/sinks/soc/pause',
+      words: 'pause sink soc',
       account: '',
       outcome: 'done',
       items: [],
@@ -748,6 +760,7 @@ const rules: RulesData = {
       by: 'mara',
       via: 'page',
       act: '/items/resend',
+      words: 'send 4 items again',
       account: 'acme',
       outcome: 'done',
       items: ['acme/i:0123456789abcdef01234567:0:soc'],
@@ -768,6 +781,8 @@ const rules: RulesData = {
       { name: 'severity', label: 'Up to this severity', value: 'medium', kind: 'text' },
       { name: 'reason', label: 'Reason', value: 'known campaign', kind: 'text' },
     ],
+    names: ['type=', 'account=', 'severity='],
+    problem: 'Matcher 2: not a matcher',
   },
   preview: {
     matched: 61,
@@ -848,6 +863,7 @@ export const pageSamples: readonly PageSample[] = [
     detail:
       'Its history may have ended: an event is kept for 90 days after the last that was done with it.',
     remedy: 'search for its uid at the service',
+    back: '/told',
   }),
   {
     view: 'sign-in',
@@ -858,6 +874,12 @@ export const pageSamples: readonly PageSample[] = [
       page: { ...context('sign-in', 'Sign in', '/sign-in'), ...nobody },
     },
   },
+  sample('done', 'Done', '/silences', {
+    title: 'Done',
+    said: ['Silence sfe79a48c begins within seconds and ends 2026-11-27 10:12:00 UTC.'],
+    touched: '/rules#silence-sfe79a48c',
+    back: eventUrl(event.uid),
+  }),
   sample('confirm', 'Discard 3 events?', '/acts/discard', {
     title: 'Discard 3 events?',
     lines: ['They count as dead, and nobody is told of them.'],
@@ -885,7 +907,7 @@ const optional = [
 
 /** Each view where there is nothing yet, for a reader of one account. */
 export const emptySamples: readonly PageSample[] = pageSamples
-  .filter(({ view }) => view !== 'error' && view !== 'confirm' && view !== 'sign-in')
+  .filter(({ view }) => !['error', 'done', 'confirm', 'sign-in'].includes(view))
   .map(({ view, data }) => {
     const page = {
       ...data.page,

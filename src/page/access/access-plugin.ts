@@ -132,7 +132,7 @@ function refuse(
   const { address } = findOrigin(request, door.http().proxy)
   const name = refusal.name ?? (request.user === nobody ? undefined : request.user.name)
   const said = note(door, reply, { ...refusal, address, name })
-  if (isPage) return sendPage(reply, door.render('refused', said))
+  if (isPage) return sendPage(reply, door.render('refused', said, request))
   return sendProblem(reply, { ...said, reason: refusal.reason })
 }
 
@@ -146,6 +146,6 @@ function addErrors(page: FastifyInstance, door: Door): void {
     }
     const said = { status, detail: status >= 500 ? 'Internal error; see the log.' : 'Bad request.' }
     if (isApi(request)) return sendProblem(reply, said)
-    return sendPage(reply.code(status), door.render('refused', said))
+    return sendPage(reply.code(status), door.render('refused', said, request))
   })
 }

@@ -27,7 +27,7 @@ export interface SignInData {
 /** Returns a whole page of HTML. */
 export interface Render {
   (view: 'sign-in', data: SignInData): string
-  (view: 'refused', data: RefusedData): string
+  (view: 'refused', data: RefusedData, request: FastifyRequest): string
 }
 
 /** What every part of the access needs. */

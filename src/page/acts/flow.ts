@@ -11,11 +11,11 @@ import { PageError } from '../page-error.ts'
 const sink = z.object({ name: z.string().describe('Name of the sink.') })
 const feed = z.object({ name: z.string().describe('Name of the feed.') })
 const reason = z
-  .string()
+  .string('say why')
   .trim()
-  .min(1)
-  .max(200)
-  .regex(/^\P{Cc}*$/u)
+  .min(1, 'say why')
+  .max(200, 'at most 200 characters')
+  .regex(/^\P{Cc}*$/u, 'in one line')
   .describe('Why; whoever looks at it reads this.')
 
 /** A sink sends for all accounts. Throws PageError. */

@@ -7,14 +7,15 @@ import { notifyDaemon } from '../../operator/notify.ts'
 import { type LedgerItem, readItemAt } from '../../store/items.ts'
 import { act, type ActResult, type Actor } from '../act.ts'
 import { PageError } from '../page-error.ts'
+import { eventUrl } from '../urls.ts'
 
 /** Bounds how long one act takes. */
 const maxItems = 500
 
 /** A form with one box sends a text, with several a list. */
 const items = z
-  .union([z.string().transform((one) => [one]), z.array(z.string())])
-  .pipe(z.array(z.string().regex(/^[^/]+\/[\w:.-]+$/)).max(maxItems))
+  .union([z.string().transform((one) => [one]), z.array(z.string())], 'choose at least one')
+  .pipe(z.array(z.string().regex(/^[^/]+\/[\w:.-]+$/)).max(maxItems, `at most ${maxItems}`))
   .describe('Items as lists name them: account/reference.')
 
 const input = z.object({ item: items })
@@ -66,9 +67,12 @@ async function perform(
   )
   const { done: count, ...left } = await actOn(fit, itemAct, () => undefined)
   await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
+  const [only] = chosen.length === 1 ? chosen : []
+  const [, recordId = ''] = only?.ref.split(':') ?? []
   const others = Object.entries(left).filter(([, number]) => number > 0)
   return {
     done: count > 0,
+    url: only?.item && eventUrl({ account: only.ledger.account, recordId }),
     said: [
       `${pluralize(count, 'item')} ${done}.`,
       ...others.map(

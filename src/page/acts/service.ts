@@ -32,7 +32,7 @@ export const triageEvent = act({
 export const noteEvent = act({
   path: '/events/:account/:id/note',
   summary: 'replace the note of an event at the service',
-  input: event.extend({ note: z.string().trim().max(4_000) }),
+  input: event.extend({ note: z.string().trim().max(4_000, 'at most 4,000 characters') }),
   perform: async (actor, { note, ...place }) => {
     const found = await findEvent(actor, place)
     const request = { by: actor.user.name, action: 'events.note', targets: [found.uid] }

@@ -17,6 +17,7 @@ import { act, type Actor } from '../act.ts'
 import { isRestricted } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { concernsOnly, visibleSilences } from '../questions/silences.ts'
+import { silenceUrl } from '../urls.ts'
 
 export const silenceInput = z.object({
   matchers: z
@@ -24,8 +25,10 @@ export const silenceInput = z.object({
     .transform((lines) => lines.map((line) => line.trim()).filter((line) => line !== ''))
     .describe('All must match, such as type="paste".'),
   for: z.string().trim().default('2h').describe('How long, such as 2h; at most 30d.'),
-  reason: z.string().trim().describe('Why.'),
-  severity: z.enum(severities).describe('Nothing more severe is silenced.'),
+  reason: z.string('say why').trim().describe('Why.'),
+  severity: z
+    .enum(severities, `one of ${severities.join(', ')}`)
+    .describe('Nothing more severe is silenced.'),
   machines: z
     .union([z.boolean(), z.literal('yes').transform(() => true)])
     .default(false)
@@ -40,10 +43,11 @@ export const addSilence = act({
     const silence = buildSilence(actor, input)
     await storeSilence(actor.store, silence)
     const begins = `Silence ${silence.id} begins within seconds and ends ${formatUtcTime(silence.endsAtMs)}.`
-    if (isRestricted(actor)) return { done: true, said: [begins] } // sinks bear names of others
+    const made = { done: true, url: silenceUrl(silence.id) }
+    if (isRestricted(actor)) return { ...made, said: [begins] } // sinks bear names of others
     const { silent, goes_on: others } = sinksBySilence(actor.config, silence)
     return {
-      done: true,
+      ...made,
       said: [
         begins,
         silent.length === 0 ? 'No sink falls silent.' : `Silent: ${formatList(silent)}.`,
@@ -52,6 +56,13 @@ export const addSilence = act({
     }
   },
 })
+
+/** Of the feeds that the user sees. */
+export function knownLabels({ config, user }: Pick<Actor, 'config' | 'user'>): string[] {
+  return config.feeds
+    .filter(({ account }) => seesAccount(user, account))
+    .flatMap(({ labels }) => Object.keys(labels))
+}
 
 /** Throws PageError with each mistake. */
 export function buildSilence(
@@ -68,10 +79,7 @@ export function buildSilence(
   const silence = newSilence({
     ...input,
     id: `s${randomBytes(4).toString('hex')}`,
-    // a mistake names those that are alike
-    labels: config.feeds
-      .filter(({ account }) => seesAccount(user, account))
-      .flatMap(({ labels }) => Object.keys(labels)),
+    labels: knownLabels({ config, user }), // a mistake names those that are alike
     forMs: forMs.data,
     owner: user.name,
     nowMs,
@@ -100,6 +108,7 @@ export const expireSilence = act({
       throw new PageError('conflict', 'this silence stands in the configuration', remedy)
     }
     const hasEnded = await endSilence(store, silence)
-    return { done: hasEnded, said: [hasEnded ? `${id} ends within seconds.` : `${id} was over.`] }
+    const said = hasEnded ? `${id} ends within seconds.` : `${id} was over.`
+    return { done: hasEnded, said: [said], url: silenceUrl(id) }
   },
 })

@@ -5,7 +5,7 @@ import { formatIsoTime } from '../../operator/columns.ts'
 import { type KnownEvent, readKnownEvent } from '../../operator/event.ts'
 import { outcomeText, reasonText, standingOf } from '../../operator/item-words.ts'
 import { formatSeverity } from '../../messages/summary.ts'
-import { itemStates, stateOf } from '../../store/item-states.ts'
+import { itemStates, reasonOf, stateOf } from '../../store/item-states.ts'
 import {
   deliveryId,
   type Item,
@@ -19,7 +19,7 @@ import { chainPlace, readIdentifierSeen } from '../../store/terms.ts'
 import { type Asker, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
-import { addressOf, eventUrl, itemAddress, messageUrl } from '../urls.ts'
+import { addressOf, eventUrl, itemAddress, messageUrl, ruleUrl } from '../urls.ts'
 import type { Attempt, EventData } from '../view-data.ts'
 
 export type EventAnswer = Omit<EventData, 'acts'>
@@ -48,10 +48,11 @@ export const eventQuestion = question({
 })
 
 function describeEvent(
-  { labels, config }: Asker,
+  asker: Asker,
   { message, writes = [] }: KnownEvent,
   { record, matches }: { record: LedgerRecord; matches: EventAnswer['seen_before'] },
 ): EventAnswer {
+  const { labels, config } = asker
   const { account, uid, recordId, type, severity, identifiers, tags } = record
   return {
     account,
@@ -77,7 +78,7 @@ function describeEvent(
         unread,
       })),
     ),
-    destinations: record.items.map((item) => describeItem(record, item, labels)),
+    destinations: record.items.map((item) => describeItem(asker, record, item)),
     seen_before: [...seenBefore(record), ...matches],
     identifiers: identifiers.map((name) => ({
       name,
@@ -91,7 +92,7 @@ function describeEvent(
       action,
       outcome,
     })),
-    silence_url: silenceUrl(record),
+    silence_url: silenceFormUrl(record),
   }
 }
 
@@ -148,9 +149,9 @@ function kindOf({ feeds }: Asker['config'], { sightings }: LedgerRecord): EventA
 }
 
 function describeItem(
+  asker: Asker,
   record: LedgerRecord,
   item: Item,
-  labels: Asker['labels'],
 ): EventAnswer['destinations'][number] {
   const { sink, destination, severity, past, endedAtMs } = item
   const { sinceMs, why, next } = standingOf(item)
@@ -163,7 +164,7 @@ function describeItem(
       : Math.max(0, (end.endedAtMs - visibleMs) / 1000)
   return {
     sink,
-    recipient: labels.get(destination) ?? destination,
+    recipient: asker.labels.get(destination) ?? destination,
     state: stateOf(item),
     since: toIso(sinceMs),
     why: why === '' ? itemStates[stateOf(item)] : why,
@@ -177,6 +178,7 @@ function describeItem(
     })),
     attempts: attemptsOf(item),
     message_url: item.messageId === undefined ? null : messageUrl(deliveryId(item), endedAtMs),
+    rule_url: ruleUrl(asker, reasonOf(item), item.rule ?? null),
     item: itemAddress(record, item),
   }
 }
@@ -233,14 +235,15 @@ function step(atMs: number | undefined, what: string, detail: string | null = nu
 }
 
 /** The form of a silence that would have kept this event back. */
-function silenceUrl({ account, type, severity, identifiers }: LedgerRecord): string {
+function silenceFormUrl(record: LedgerRecord): string {
+  const { account, type, severity, identifiers } = record
   const [identifier] = identifiers
   const matchers = [
     `type=${JSON.stringify(type)}`,
     `account=${JSON.stringify(account)}`,
     ...(identifier === undefined ? [] : [matcherOf(identifier)]),
   ]
-  return `${addressOf('/rules', { matchers, severity })}#silence`
+  return `${addressOf('/rules', { matchers, severity, back: eventUrl(record) })}#silence`
 }
 
 /** A record keeps the beginning of a long name; its last character may be half of one. */

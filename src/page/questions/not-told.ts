@@ -18,7 +18,7 @@ import {
   toFilters,
 } from '../listing.ts'
 import { type AskedPeriod, field, question, readPeriod } from '../question.ts'
-import { addressOf, eventUrl } from '../urls.ts'
+import { addressOf, eventUrl, ruleUrl } from '../urls.ts'
 import type { NotToldData } from '../view-data.ts'
 import { toIso } from './event.ts'
 import { visibleSilences } from './silences.ts'
@@ -234,7 +234,7 @@ function stateWord({ state }: LedgerItem): string {
   return state === 'discarded' ? 'dead' : state
 }
 
-function describeItem({ labels }: Asker, one: LedgerItem): NotToldAnswer['items'][number] {
+function describeItem(asker: Asker, one: LedgerItem): NotToldAnswer['items'][number] {
   const { ledger, item, entry, ref, uid, title, severity, state, sinceMs } = one
   const reason = countedReason(one) ?? 'unknown'
   const { account } = ledger
@@ -248,11 +248,12 @@ function describeItem({ labels }: Asker, one: LedgerItem): NotToldAnswer['items'
     severity,
     account,
     sink: item?.sink ?? '',
-    recipient: destination === undefined ? '' : (labels.get(destination) ?? destination),
+    recipient: destination === undefined ? '' : (asker.labels.get(destination) ?? destination),
     state,
     reason,
     reason_text: reasonText(reason),
     rule: ruleOf(one),
+    rule_url: ruleUrl(asker, reason, ruleOf(one)),
     id: `${account}/${ref}`,
     acts: actsOn(state),
   }
@@ -300,7 +301,8 @@ async function groupByRule(
       const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
       const url = addressOf('/not-told', { ...asQuery(query), reason, rule })
       const words = { reason, reason_text: reasonText(reason), rule }
-      return { ...words, ...about(reason, rule), counts, total, url }
+      const rule_url = ruleUrl(asker, reason, rule)
+      return { ...words, rule_url, ...about(reason, rule), counts, total, url }
     })
     .toSorted((one, other) => weigh(other.counts) - weigh(one.counts))
 }

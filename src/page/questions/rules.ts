@@ -2,14 +2,16 @@
 import { z } from 'zod'
 import { describeConfig } from '../../config/describe.ts'
 import { formatDuration } from '../../lib/time-zone.ts'
+import { actWords } from '../../operator/act-words.ts'
 import { readAllSilences, silenceJson } from '../../operator/silences.ts'
 import { createRouter, listNodes, type RouteNode } from '../../routing/router.ts'
 import type { Silence } from '../../routing/silences.ts'
 import { describeInterval, isActive } from '../../routing/time-intervals.ts'
-import { readActs } from '../../store/acts.ts'
+import { type KnownAct, readActs } from '../../store/acts.ts'
 import { readCounts } from '../../store/dated-counts.ts'
 import type { Asker } from '../asker.ts'
 import { field, question } from '../question.ts'
+import { addressOf } from '../urls.ts'
 import type { RulesData } from '../view-data.ts'
 import { toIso } from './event.ts'
 import { visibleSilences } from './silences.ts'
@@ -25,7 +27,7 @@ export const rulesQuestion = question({
   summary: 'routes with their events of 7 days, silences with what each hid, mutes, configuration',
   query: z.object({ account: field.account }),
   async ask(asker): Promise<RulesAnswer> {
-    const { config, engine, store, user, nowMs } = asker
+    const { config, engine, store, user } = asker
     const isWhole = user.accounts === 'all'
     const counts = await countRules(asker)
     const { silences } = await readAllSilences(store, config)
@@ -34,7 +36,7 @@ export const rulesQuestion = question({
     return {
       // the tree and the configuration name customers
       tree: isWhole ? listNodes(root).map((node) => describeNode(node, counts)) : [],
-      silences: visibleSilences(silences, user).map((one) => describeSilence(one, counts, nowMs)),
+      silences: visibleSilences(silences, user).map((one) => describeSilence(asker, one, counts)),
       mutes: isWhole ? listMutes(asker, listNodes(root)) : [],
       configuration: {
         generation: String(number),
@@ -42,12 +44,15 @@ export const rulesQuestion = question({
         by: (isWhole && by) || null,
         text: isWhole ? describeConfig(config) : '',
       },
-      acts: isWhole
-        ? (await readActs(store, 50)).map(({ atMs, ...note }) => ({ at: toIso(atMs), ...note }))
-        : [],
+      acts: isWhole ? (await readActs(store, 50)).map(describeAct) : [],
     }
   },
 })
+
+function describeAct({ atMs, ...note }: KnownAct): RulesData['acts'][number] {
+  const { act, items, more } = note
+  return { at: toIso(atMs), ...note, words: actWords(act, items.length + more) }
+}
 
 interface RuleCounts {
   /** Events by route, with those of the routes below it: of the last seven days, and as long as the history. */
@@ -99,17 +104,22 @@ function groupingOf({
   groupIntervalMs,
   continue: goesOn,
 }: RouteNode): string {
-  const by = groupBy.length === 0 ? 'all together' : `by ${groupBy.join(', ')}`
-  const times = `after ${formatDuration(groupWaitMs)}, then every ${formatDuration(groupIntervalMs)}`
-  return `grouped ${by}, sent ${times}${goesOn ? '; goes on to the next' : ''}`
+  const alike = groupBy.length === 0 ? '' : ` of the same ${groupBy.join(' and ')}`
+  const [wait, every] = [groupWaitMs, groupIntervalMs].map(formatDuration)
+  const sends =
+    groupWaitMs === 0
+      ? `sends at once, then at most one message${alike} every ${every}`
+      : `waits ${wait} for more${alike}, then sends at most one message every ${every}`
+  return `${sends}${goesOn ? '; goes on to the next' : ''}`
 }
 
 function describeSilence(
+  { config, nowMs }: Asker,
   silence: Silence,
   { silences }: RuleCounts,
-  nowMs: number,
 ): RulesAnswer['silences'][number] {
   const { id, startsAtMs, endsAtMs, maxSeverity, machines, origin, owner, reason } = silence
+  const since = `${Math.floor(config.ledger.historyRetentionMs / dayMs)}d`
   return {
     id,
     phase: String(silenceJson(silence, nowMs)['phase']).replaceAll('_', ' '),
@@ -122,6 +132,7 @@ function describeSilence(
     reason,
     matchers: silence.matchers.map(({ text }) => text),
     hidden: silences.get(id) ?? 0,
+    hidden_url: addressOf('/not-told', { reason: 'silence', rule: id, since }),
   }
 }
 

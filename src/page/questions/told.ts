@@ -82,6 +82,7 @@ export const messagesQuestion = question({
       by_day: days,
       by_recipient: recipients
         .map((row) => ({ ...row, name: labels.get(row.name) ?? row.name }))
+        .map((row) => ({ ...row, url: addressOf('/told', { ...asked, recipient: row.name }) }))
         .toSorted((one, other) => other.told - one.told)
         .slice(0, 20),
       delays,

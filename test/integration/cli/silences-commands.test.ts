@@ -40,7 +40,7 @@ test('a silence that is added holds from now on, for as long as it says', async 
     owner: 'jo',
     reason: 'known campaign',
     maxSeverity: 'medium',
-    origin: 'command',
+    origin: 'operator',
   })
   expect(silence!.matchers.map(({ text }) => text)).toEqual(['type="paste"', 'team="brand"'])
   expect(silence!.endsAtMs - silence!.startsAtMs).toBe(2 * hourMs)
@@ -111,7 +111,7 @@ test('the list has those of the file and those of commands, what holds now first
   expect(second).toMatch(/^c[0-9a-f]{8} +over .* config +.*type="chat" /)
   const json = await tocsin('silences', 'list', '--output=json', ...scene.config)
   expect(JSON.parse(json.out)).toMatchObject([
-    { id, phase: 'active', origin: 'command', matchers: ['type="paste"'] },
+    { id, phase: 'active', origin: 'operator', matchers: ['type="paste"'] },
     { phase: 'over', origin: 'config' },
   ])
 })
@@ -192,5 +192,5 @@ test('routes explain knows of silences made by command', async () => {
   const after = await tocsin('routes', 'explain', ...event, ...scene.config)
   expect(after.out).toMatch(new RegExp(`  by the silence ${id} until `))
   const json = await tocsin('routes', 'explain', ...event, '--output=json', ...scene.config)
-  expect(JSON.parse(json.out)).toMatchObject([{ silence: { id, origin: 'command' } }])
+  expect(JSON.parse(json.out)).toMatchObject([{ silence: { id, origin: 'operator' } }])
 })

@@ -135,7 +135,7 @@ test('a message of many events shows the worst hundred, and sends no others agai
   const { total, events, items } = await ask(`/messages/${id}?at=${atMs}`)
   expect([total, events.length, items.length]).toEqual([size, 100, 100])
   const { body } = await visitPage(page.url, `/messages/${id}?at=${atMs}`)
-  expect(body).toContain('Send these 100 again')
+  expect(body).toContain('Send the worst 100 of')
 })
 
 test('of thousands that wait for long the first thousand are looked into', async () => {

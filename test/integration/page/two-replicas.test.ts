@@ -69,7 +69,7 @@ test('what is done at one shows at the other', async () => {
   const soc = json.find(({ sink }: { sink: string }) => sink === 'soc')
   expect(soc.paused.reason).toBe('both know (robot)')
   await mara.submit('/', '/sinks/soc/resume', [], other)
-  expect((await mara.get('/rules', one)).body).toContain('/sinks/soc/resume')
+  expect((await mara.get('/rules', one)).body).toContain('resume sink soc')
 })
 
 test('who signs out at one is out at both', async () => {

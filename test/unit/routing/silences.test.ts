@@ -87,7 +87,7 @@ describe('a silence', () => {
 })
 
 describe('a new silence', () => {
-  test('begins now, by a command, and ends after its time', () => {
+  test('begins now, by an operator, and ends after its time', () => {
     expect(aSilence()).toMatchObject({
       id: 's1',
       startsAtMs: nowMs,
@@ -95,7 +95,7 @@ describe('a new silence', () => {
       owner: 'jo',
       reason: 'known campaign',
       maxSeverity: 'medium',
-      origin: 'command',
+      origin: 'operator',
     })
   })
 
