@@ -299,22 +299,33 @@ function asSinkError(error: unknown): SinkError {
   })
 }
 
-interface DeliveryOptions extends MemberOptions {
+export interface DeliveryOptions extends MemberOptions {
   findLedger: (account: string) => AccountLedger | undefined
+  /**
+   * Returns the references of the events that a summary's file lists, in one ledger; by default those
+   * of the frozen message.
+   */
+  readListed?: ((ledger: AccountLedger) => Promise<string[]>) | undefined
 }
+
+/** What a delivery is made of. */
+export type DeliveryParts = Pick<
+  OpenMessage,
+  'kind' | 'ref' | 'destination' | 'members' | 'about' | 'attempt' | 'mayBeRepeat'
+>
 
 /** Why a message can never be sent. */
 type Unsendable = 'payload_expired' | 'recipient_removed'
 
 /** The id that the sink shows, the log names and `items show` takes. */
-function deliveryIdOf({ kind, ref, members }: Message): string {
+function deliveryIdOf({ kind, ref, members }: Pick<Message, 'kind' | 'ref' | 'members'>): string {
   return kind === 'item' ? (members[0]?.id ?? '') : `b${ref.split(':')[1] ?? ''}`
 }
 
 /** Returns the delivery that an attempt sends, or the reason why it can never be sent. */
 export async function createDelivery(
   { ledger, sink }: { ledger: AccountLedger; sink: Sink },
-  message: OpenMessage,
+  message: DeliveryParts,
   options: DeliveryOptions,
 ): Promise<Delivery | Unsendable> {
   const destination = sink.destinations.find(({ id }) => id === message.destination)
@@ -324,7 +335,7 @@ export async function createDelivery(
   const common = { id, destination, attempt, mayBeRepeat, timeZone: sink.timeZone }
   if (message.kind === 'summary') {
     const messageId = id.slice(1)
-    const request = { sink, messageId, findLedger: options.findLedger, options }
+    const request = { sink, messageId, options }
     const { about, members, attachment } = await readSummaryParts(request, message)
     if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
     const { total, kind, undelivered, digest, lastAtMs } = about.summary
@@ -368,12 +379,7 @@ function hasOnlyCanaries({ kind, total, byType, byFeed }: MessageAbout['summary'
 interface SummaryRequest {
   sink: Sink
   messageId: string
-  findLedger: (account: string) => AccountLedger | undefined
-  options: MemberOptions
-  /**
-   * Returns the references of all members in one ledger; by default those of the frozen message.
-   */
-  refs?: (ledger: AccountLedger) => Promise<string[]>
+  options: DeliveryOptions
 }
 
 interface SummaryParts {
@@ -398,7 +404,7 @@ export async function readSummaryParts(
   const about = JSON.parse(message.about ?? '{}') as MessageAbout
   const found: FoundItem[] = []
   for (const { account, ref } of about.shown) {
-    const ledger = request.findLedger(account)
+    const ledger = request.options.findLedger(account)
     if (ledger) found.push(...(await readItems(ledger, [ref])))
   }
   return {
@@ -420,7 +426,7 @@ async function createAttachment(
   if (request.sink.canAttach !== true || summary.total <= shown.length) return undefined
   const rows: CsvRow[] = []
   for (const account of accounts) {
-    const ledger = request.findLedger(account)
+    const ledger = request.options.findLedger(account)
     if (ledger) rows.push(...(await readCsvRows(request, ledger, maxRows - rows.length)))
   }
   const day = new Date(summary.digest?.toMs ?? summary.lastAtMs).toISOString().slice(0, 10)
@@ -433,7 +439,7 @@ async function readCsvRows(
   max: number,
 ): Promise<CsvRow[]> {
   const { sink, messageId, options } = request
-  const all = await (request.refs?.(ledger) ?? readFrozenRefs(ledger, messageId))
+  const all = await (options.readListed?.(ledger) ?? readFrozenRefs(ledger, messageId))
   const refs = all.slice(0, max)
   const rows: CsvRow[] = []
   for (let at = 0; at < refs.length; at += readChunk) {

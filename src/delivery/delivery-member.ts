@@ -3,7 +3,6 @@ import type { GuidanceFinder } from '../messages/guidance.ts'
 import type { LinkFilter } from '../messages/message.ts'
 import { eventPath, type PageAddress } from '../messages/page-links.ts'
 import type { DeliveryMember, Sink } from '../sinks/sink.ts'
-import { itemId } from '../store/account-ledger.ts'
 import { type FoundItem, otherDestinations } from '../store/records.ts'
 import type { Member } from './claims.ts'
 
@@ -35,19 +34,20 @@ type Revealing = Pick<Sink, 'reveals'>
 /** Builds a member from its stored item: the members of a summary are not claimed one by one. */
 export function toStoredMember(
   sink: Revealing,
-  { record, item, payload }: FoundItem,
+  found: FoundItem,
   options: MemberOptions,
 ): DeliveryMember | undefined {
-  const sighting = record.sightings[item.sighting]
-  const { account, uid, recordId, seenBefore } = record
-  const { severity, routes, raisedFrom, destination } = item
-  const id = itemId(account, uid, severity, destination)
-  const feed = sighting?.feed ?? ''
-  const labels = sighting?.labels ?? {}
-  const about = { id, uid, severity, routes, feed, labels, raisedFrom, payload }
+  return toDeliveryMember(sink, found.record.account, readStoredMember(found), options)
+}
+
+/** What a claim says of an item by itself, read from its record. */
+export function readStoredMember({ record, item, payload }: Omit<FoundItem, 'ref'>): Member {
+  const { feed = '', labels = {} } = record.sightings[item.sighting] ?? {}
+  const { uid, recordId, seenBefore, closed } = record
+  const { id, severity, routes, raisedFrom, destination } = item
+  const about = { id, uid, severity, routes, feed, labels, raisedFrom, closed, payload }
   const others = otherDestinations(record.items, item)
-  const member = { ...about, recordId, destination, otherDestinations: others, seenBefore }
-  return toDeliveryMember(sink, account, member, options)
+  return { ...about, recordId, destination, otherDestinations: others, seenBefore }
 }
 
 /** Returns undefined if retention removed the payload. */

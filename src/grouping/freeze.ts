@@ -231,7 +231,7 @@ export async function settleMembers(
     while (ledger && Number(await ledger.run('settle-members', text)) > 0);
   }
   if (await someHaveLedger(lead, absent)) await postponeDue(lead, ref, absentRetryMs)
-  else await lead.run('drop-message', ref)
+  else await lead.run('drop-message', ref, lead.retention.payload)
 }
 
 /** Whether one of the accounts, whose ledgers are not open here, still has a ledger. */
@@ -295,7 +295,7 @@ export async function unfreezeMessage(
     .map(({ account }) => account)
     .filter((account) => !options.ledgers.some((ledger) => ledger.account === account))
   if (await someHaveLedger(lead, absent)) await postponeDue(lead, ref, absentRetryMs)
-  else await lead.run('drop-message', ref)
+  else await lead.run('drop-message', ref, lead.retention.payload)
   return 'open'
 }
 

@@ -4,6 +4,14 @@ import { type Asker, isRestricted } from './asker.ts'
 
 export { eventPath as eventUrl, messagePath as messageUrl } from '../messages/page-links.ts'
 
+/** The page of a message about one event, by whose address it is found. */
+export function singleMessageUrl(
+  id: string,
+  { account, recordId }: Pick<LedgerRecord, 'account' | 'recordId'>,
+): string {
+  return addressOf(`/messages/${id}`, { event: `${account}/${recordId}` })
+}
+
 export function addressOf(
   path: string,
   query: Readonly<Record<string, string | number | readonly string[] | null | undefined>>,

@@ -186,8 +186,12 @@ export interface MessageData {
   outcome_text: string
   severity: string
   attempts: Attempt[]
-  /** Null: its content is no longer stored. */
-  as_sent: { headline: string; lines: string[] } | null
+  /** Of a mail its subject, of what people read else its first line, of a machine's what it is about. */
+  headline: string
+  /** As its sink would send it from what is kept; `more_bytes`: of which only the beginning is shown. */
+  as_sent: { text: string; is_json: boolean; more_bytes: number } | null
+  /** Why there is none. */
+  not_shown: string | null
   /** How many events it told of. */
   total: number
   /** Of many the worst. */

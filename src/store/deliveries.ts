@@ -84,6 +84,42 @@ async function* findWaiting(
   }
 }
 
+/** What a message is drawn from beside its events. */
+export interface KeptMessage {
+  /** Of a summary: its `MessageAbout`, as JSON. */
+  about: string | undefined
+  /** Of a batch: its members, in order. */
+  refs: readonly string[]
+}
+
+/**
+ * Of a message that waits, or that was settled as long as the contents of its events are kept; undefined:
+ * nothing is kept. Of a message that reads as that of its one event nothing is.
+ */
+export async function readKeptMessage(
+  ledgers: readonly AccountLedger[],
+  messageId: string,
+): Promise<KeptMessage | undefined> {
+  const read = ledgers.map(async (ledger) => {
+    const [waiting, told] = await Promise.all([
+      ledger.redis.get(ledger.key('batch', messageId)),
+      ledger.redis.get(ledger.key('told', messageId)),
+    ])
+    return waiting === null ? told : keptOf(waiting)
+  })
+  const text = (await Promise.all(read)).find((one) => typeof one === 'string')
+  if (typeof text !== 'string') return undefined
+  return text.startsWith('[')
+    ? { about: undefined, refs: JSON.parse(text) as string[] }
+    : { about: text, refs: [] }
+}
+
+/** As it is kept once it is settled. */
+function keptOf(waiting: string): string | undefined {
+  const { about, m } = JSON.parse(waiting) as { about?: string; m?: string[] }
+  return about ?? (m && JSON.stringify(m))
+}
+
 interface Search {
   id: string
   toMs: number | undefined

@@ -54,7 +54,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       // what feeds read, and how an item reads as an event
       'feed-types',
       'masking',
-      // `sandbox`, `demo`, and the text of blocks in `render`
+      // `sandbox` and `demo`
       'sandbox',
     ],
   ],
@@ -94,6 +94,8 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       'messages',
       'routing',
       'store',
+      // the text of Slack's blocks
+      'sandbox/drawing/slack.ts',
       'upstream',
       'redis',
       'event.ts',

@@ -100,6 +100,13 @@ async function firstOf(path: string): Promise<string> {
   return (await askApi(rig, path)).json.results[0].url
 }
 
+/** The address of the message about one event, which was sent to `stray` and not taken. */
+async function singleMessageOf(path: string): Promise<string> {
+  const [item] = (await askApi(rig, path)).json.items
+  const { json: event } = await askApi(rig, item.event_url)
+  return event.destinations.find(({ sink }: Json) => sink === 'stray').message_url
+}
+
 async function collectPairs(): Promise<typeof pairs> {
   const { json: told } = await askApi(rig, '/messages?account=other&limit=3')
   const { json: kept } = await askApi(rig, '/items?account=other&limit=3')
@@ -109,6 +116,7 @@ async function collectPairs(): Promise<typeof pairs> {
     '/events?account=other&q=zzqx.example&by=identifier&limit=2',
   )
   cursors = [told.next, kept.next, found.next].flatMap((next) => cursorIn(next) ?? [])
+  const single = await singleMessageOf('/items?account=other&sink=stray')
   const digits = (text: string): string =>
     text.replaceAll(/[0-9a-f]{10,}/g, (id) => '0'.repeat(id.length))
   const twin = (real: string): Pair => [real, digits(real).replaceAll('other', 'nobdy')]
@@ -123,9 +131,12 @@ async function collectPairs(): Promise<typeof pairs> {
       `${marker}-route`,
     ].map((real): Pair => [real, real.replaceAll(marker, 'qqqq')]),
     event: found.results.map(({ url }: Json) => twin(url)),
-    message: told.messages.flatMap(({ url, id }: Json) =>
-      url.startsWith('/messages') ? [[url, url.replace(id, `b${'0'.repeat(40)}`)] as const] : [],
-    ),
+    message: [
+      [single, twin(single)[1].replace('/0', '/e')],
+      ...told.messages.flatMap(({ url, id }: Json) =>
+        url.startsWith('/messages') ? [[url, url.replace(id, `b${'0'.repeat(40)}`)] as const] : [],
+      ),
+    ],
     silence: ofOther.map(({ id }: Json): Pair => [
       id,
       id.startsWith('c') ? 'c00000000' : 's00000000',

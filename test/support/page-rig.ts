@@ -106,7 +106,7 @@ feeds:
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 50/s}
   oncall: {${mail}, to: [ann@example.com, bob@example.com]}
-  weekly: {${mail}, to: [ann@example.com], digest: {schedule: '0 8 1 1 *', immediate: critical}}
+  weekly: {${mail}, to: [ann@example.com], digest: {schedule: '0 8 1 1 *', immediate: critical, max_items: 10}}
   siem: {${hook('siem')}, batch: {max: 50, wait: 1s}}
   stray: {${hook('stray')}}
   relay: {${hook('relay')}, fallback: siem}

@@ -346,16 +346,21 @@ const attempts: Attempt[] = [
   },
 ]
 
+const headline = 'CRITICAL · Stealer log: joe@acme[.]com at sso[.]acme[.]com'
+
 const asSent = {
-  headline: 'CRITICAL · Stealer log: joe@acme[.]com at sso[.]acme[.]com',
-  lines: [
+  text: [
+    headline,
+    '',
     'Accounts: joe@acme[.]com, ann@acme[.]com',
     'Login page: sso[.]acme[.]com/login',
     'Password: h••••!',
     'Computer: DESKTOP-7, user admin, 203[.]0[.]113[.]9 (CH)',
     'Malware: Lumma, infected 2026-11-26 08:30',
     'Next step: Isolate DESKTOP-7, end the sessions of joe@acme[.]com, then change the password.',
-  ],
+  ].join('\n'),
+  is_json: false,
+  more_bytes: 0,
 }
 
 export const message: MessageData = {
@@ -367,7 +372,9 @@ export const message: MessageData = {
   outcome_text: 'the sink accepted it',
   severity: 'critical',
   attempts,
+  headline,
   as_sent: asSent,
+  not_shown: null,
   total: 4,
   events: titles.slice(0, 4).map(([severity, type, title, uid]) => ({
     url: eventUrl(uid),
@@ -924,6 +931,7 @@ function emptied(data: object): object {
   const nothing = Object.entries(data).map(([key, value]: [string, unknown]) => {
     if (Array.isArray(value) && !neverEmpty.includes(key)) return [key, []]
     if (optional.includes(key)) return [key, null]
+    if (key === 'not_shown') return [key, 'Its content is no longer stored.']
     return [key, key === 'acts' ? { replay: null, discard: null } : value]
   })
   return {

@@ -5,7 +5,6 @@ import { buildMemberOptions } from '../../delivery/member-options.ts'
 import { type GivenMember, toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { isCanary, severityRank } from '../../event.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
-import { slackText } from '../../sandbox/drawing/slack.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import type { Delivery, Preview, Sink } from '../../sinks/sink.ts'
 import { itemId } from '../../store/account-ledger.ts'
@@ -23,6 +22,7 @@ import {
   givenEventSays,
   readGivenEvents,
 } from '../open/given-event.ts'
+import { isForMachines, readableText } from '../../operator/message-text.ts'
 import { useSink } from '../../operator/sink-probes.ts'
 import { CommandError, findNamed, jsonText } from '../terminal.ts'
 
@@ -167,15 +167,10 @@ function show(context: Context, options: RenderOptions, rendered: Rendered): voi
 
 function textLines(sink: Sink, preview: Preview): string[] {
   const { subject, headers = {}, body } = preview
-  const isForMachines = sink.type === 'webhook' || sink.type === 'pagerduty'
+  const isForMachine = isForMachines(sink)
   return [
     ...(subject === undefined ? [] : [`Subject: ${subject}`, '']),
-    ...(isForMachines ? Object.entries(headers).map(([name, value]) => `${name}: ${value}`) : []),
-    ...(isForMachines ? ['', jsonText(body, 2)] : [readableText(sink, preview).trimEnd()]),
+    ...(isForMachine ? Object.entries(headers).map(([name, value]) => `${name}: ${value}`) : []),
+    ...(isForMachine ? ['', jsonText(body, 2)] : [readableText(sink, preview).trimEnd()]),
   ]
-}
-
-/** Of Slack the blocks, which is what its readers see, and not the text for notifications. */
-function readableText({ type }: Sink, { text, body }: Preview): string {
-  return type === 'slack' ? slackText(body) : text
 }

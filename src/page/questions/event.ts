@@ -19,7 +19,7 @@ import { chainPlace, readIdentifierSeen } from '../../store/terms.ts'
 import { type Asker, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
-import { addressOf, eventUrl, itemAddress, messageUrl, ruleUrl } from '../urls.ts'
+import { addressOf, eventUrl, itemAddress, messageUrl, ruleUrl, singleMessageUrl } from '../urls.ts'
 import type { Attempt, EventData } from '../view-data.ts'
 
 export type EventAnswer = Omit<EventData, 'acts'>
@@ -153,7 +153,7 @@ function describeItem(
   record: LedgerRecord,
   item: Item,
 ): EventAnswer['destinations'][number] {
-  const { sink, destination, severity, past, endedAtMs } = item
+  const { sink, destination, severity, past } = item
   const { sinceMs, why, next } = standingOf(item)
   const visibleMs = record.sightings[item.sighting]?.visibleMs
   const first = [...past, item].find(({ state }) => state === 'delivered')
@@ -177,10 +177,16 @@ function describeItem(
       delay_s: delayOf(end),
     })),
     attempts: attemptsOf(item),
-    message_url: item.messageId === undefined ? null : messageUrl(deliveryId(item), endedAtMs),
+    message_url: messageUrlOf(record, item),
     rule_url: ruleUrl(asker, reasonOf(item), item.rule ?? null),
     item: itemAddress(record, item),
   }
+}
+
+/** null: none was sent, and it is in none that waits. */
+function messageUrlOf(record: LedgerRecord, item: Item): string | null {
+  if (item.messageId !== undefined) return messageUrl(deliveryId(item), item.endedAtMs)
+  return item.history.length > 0 ? singleMessageUrl(item.id, record) : null
 }
 
 export function attemptsOf({ history }: Pick<Item, 'history'>): Attempt[] {

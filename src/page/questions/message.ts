@@ -1,10 +1,13 @@
 /** One message: what it said, how it was sent, and the events that it told of. */
 import { z } from 'zod'
 import { severityRank } from '../../event.ts'
-import { renderRecordMessage, withAttempts } from '../../operator/event.ts'
+import { pluralize } from '../../lib/errors.ts'
+import { withAttempts } from '../../operator/event.ts'
+import { drawMessage, type Undrawn } from '../../operator/message-text.ts'
 import { type Delivered, findMessage } from '../../store/deliveries.ts'
 import { itemStates, stateOf } from '../../store/item-states.ts'
-import { deliveryId, readPayload } from '../../store/records.ts'
+import { deliveryId, deliveryIdPattern, readRecord } from '../../store/records.ts'
+import { seesAccount } from '../access/user.ts'
 import { type Asker, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
@@ -22,20 +25,23 @@ const [shownAtMost, readAtMost] = [100, 1_000]
 
 export const messageQuestion = question({
   path: '/messages/:id',
-  summary: 'a message of several events: attempts, what it said, its events',
+  summary: 'a message: attempts, what it said, its events',
   query: z.object({
     id: z
       .string()
-      .regex(/^b[0-9a-f]{40}$/)
-      .describe('As messages show it: b…'),
+      .regex(deliveryIdPattern)
+      .describe('As messages show it: b…, or e… of one about a single event.'),
     at: z.coerce.number().int().positive().optional().describe('About when it was sent, ms.'),
+    event: z
+      .string()
+      .regex(/^[^/]+\/[0-9a-f]{24}$/)
+      .optional()
+      .describe('Of a message about a single event, which is found by it: its account and id.'),
   }),
-  async ask(asker, { id, at }): Promise<MessageAnswer> {
-    const found: Delivered[] = []
-    for await (const one of findMessage(asker.ledgers, id, at)) {
-      found.push(one)
-      if (found.length === readAtMost) break
-    }
+  async ask(asker, { id, at, event }): Promise<MessageAnswer> {
+    const found = id.startsWith('b')
+      ? await findSeveral(asker, id, at)
+      : await findSingle(asker, id, event)
     const sorted = found.toSorted(
       (one, other) => severityRank(other.item.severity) - severityRank(one.item.severity),
     )
@@ -47,6 +53,26 @@ export const messageQuestion = question({
     )
   },
 })
+
+async function findSeveral({ ledgers }: Asker, id: string, atMs?: number): Promise<Delivered[]> {
+  const found: Delivered[] = []
+  for await (const one of findMessage(ledgers, id, atMs)) {
+    found.push(one)
+    if (found.length === readAtMost) break
+  }
+  return found
+}
+
+/** Its id is in no index: all records would have to be read for it. */
+async function findSingle(asker: Asker, id: string, event?: string): Promise<Delivered[]> {
+  const [account, recordId] = event?.split('/') ?? []
+  if (account === undefined || recordId === undefined) {
+    throw new PageError('bad_request', 'event: a message about one event is found by that event')
+  }
+  const record = await readRecord(requireLedger(asker, account), recordId)
+  const item = record?.items.find((one) => deliveryId(one) === id)
+  return record && item ? [{ record, item }] : []
+}
 
 async function describeMessage(
   asker: Asker,
@@ -60,16 +86,21 @@ async function describeMessage(
   const record = await withAttempts(asker.store, first.record)
   const item = record.items[first.item.index] ?? first.item
   const shown = found.slice(0, shownAtMost)
+  const recipient = asker.labels.get(item.destination) ?? item.destination
+  const drawn = await drawAsSent(asker, id, { ...first, item })
+  const about = found.length === 1 ? record.title : undefined
   return {
     id,
-    at: toIso(first.ending?.atMs ?? item.createdAtMs),
+    at: toIso(first.ending?.atMs ?? item.endedAtMs ?? item.createdAtMs),
     sink: item.sink,
-    recipient: asker.labels.get(item.destination) ?? item.destination,
+    recipient,
+    headline: drawn.headline ?? about ?? `${pluralize(found.length, 'event')} to ${recipient}`,
     outcome: first.ending?.outcome ?? stateOf(item),
     outcome_text: itemStates[first.ending?.outcome ?? stateOf(item)],
     severity: worst.item.severity,
     attempts: attemptsOf(item),
-    as_sent: await renderAsSent(asker, found),
+    as_sent: drawn.as_sent,
+    not_shown: drawn.not_shown,
     total: found.length,
     events: shown.map((one) => ({
       url: eventUrl(one.record),
@@ -85,28 +116,29 @@ async function describeMessage(
   }
 }
 
-/** Titles and facts as its messages had them; null: nothing of it is kept any more. */
-async function renderAsSent(
-  { config, ledgers }: Asker,
-  found: readonly Delivered[],
-): Promise<MessageData['as_sent']> {
-  const said = []
-  for (const { record, item } of found.slice(0, 20)) {
-    const ledger = requireLedger({ ledgers }, record.account)
-    const payload = await readPayload(ledger, record.recordId)
-    const message = payload && renderRecordMessage(config, record, payload, item)
-    if (message) said.push(message)
+/** Characters: what a view shows of a text that people got, and of a body. */
+const [textAtMost, bodyAtMost] = [12_000, 8_192]
+
+async function drawAsSent(
+  { config, store, user }: Asker,
+  id: string,
+  told: Delivered,
+): Promise<Pick<MessageData, 'as_sent' | 'not_shown'> & { headline: string | null }> {
+  const sees = (account: string): boolean => seesAccount(user, account)
+  const drawn = await drawMessage({ config, store, sees }, id, told)
+  if (typeof drawn === 'string') {
+    return { headline: null, as_sent: null, not_shown: undrawnTexts[drawn] }
   }
-  const [first] = said
-  if (!first) return null
-  const lines = said.flatMap(({ title, facts, extract }) => [
-    title,
-    ...facts.map(({ label, value }) => `  ${label}: ${value}`),
-    ...(extract ? [`  ${extract.label}: ${extract.text}`] : []),
-  ])
-  const more = found.length - said.length
-  return {
-    headline: found.length === 1 ? first.title : `${found.length} events`,
-    lines: more > 0 ? [...lines, `… and ${more} more`] : lines,
-  }
+  const { headline, text, isJson } = drawn
+  const shown = text.slice(0, isJson ? bodyAtMost : textAtMost).toWellFormed()
+  const moreBytes = Buffer.byteLength(text) - Buffer.byteLength(shown)
+  const more = shown === text ? 0 : Math.max(1, moreBytes)
+  return { headline, as_sent: { text: shown, is_json: isJson, more_bytes: more }, not_shown: null }
+}
+
+const undrawnTexts: Readonly<Record<Undrawn, string>> = {
+  payload_expired: 'Its content is no longer stored. Its events and attempts are.',
+  sink_removed: 'Its sink is no longer configured, so nobody knows how it looked.',
+  recipient_removed: 'Its recipient is no longer configured, so nobody knows how it looked.',
+  others: 'It also tells of accounts that are not shown to you.',
 }

@@ -137,6 +137,9 @@ local function settle_batch(result, bid)
   if result.outcome == 'split' then
     return { status = 'settled', halves = halve(batch) }
   end
+  if #batch.m > 1 then
+    keep_told(bid, cjson.encode(batch.m), ask.retention.payload)
+  end
   for _, member in ipairs(batch.m) do
     settle_member(member, { outcome = result.outcome, n = batch.n, h = batch.h, rr = batch.rr, retention = ask.retention })
   end

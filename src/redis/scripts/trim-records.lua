@@ -27,6 +27,9 @@ local function drop(rid, record)
     if item.st == 'dead' then
       redis.call('ZREM', key('dead', item.k), item_ref(rid, i - 1, item))
     end
+    if item.b then
+      redis.call('DEL', key('told', item.b)) -- it cannot be drawn without each event
+    end
   end
   redis.call('DEL', key('rec', rid), key('pay', rid))
   redis.call('ZREM', key('records'), rid)
@@ -34,7 +37,7 @@ local function drop(rid, record)
 end
 
 local function make_room(rid, record)
-  freed = freed + weigh_record(rid)
+  freed = freed + weigh_record(rid, record)
   if record then
     write_mark(weeks, rank_mark(record.u, record.rk), horizon)
     latest = math.max(latest, record.t + 1)

@@ -320,14 +320,16 @@ test('twenty thousand events at most are read for a file, of all accounts togeth
     {
       sink: aRehearsedSink('soc', { canAttach: true }),
       messageId: 'm1',
-      findLedger: (account) => (account === 'main' ? main : { ...other, redis }),
-      options: bareMembers,
-      refs: ({ account }) =>
-        Promise.resolve(
-          account === 'main'
-            ? Array.from({ length: 300 }, () => ref)
-            : Array.from({ length: 20_000 }, () => 'i:gone:0:soc'),
-        ),
+      options: {
+        ...bareMembers,
+        findLedger: (account) => (account === 'main' ? main : { ...other, redis }),
+        readListed: ({ account }) =>
+          Promise.resolve(
+            account === 'main'
+              ? Array.from({ length: 300 }, () => ref)
+              : Array.from({ length: 20_000 }, () => 'i:gone:0:soc'),
+          ),
+      },
     },
     { about: JSON.stringify({ summary, accounts: ['main', 'other'], shown: [] }) },
   )

@@ -12,7 +12,7 @@ const tests = redisForTests()
 async function askMessage(ledger: AccountLedger, id: string): Promise<MessageAnswer> {
   const ledgers = [ledger]
   const store = { redis: tests.redis, keys: tests.keys(), ledgers }
-  const asker = { store, ledgers, config: {}, labels: new Map() } as unknown as Asker
+  const asker = { store, ledgers, config: { sinks: [] }, labels: new Map() } as unknown as Asker
   return messageQuestion.ask(asker, { id, at: undefined })
 }
 

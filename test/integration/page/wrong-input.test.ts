@@ -45,6 +45,7 @@ const wrongQueries: Readonly<Record<string, readonly string[]>> = {
   limit: ['0', '201', '1.5', 'ten', '-1', '1e9'],
   cursor: ['%00', '/told?cursor=1', 'e30', 'x'.repeat(12_001)],
   at: ['0', '-5', 'now'],
+  event: ['main', 'main/1'],
   id: [],
 }
 

@@ -13,7 +13,7 @@ import {
   readRetentionNote,
   type RetentionOptions,
 } from '../../../src/store/retention.ts'
-import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
+import { attemptOf, beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { proofOf, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -480,6 +480,28 @@ test('a record weighs what Redis says with its payload, and its places in the ta
   const bytes = await Promise.all(names.map((name) => tests.redis.memory('USAGE', name)))
   const own = bytes.reduce<number>((sum, one) => sum + (one ?? 0), 0)
   expect(await ledger.run('weigh-records', 0, 1)).toBe(own + 120 + 200) // two keys, one entry, one ending
+})
+
+test('what is kept of a message weighs on its events, and goes with the first of them', async () => {
+  const ledger = await tests.ledger()
+  const uids = ['a/b/1', 'a/b/2']
+  await takeIn(
+    ledger,
+    uids.map((uid) => routed({ uid }, ['siem'])),
+    { batchWaitMs: 1_000 },
+  )
+  const refs = uids.map((uid) => `i:${ledger.fingerprints.recordId(uid)}:0:siem`)
+  const batch = (await sealBatch(ledger, { sink: 'siem', destination: 'siem' }, refs))!
+  await attemptOf(ledger, batch, { outcome: 'delivered' })
+  const name = ledger.key('told', batch.split(':')[1]!)
+  const toldBytes = (await tests.redis.memory('USAGE', name))! + 60
+  const all = Number(await ledger.run('weigh-records', 0, 1))
+  expect(JSON.parse((await tests.redis.get(name))!)).toEqual(refs)
+  await ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, 1)
+  expect(await tests.redis.exists(name)).toBe(0)
+  expect(await tests.redis.zcard(ledger.key('records'))).toBe(1)
+  const rest = Number(await ledger.run('weigh-records', 0))
+  expect(2 * rest).toBe(all - toldBytes)
 })
 
 test('of an account with many records a sample is weighed, in as many steps as of one with a thousand', async () => {

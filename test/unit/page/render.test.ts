@@ -72,7 +72,7 @@ describe('every view', () => {
 test('a text is written as text, without what hides, turns or runs', () => {
   const title = `"><script>x</script> {{ 7 | times: 7 }} \u202Eevil\u0007'`
   const page = sampleOf('message').data.page
-  const html = render('message', { ...message, as_sent: { headline: title, lines: [] }, page })
+  const html = render('message', { ...message, headline: title, page })
   expect(html).toContain(
     '<h1>&#34;&gt;&lt;script&gt;x&lt;/script&gt; {{ 7 | times: 7 }} evil&#39;</h1>',
   )

@@ -1,5 +1,5 @@
 -- Shared by claiming, settling and freezing: how an item or a message is described to its sender,
--- who holds a claim, and how a member is settled.
+-- who holds a claim, how a member is settled, and what is kept of a message that was sent.
 
 local function describe(rid, n, record, item)
   local sight = record.f[item.g]
@@ -63,4 +63,11 @@ local function settle_member(ref, how)
     item.rr = math.max(item.rr or 0, how.rr or 0)
     end_item(place[2], n, record, item, how)
   end
+end
+
+-- Keeps what a message is drawn from beside its events: of a summary its `about`, of a batch its
+-- members in their order, as JSON.
+local function keep_told(bid, text, retention)
+  redis.call('SET', key('told', bid), text)
+  redis.call('PEXPIREAT', key('told', bid), now + retention)
 end
