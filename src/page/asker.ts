@@ -1,8 +1,10 @@
 /** Who asks, and the part of the running daemon that the answer may come from. */
+import { ownFeed } from '../event.ts'
 import type { Config } from '../config/config.ts'
 import type { DestinationLabels } from '../operator/recipients.ts'
 import type { OpenLedgers } from '../operator/open-ledgers.ts'
 import type { TriageAction } from '../upstream/resources/enumerations.ts'
+import type { LedgerRecord } from '../store/records.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { PageError } from './page-error.ts'
 import { seesAccount, type User } from './access/user.ts'
@@ -39,6 +41,24 @@ export interface Asker {
 /** Whether the user sees some accounts, and so nothing of what all share. */
 export function isRestricted({ user }: Pick<Asker, 'user'>): boolean {
   return user.accounts !== 'all'
+}
+
+/**
+ * Whether an event of these feeds is not for the user: Tocsin's own ones, which the ledger of the first
+ * account has, tell of the whole installation.
+ */
+export function isHidden(asker: Pick<Asker, 'user'>, feeds: readonly string[]): boolean {
+  return isRestricted(asker) && feeds.includes(ownFeed)
+}
+
+export function isHiddenRecord(
+  asker: Pick<Asker, 'user'>,
+  { sightings }: Pick<LedgerRecord, 'sightings'>,
+): boolean {
+  return isHidden(
+    asker,
+    sightings.map(({ feed }) => feed),
+  )
 }
 
 /** The ledgers that the user sees. Throws PageError 404 for an account that is not among them. */

@@ -121,8 +121,11 @@ export interface Item {
   history: AttemptNote[]
 }
 
-/** An end of an item that was sent again; `rule` as of an item. */
-export type PastEnd = Pick<Item, 'createdAtMs' | 'state' | 'endedAtMs' | 'messageId' | 'rule'>
+/** An end of an item, and who sent it again then. */
+export interface PastEnd extends Pick<Item, 'createdAtMs' | 'state' | 'endedAtMs' | 'messageId'> {
+  resentBy: string | undefined
+  resentAtMs: number
+}
 
 export interface LedgerRecord {
   account: string
@@ -181,7 +184,7 @@ export interface StoredItem {
   rp?: number
   c: number
   e?: number
-  past?: Pick<StoredItem, 'c' | 'st' | 'e' | 'b' | 'by'>[]
+  past?: (Pick<StoredItem, 'c' | 'st' | 'e' | 'b' | 'by'> & { at: number })[]
   h?: { n: number; at: number; o: string; r?: string; a?: string; by?: string }[]
 }
 
@@ -451,9 +454,14 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
     replays: item.rp ?? 0,
     createdAtMs: item.c,
     endedAtMs: item.e,
-    past: (item.past ?? []).map(({ c, st, e, b, by }) => {
-      return { createdAtMs: c, state: st, endedAtMs: e, messageId: b, rule: by }
-    }),
+    past: (item.past ?? []).map(({ c, st, e, b, by, at }) => ({
+      createdAtMs: c,
+      state: st,
+      endedAtMs: e,
+      messageId: b,
+      resentBy: by,
+      resentAtMs: at,
+    })),
     history: parseHistory(item.h),
   }
 }

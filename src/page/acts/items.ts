@@ -5,6 +5,7 @@ import { pluralize } from '../../lib/errors.ts'
 import { findBlocked, leftWords } from '../../operator/item-acts.ts'
 import { notifyDaemon } from '../../operator/notify.ts'
 import { type LedgerItem, readItemAt } from '../../store/items.ts'
+import { isHidden, isRestricted } from '../asker.ts'
 import { act, type ActResult, type Actor } from '../act.ts'
 import { PageError } from '../page-error.ts'
 import { eventUrl } from '../urls.ts'
@@ -27,6 +28,9 @@ export const resendItems = act({
   async perform(actor, { item }) {
     const chosen = await readChosen(actor, item)
     const blocked = await findBlocked(actor.store, actor.config, chosen)
+    if (blocked && isRestricted(actor)) {
+      throw new PageError('conflict', 'its sink takes nothing now', 'try again later')
+    }
     if (blocked) throw new PageError('conflict', blocked.problem, blocked.remedy)
     const resend = resendAct(actor.config.sinks, actor.user.name)
     return perform(actor, chosen, { act: resend, done: 'queued again, to be sent within seconds' })
@@ -44,15 +48,15 @@ export const discardItems = act({
 })
 
 /** Those of accounts that the actor sees. Throws PageError. */
-async function readChosen({ ledgers }: Actor, addresses: string[]): Promise<LedgerItem[]> {
+async function readChosen(actor: Actor, addresses: string[]): Promise<LedgerItem[]> {
   const found = await Promise.all(
     addresses.map(async (address) => {
       const at = address.indexOf('/')
-      const ledger = ledgers.find(({ account }) => account === address.slice(0, at))
+      const ledger = actor.ledgers.find(({ account }) => account === address.slice(0, at))
       return ledger && readItemAt(ledger, address.slice(at + 1))
     }),
   )
-  const chosen = found.filter((item) => item !== undefined)
+  const chosen = found.flatMap((item) => (!item || isHidden(actor, item.feeds) ? [] : [item]))
   if (chosen.length > 0) return chosen
   throw new PageError('not_found', 'none of these items is in the ledger any more')
 }

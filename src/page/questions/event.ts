@@ -6,17 +6,11 @@ import { type KnownEvent, readKnownEvent } from '../../operator/event.ts'
 import { outcomeText, reasonText, standingOf } from '../../operator/item-words.ts'
 import { formatSeverity } from '../../messages/summary.ts'
 import { itemStates, reasonOf, stateOf } from '../../store/item-states.ts'
-import {
-  deliveryId,
-  type Item,
-  type LedgerRecord,
-  type PastEnd,
-  readRecord,
-} from '../../store/records.ts'
+import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../store/records.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { keptNames } from '../../store/intake.ts'
 import { chainPlace, readIdentifierSeen } from '../../store/terms.ts'
-import { type Asker, requireLedger } from '../asker.ts'
+import { type Asker, isHiddenRecord, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
 import { addressOf, eventUrl, itemAddress, messageUrl, ruleUrl, singleMessageUrl } from '../urls.ts'
@@ -39,7 +33,7 @@ export const eventQuestion = question({
     const stored = await readRecord(ledger, id)
     const known = stored && (await readKnownEvent(asker.config, asker.store, ledger, stored.uid))
     const { record } = known ?? {}
-    if (!known || !record) {
+    if (!known || !record || isHiddenRecord(asker, record)) {
       const why = 'the ledger has no such event: its history has expired, or the address is wrong'
       throw new PageError('not_found', why)
     }
@@ -158,7 +152,7 @@ function describeItem(
   const visibleMs = record.sightings[item.sighting]?.visibleMs
   const first = [...past, item].find(({ state }) => state === 'delivered')
   /** What is sent again tells nobody for the first time. */
-  const delayOf = (end: PastEnd): number | null =>
+  const delayOf = (end: Pick<Item, 'endedAtMs'>): number | null =>
     end !== first || end.endedAtMs === undefined || visibleMs === undefined
       ? null
       : Math.max(0, (end.endedAtMs - visibleMs) / 1000)
@@ -220,14 +214,11 @@ function timelineOf(record: LedgerRecord, labels: Asker['labels']): Step[] {
         step(Date.parse(at), `attempt ${number}: ${outcome}`, reason ? `${to}: ${reason}` : to),
       )
       const hasSaid = item.state === 'delivered' && tries.length > 0
-      const again = [...item.past, item]
-        .slice(1)
-        .map(({ createdAtMs: atMs, rule }) =>
-          step(atMs, 'sent again', rule === undefined ? to : `${to}: ${rule}`),
-        )
       return [
-        ...item.past.map(({ state, endedAtMs }) => step(endedAtMs, state, to)),
-        ...again,
+        ...item.past.flatMap(({ state, endedAtMs, resentAtMs, resentBy = '' }) => [
+          step(endedAtMs, state, to),
+          step(resentAtMs, 'sent again', [to, resentBy].filter(Boolean).join(': ')),
+        ]),
         ...tries,
         ...(hasSaid ? [] : [step(item.endedAtMs, stateOf(item), to)]),
       ]
@@ -255,7 +246,10 @@ function silenceFormUrl(record: LedgerRecord): string {
 /** A record keeps the beginning of a long name; its last character may be half of one. */
 function matcherOf(identifier: string): string {
   if (identifier.length < keptNames.length) return `identifier=${JSON.stringify(identifier)}`
-  const start = identifier.slice(0, -1).replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
+  const start = identifier
+    .slice(0, -1)
+    .replace(/[\uD800-\uDBFF]$/, '')
+    .replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
   return `identifier=~${JSON.stringify(`${start}.*`)}`
 }
 

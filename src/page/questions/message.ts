@@ -8,7 +8,7 @@ import { type Delivered, findMessage } from '../../store/deliveries.ts'
 import { itemStates, stateOf } from '../../store/item-states.ts'
 import { deliveryId, deliveryIdPattern, readRecord } from '../../store/records.ts'
 import { seesAccount } from '../access/user.ts'
-import { type Asker, requireLedger } from '../asker.ts'
+import { type Asker, isHiddenRecord, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
 import { eventUrl, itemAddress } from '../urls.ts'
@@ -42,7 +42,8 @@ export const messageQuestion = question({
     const found = id.startsWith('b')
       ? await findSeveral(asker, id, at)
       : await findSingle(asker, id, event)
-    const sorted = found.toSorted(
+    const shown = found.filter(({ record }) => !isHiddenRecord(asker, record))
+    const sorted = shown.toSorted(
       (one, other) => severityRank(other.item.severity) - severityRank(one.item.severity),
     )
     const [worst] = sorted

@@ -4,7 +4,7 @@ import { refang } from '../../messages/sanitize.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { type LedgerRecord, readRecord, scanRecordsBefore } from '../../store/records.ts'
 import { listByTerm, listSeenBefore, type TermKind, type TermPage } from '../../store/terms.ts'
-import type { Asker } from '../asker.ts'
+import { type Asker, isHiddenRecord } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { field, question } from '../question.ts'
 import { addressOf, eventUrl } from '../urls.ts'
@@ -48,10 +48,11 @@ export const searchQuestion = question({
     const { q = '', limit } = query
     const found = await findEvents(asker, { ...query, q: refang(q) })
     const { by, cursor, searchedToMs } = found
+    const records = found.records.filter((record) => !isHiddenRecord(asker, record))
     const next = cursor === undefined ? null : addressOf('/search', { ...query, by, cursor, limit })
     return {
       query: query.term === undefined ? q : `the same ${query.by}`,
-      results: found.records.map(describeResult),
+      results: records.map(describeResult),
       next,
       searched_back_to: searchedToMs === undefined ? null : toIso(searchedToMs),
     }

@@ -67,7 +67,7 @@ local function send_again(m, one, target)
   bump('s|' .. one.k .. '|replayed', 1)
   redis.call('ZREM', key('dead', one.k), item_ref(rid, m, one))
   local past = one.past or {}
-  past[#past + 1] = { c = one.c, st = one.st, e = one.e, b = one.b, by = one.by }
+  past[#past + 1] = { c = one.c, st = one.st, e = one.e, b = one.b, by = ask.by, at = now }
   if #past > max_past then
     table.remove(past, 2)
   end

@@ -99,6 +99,7 @@ describe('of items', () => {
     const { json } = await askApi(rig, event)
     const steps = json.timeline.map(({ what }: { what: string }) => what)
     expect(steps.filter((what: string) => what === 'sent again')).toHaveLength(5)
+    expect(JSON.stringify(json.timeline)).toContain('resent by mara')
     const { body } = await mara.get(event)
     expect(body).toContain('before it was sent again: delivered')
     await actsSince()
