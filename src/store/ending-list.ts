@@ -27,10 +27,21 @@ export interface EndingFilter extends Span {
   reason?: string | undefined
   rule?: string | undefined
   messageId?: string | undefined
+  /** Whether all of it is what Tocsin tells of itself. */
+  isOwn?: boolean | undefined
 }
 
 function fits(entry: Entry, filter: EndingFilter): boolean {
-  const { outcomes: among, sink, destinations, leastSeverity, reason, rule, messageId } = filter
+  const {
+    outcomes: among,
+    sink,
+    destinations,
+    leastSeverity,
+    reason,
+    rule,
+    messageId,
+    isOwn,
+  } = filter
   return (
     (among?.has(entry.outcome) ?? true) &&
     (sink === undefined || entry.sink === sink) &&
@@ -38,7 +49,8 @@ function fits(entry: Entry, filter: EndingFilter): boolean {
     (leastSeverity === undefined || severityRank(entry.severity) >= severityRank(leastSeverity)) &&
     (reason === undefined || entry.reason === reason) &&
     (rule === undefined || entry.rule === rule) &&
-    (messageId === undefined || entry.messageId === messageId)
+    (messageId === undefined || entry.messageId === messageId) &&
+    (isOwn === undefined || entry.isOwn === isOwn)
   )
 }
 

@@ -54,6 +54,8 @@ export interface PageRig {
 interface Extra {
   routes?: readonly string[]
   silences?: readonly string[]
+  /** Further sections. */
+  more?: readonly string[]
   /** Labels of the feed of `other`. */
   labels?: string
 }
@@ -83,7 +85,7 @@ interface Place {
 export const ends = new Date(Date.now() + 86_400_000).toISOString()
 
 function yamlOf({ redis, sandbox, users, extra }: Place): string {
-  const { routes = [], silences = [], labels = '{}' } = extra
+  const { routes = [], silences = [], labels = '{}', more = [] } = extra
   const account = (name: string): string =>
     `{base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_${name}, limits: {search: 50, basic: 50}}`
   const feed = (name: RigAccount, of = '{}'): string =>
@@ -123,6 +125,7 @@ route:
 time_intervals: {always: [{years: ['2020:2099']}]}
 silences:
     - {matchers: ['type="lookalike"'], until: '${ends}', owner: jo, reason: known campaign, max_severity: high, machines: true}${list(silences)}
+${more.join('\n')}
 `
 }
 

@@ -8,7 +8,7 @@ import { type DatedCount, type Outcome, readCounts } from '../../store/dated-cou
 import { listQuarantined } from '../../store/feed-state.ts'
 import { fits, type LedgerItem, recordItems } from '../../store/items.ts'
 import { wentToFallback } from '../../store/item-states.ts'
-import type { Asker } from '../asker.ts'
+import { type Asker, isHidden } from '../asker.ts'
 import {
   badCursor,
   choicesOf,
@@ -144,6 +144,7 @@ function filterOf(
     text: words === undefined ? undefined : (own: string) => own.toLowerCase().includes(words),
   }
   return (item) =>
+    !isHidden(asker, item.feeds) &&
     (destinations?.has(item.item?.destination ?? '') ?? true) &&
     (reason === undefined || reason === item.reason || reason === countedReason(item)) &&
     (rule === undefined || rule === ruleOf(item)) &&

@@ -3,7 +3,7 @@ import { blankEvent, isKnownSeverity, severityRank, type ThreatEvent } from '../
 import { allMatch } from '../../routing/router.ts'
 import type { Silence } from '../../routing/silences.ts'
 import { type LedgerRecord, readPayloads, scanNewestRecords } from '../../store/records.ts'
-import type { Asker } from '../asker.ts'
+import { type Asker, isHiddenRecord } from '../asker.ts'
 import { isSilencedSink } from '../../operator/silences.ts'
 import { eventUrl } from '../urls.ts'
 import type { RulesData } from '../view-data.ts'
@@ -15,9 +15,10 @@ const recordsAtMost = 1_000
 const examplesShown = 5
 
 export async function previewSilence(
-  { ledgers, nowMs, config }: Asker,
+  asker: Asker,
   silence: Silence,
 ): Promise<NonNullable<RulesData['preview']>> {
+  const { ledgers, nowMs, config } = asker
   const matched: LedgerRecord[] = []
   const concerned = config.sinks.filter((sink) => isSilencedSink(silence, sink))
   const sinks = new Set(concerned.map(({ name }) => name))
@@ -27,6 +28,7 @@ export async function previewSilence(
   for (const ledger of ledgers) {
     const records: LedgerRecord[] = []
     for await (const record of scanNewestRecords(ledger, () => -Infinity)) {
+      if (isHiddenRecord(asker, record)) continue
       if (records.length === share) break
       records.push(record)
     }

@@ -10,7 +10,7 @@ import { addCounts, isForPeopleIn } from '../../operator/report.ts'
 import { createReport, type Grouping, type Report, type ReportRow } from '../../store/report.ts'
 import type { Ending } from '../../store/endings.ts'
 import type { LedgerRecord } from '../../store/records.ts'
-import type { Asker } from '../asker.ts'
+import { type Asker, isHiddenRecord, isRestricted } from '../asker.ts'
 import { choicesOf, destinationsOf, readRecordsOf, refuseCursor, toFilters } from '../listing.ts'
 import { type AskedPeriod, field, question, readPeriod } from '../question.ts'
 import { addressOf, eventUrl, messageUrl } from '../urls.ts'
@@ -115,6 +115,7 @@ async function findMessages(
     sink,
     destinations: destinationsOf(asker, recipient),
     leastSeverity: severity,
+    isOwn: isRestricted(asker) ? false : undefined,
   }
   const narrows = text !== undefined || route !== undefined
   const rows: FoundMessages['rows'] = []
@@ -126,7 +127,10 @@ async function findMessages(
     )
     // the title of the worst will do where nothing is looked for
     const records = await readRecordsOf(ledgers, endings, narrows ? Infinity : 1)
-    const found = endings.map((ending, at) => ({ ending, records: records[at] ?? [] }))
+    const found = endings.map((ending, at) => {
+      const shown = records[at]?.filter((record) => !isHiddenRecord(asker, record)) ?? []
+      return { ending, records: shown }
+    })
     rows.push(...found.filter((row) => fits(row, { text, route })))
     read += records.flat().length
     before = next
