@@ -16,6 +16,7 @@ import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import { type ItemChange, releaseDetail, type SinkBatchWaits } from '../store/pending-items.ts'
 import { readPayload, readRecord } from '../store/records.ts'
+import { termText } from '../store/terms.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../upstream/error.ts'
 
@@ -153,14 +154,11 @@ async function fetchOnce(
   await options.release(job.account, changes)
 }
 
-/** Whom the full event names beyond the search item, whose terms were noted when it was taken in. */
+/** The machine that only the full event names. Logins are as they matched: intake has noted them. */
 function findNewVictims(event: ThreatEvent, detail: EventDetail | null): Victims {
-  const known = readVictims(event)
-  const { logins, hosts } = readVictims(event, detail)
-  return {
-    logins: logins.filter((login) => !known.logins.includes(login)),
-    hosts: hosts.filter((host) => !known.hosts.includes(host)),
-  }
+  const known = new Set(readVictims(event).hosts.map(termText))
+  const { hosts } = readVictims(event, detail)
+  return { logins: [], hosts: hosts.filter((host) => !known.has(termText(host))) }
 }
 
 function parseRecordId(ref: string): string {

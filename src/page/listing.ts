@@ -1,7 +1,7 @@
 /** What pages of messages and items share: filters, choices, records and cursors. */
 import { severities } from '../event.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import type { Ending } from '../store/endings.ts'
+import type { EndedItem } from '../store/endings.ts'
 import { type LedgerRecord, readRecords } from '../store/records.ts'
 import { type Asker, isRestricted } from './asker.ts'
 import { PageError } from './page-error.ts'
@@ -55,7 +55,7 @@ export function destinationsOf(
 /** The first records of each ending; those that are gone are left out. */
 export async function readRecordsOf(
   ledgers: readonly AccountLedger[],
-  endings: readonly Ending[],
+  endings: readonly { items: readonly EndedItem[] }[],
   atMost: number,
 ): Promise<LedgerRecord[][]> {
   const wanted = endings.map(({ items }) => items.slice(0, atMost))

@@ -6,7 +6,6 @@ import {
   deliveryId,
   type Item,
   type LedgerRecord,
-  readItems,
   readRecords,
   scanNewestRecords,
 } from './records.ts'
@@ -33,9 +32,9 @@ const clockErrorMs = 60_000
 
 /**
  * Finds the items that are in a frozen message `b…`, or were, also those that were sent again since. What
- * waits is listed with the message, all else is found by the stream of endings: an hour on both sides of
- * `aroundMs`, where it is known and the message is there, and what is older as far as it may have more. Else
- * the stream is read backwards until the message is found, some 400,000 endings a second.
+ * waits is listed with the message, all else is found by the stream of endings. A message ends at `aroundMs`
+ * or after it: an hour on both sides is read first, then what is newer, then what is older. Where it was
+ * found, only what may have more of it is read on; else some 400,000 endings a second are.
  */
 export async function* findMessage(
   ledgers: readonly AccountLedger[],
@@ -50,38 +49,64 @@ export async function* findMessage(
     if (seen.has(place)) return false
     seen.add(place)
     const isOfLast = deliveryId(found.item) === id // else it was sent again since
-    if (isOfLast) sentMs = Math.max(sentMs, lastAttemptMs(found.item) - clockErrorMs)
+    if (found.ending && isOfLast)
+      sentMs = Math.max(sentMs, lastAttemptMs(found.item) - clockErrorMs)
     return true
   }
-  for await (const found of findWaiting(ledgers, id)) if (note(found)) yield found
+  let isUnderWay = false
+  for (const ledger of ledgers) {
+    const frozen = await readFrozen(ledger, id)
+    isUnderWay ||= frozen.isUnderWay
+    for await (const found of readInParts(ledger, frozen.members)) if (note(found)) yield found
+  }
+  if (isUnderWay) return
   const noteEnding = (atMs: number): void => void (sentMs = Math.max(sentMs, atMs - settlingMs))
   const fromMs = aroundMs === undefined ? await recently(ledgers) : aroundMs - hintMs
-  const leastMs = (): number => Math.max(fromMs, sentMs)
-  const likely = { id, toMs: aroundMs && aroundMs + hintMs, leastMs, noteEnding }
-  for await (const found of findEnded(ledgers, likely)) if (note(found)) yield found
-  // once it was found, what is left of it is older
-  const rest = { ...likely, toMs: sentMs > 0 ? fromMs - 1 : undefined, leastMs: () => sentMs }
-  for await (const found of findEnded(ledgers, rest)) if (note(found)) yield found
+  const toMs = aroundMs === undefined ? endOfTimeMs : aroundMs + hintMs
+  for (const [from, to] of [
+    [fromMs, toMs],
+    [toMs + 1, endOfTimeMs],
+    [0, fromMs - 1],
+  ] as const) {
+    const latestMs = sentMs > 0 ? sentMs + settlingMs + clockErrorMs : endOfTimeMs
+    const leastMs = (): number => Math.max(from, sentMs)
+    const search = { id, toMs: Math.min(to, latestMs), leastMs, noteEnding }
+    for await (const found of findEnded(ledgers, search)) if (note(found)) yield found
+  }
 }
+
+const endOfTimeMs = Number.MAX_SAFE_INTEGER
 
 async function recently([first]: readonly AccountLedger[]): Promise<number> {
   return first ? (await redisNow(first)) - recentMs : 0
 }
 
-/** The members of a batch, or of a summary as far as they are not settled. */
-async function* findWaiting(
-  ledgers: readonly AccountLedger[],
-  id: string,
-): AsyncGenerator<Delivered> {
-  for (const ledger of ledgers) {
-    const [batch, members] = await Promise.all([
-      ledger.redis.get(ledger.key('batch', id.slice(1))),
-      ledger.redis.zrange(ledger.key('members', id.slice(1)), '0', '-1'),
-    ])
-    const { m = [] } = JSON.parse(batch ?? '{}') as { m?: string[] }
-    const items = await readItems(ledger, [...m, ...members])
-    yield* items.map(({ record, item }) => ({ record, item }))
-  }
+interface Frozen {
+  /** Refs of a batch, or of a summary as far as they are not settled. */
+  members: string[]
+  /** Its outcome is not known: nothing of it has ended but what is a member still. */
+  isUnderWay: boolean
+}
+
+async function readFrozen(ledger: AccountLedger, id: string): Promise<Frozen> {
+  const [batch, members] = await Promise.all([
+    ledger.redis.get(ledger.key('batch', id.slice(1))),
+    ledger.redis.zrange(ledger.key('members', id.slice(1)), '0', '-1'),
+  ])
+  const { m = [], o } = JSON.parse(batch ?? '{}') as { m?: string[]; o?: string }
+  return { members: [...m, ...members], isUnderWay: batch !== null && o === undefined }
+}
+
+/** Records that one command reads. */
+const partLength = 300
+
+async function* readInParts(ledger: AccountLedger, refs: string[]): AsyncGenerator<Delivered> {
+  const places = refs.map((ref) => {
+    const [, recordId = '', index] = ref.split(':')
+    return { recordId, index: Number(index) }
+  })
+  for (let at = 0; at < places.length; at += partLength)
+    yield* await readPlaces(ledger, places.slice(at, at + partLength))
 }
 
 /** What a message is drawn from beside its events. */
@@ -122,7 +147,7 @@ function keptOf(waiting: string): string | undefined {
 
 interface Search {
   id: string
-  toMs: number | undefined
+  toMs: number
   /** What ended before is not looked at; it may rise meanwhile. */
   leastMs: () => number
   /** Called for an ending of which no record says any more when its message went. */
@@ -136,7 +161,7 @@ async function* findEnded(
   ledgers: readonly AccountLedger[],
   search: Search,
 ): AsyncGenerator<Delivered> {
-  for (const ledger of ledgers) {
+  for (const ledger of search.toMs < search.leastMs() ? [] : ledgers) {
     let before: string | undefined
     do {
       const span = { fromMs: search.leastMs(), toMs: search.toMs, before, count: pageLength }
@@ -154,24 +179,24 @@ async function readDelivered(
 ): Promise<Delivered[]> {
   const all: Delivered[] = []
   for (const ending of endings) {
-    const delivered = await readItemsOf(ledger, ending)
+    const delivered = await readPlaces(ledger, ending.items)
     if (!delivered.some(({ item }) => deliveryId(item) === id)) noteEnding(ending.atMs)
-    all.push(...delivered)
+    all.push(...delivered.map((one) => ({ ...one, ending })))
   }
   return all
 }
 
-async function readItemsOf(ledger: AccountLedger, ending: Ending): Promise<Delivered[]> {
-  const { items } = ending
-  const records = await readRecords(
-    ledger,
-    items.map(({ recordId }) => recordId),
-  )
+async function readPlaces(
+  ledger: AccountLedger,
+  places: readonly { recordId: string; index: number }[],
+): Promise<Delivered[]> {
+  const ids = places.map(({ recordId }) => recordId)
+  const records = await readRecords(ledger, ids)
   const byId = new Map(records.map((record) => [record.recordId, record]))
-  return items.flatMap(({ recordId, index }) => {
+  return places.flatMap(({ recordId, index }) => {
     const record = byId.get(recordId)
     const item = record?.items[index]
-    return record && item ? [{ record, item, ending }] : []
+    return record && item ? [{ record, item }] : []
   })
 }
 

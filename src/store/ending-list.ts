@@ -54,13 +54,20 @@ function fits(entry: Entry, filter: EndingFilter): boolean {
   )
 }
 
-interface ListOptions {
+interface Limit {
   /** Endings at most. */
   limit: number
+  /** Items at most, but for those of the last ending. */
+  itemsAtMost?: number
+}
+
+interface ListOptions extends Limit {
   /** Where the page before ended. */
   before?: string | undefined
   /** Entries read at most, from 1 on. Where that ends a page, its last message may be there in part. */
   scanAtMost: number
+  /** Each entry is an ending of its own, also where it is part of a message. */
+  isByEntry?: boolean
 }
 
 export interface EndingList {
@@ -78,14 +85,15 @@ export interface EndingList {
 export async function listEndings(
   ledgers: readonly AccountLedger[],
   filter: EndingFilter,
-  { limit, before, scanAtMost }: ListOptions,
+  options: ListOptions,
 ): Promise<EndingList> {
+  const { before, scanAtMost, isByEntry = false } = options
   const start = before === undefined ? undefined : parseCursor(before)
-  const page = new Page(filter, limit, start?.shown)
+  const page = new Page(filter, options, start?.shown)
   let scanned = 0
   for await (const entry of walkEntries(ledgers, filter, start)) {
     if (scanned === scanAtMost || page.isComplete(entry)) return page.end(true)
-    page.add(entry)
+    page.add(isByEntry ? { ...entry, isPart: false } : entry)
     scanned += 1
   }
   return page.end(false)
@@ -100,17 +108,18 @@ const settlingMs = 60_000
 /** Gathers endings up to the limit, and after that only what belongs to those that it has. */
 class Page {
   readonly #filter: EndingFilter
-  readonly #limit: number
+  readonly #limit: Limit
   readonly #shownBefore: ReadonlyMap<string, number>
   readonly #found: Entry[] = []
   /** Messages of which more may come. */
   readonly #open = new Map<string, Entry>()
   #count = 0
+  #items = 0
   /** The last entry that belongs to the page, or to none. */
   #last: Entry | undefined
   #hasPassedOver = false
 
-  constructor(filter: EndingFilter, limit: number, shownBefore: Cursor['shown'] = []) {
+  constructor(filter: EndingFilter, limit: Limit, shownBefore: Cursor['shown'] = []) {
     this.#filter = filter
     this.#limit = limit
     this.#shownBefore = new Map(shownBefore)
@@ -121,14 +130,16 @@ class Page {
   }
 
   #isFull(): boolean {
-    return this.#count >= this.#limit
+    const { limit, itemsAtMost = Infinity } = this.#limit
+    return this.#count >= limit || this.#items >= itemsAtMost
   }
 
   add(entry: Entry): void {
     const isFull = this.#isFull()
     if (!isFull) this.#last = entry
     const name = nameOf(entry)
-    if (entry.isPart && this.#shownBefore.has(name)) return
+    const shownMs = this.#shownBefore.get(name) ?? Infinity
+    if (entry.isPart && shownMs - entry.atMs <= settlingMs) return
     const known = entry.isPart ? this.#open.get(name) : undefined
     if (known && known.atMs - entry.atMs <= settlingMs) {
       if (!isFull || fits(known, this.#filter)) this.#merge(known, entry)
@@ -136,18 +147,21 @@ class Page {
     else {
       this.#found.push(entry)
       this.#count += Number(fits(entry, this.#filter))
+      this.#items += fits(entry, this.#filter) ? countItems(entry) : 0
       if (entry.isPart && this.#hasRoom(entry)) this.#open.set(name, entry)
     }
   }
 
-  #merge(known: Entry, { items, severity, toldAfterMs }: Entry): void {
+  #merge(known: Entry, { items, severity, toldAfterMs, isOwn }: Entry): void {
     const didFit = fits(known, this.#filter)
     const worse = severityRank(severity) - severityRank(known.severity)
     const isLonger = worse === 0 && (toldAfterMs ?? -1) > (known.toldAfterMs ?? -1)
     if (worse > 0 || isLonger) Object.assign(known, { severity, toldAfterMs })
+    known.isOwn &&= isOwn
     if (worse > 0) known.items.unshift(...items)
     else known.items.push(...items)
     this.#count += Number(fits(known, this.#filter)) - Number(didFit)
+    this.#items += fits(known, this.#filter) ? countItems({ items }) : 0
   }
 
   /** Messages on this page, or on one before, of which more may come at this time or before it. */
@@ -173,6 +187,10 @@ class Page {
     const next = formatCursor({ ...last, shown: this.#listOpen(last.atMs) })
     return { endings, next, scannedToMs: last.atMs }
   }
+}
+
+function countItems({ items }: Pick<Entry, 'items'>): number {
+  return items.reduce((sum, { text }) => sum + text.split(' ').length, 0)
 }
 
 /** Short, for when many digests end at once a cursor names hundreds. */
@@ -215,11 +233,10 @@ function formatCursor({ atMs, sequence, account, shown }: Cursor): string {
   return Buffer.from(JSON.stringify(stored)).toString('base64url')
 }
 
-/** A cursor of a list behind `before` that goes on with this ending of it, however many new ones come. */
-export function cursorAt({ account, id }: Ending, before: string | undefined): string {
+/** A cursor of a list by entries that goes on with this one, however many new ones come. */
+export function cursorAt({ account, id }: Ending): string {
   const [atMs = 0, sequence = 0] = id.split('-').map(Number)
-  const shown = before === undefined ? [] : parseCursor(before).shown
-  return formatCursor({ account, atMs, sequence: sequence + 1, shown })
+  return formatCursor({ account, atMs, sequence: sequence + 1, shown: [] })
 }
 
 function parseCursor(text: string): Cursor {

@@ -42,7 +42,7 @@ export interface Ending {
   attempts: number
   /** From visible to told, ms: the longest of its worst items. undefined: not told, or not for the first time. */
   toldAfterMs: number | undefined
-  /** What Tocsin itself tells; counts leave it out. */
+  /** All of it is what Tocsin itself tells; counts leave it out. */
   isOwn: boolean
 }
 

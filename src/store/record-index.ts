@@ -90,6 +90,8 @@ interface IndexScan {
   from: string
   isPending: boolean
   isNewestFirst?: boolean
+  /** Whoever looks into no more than these needs no longer steps. */
+  atMost?: number | undefined
 }
 
 /**
@@ -97,13 +99,13 @@ interface IndexScan {
  */
 async function* scanIndex(
   { redis, key }: AccountStore,
-  { from, isPending, isNewestFirst = false }: IndexScan,
+  { from, isPending, isNewestFirst = false, atMost = pageLength }: IndexScan,
 ): AsyncGenerator<IndexEntry[]> {
   const isAscending = isPending === isNewestFirst
   let bound = from
   let yieldedIds = new Set<string>()
   for (;;) {
-    const count = pageLength + yieldedIds.size
+    const count = Math.min(pageLength, atMost) + yieldedIds.size
     const page = ['WITHSCORES', 'LIMIT', 0, count] as const
     const answer = isAscending
       ? await redis.zrangebyscore(key('records'), bound, isPending ? '(0' : '+inf', ...page)
@@ -122,12 +124,16 @@ function parseEntries(answer: readonly string[]): IndexEntry[] {
   return pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
 }
 
+export type BackwardScan = Pick<IndexScan, 'isPending' | 'atMost'> & {
+  beforeMs: number | undefined
+}
+
 /** Entries that wait, or that were settled, since `beforeMs` or before, newest first; undefined: the newest. */
 export function scanEntriesBefore(
   store: AccountStore,
-  { isPending, beforeMs = Infinity }: { isPending: boolean; beforeMs: number | undefined },
+  { isPending, beforeMs = Infinity, atMost }: BackwardScan,
 ): AsyncGenerator<IndexEntry[]> {
   const bound = isPending ? -beforeMs : beforeMs
   const from = Number.isFinite(bound) ? String(bound) : `${isPending ? '-' : '+'}inf`
-  return scanIndex(store, { from, isPending, isNewestFirst: true })
+  return scanIndex(store, { from, isPending, isNewestFirst: true, atMost })
 }

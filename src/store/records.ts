@@ -2,6 +2,7 @@
 import type { EventDetail, ThreatEvent } from '../event.ts'
 import { type AccountLedger, itemId } from './account-ledger.ts'
 import {
+  type BackwardScan,
   type IndexEntry,
   scanEntries,
   scanNewestEntries,
@@ -161,7 +162,7 @@ export interface SeenBefore {
   /** When the last of them was first seen; s, as ms. */
   lastMs: number
   recordId: string
-  /** Learnt when messages may have been sent: none of them says it. */
+  /** Learnt when messages may have been sent, or of a later event: no message says it. */
   isLate: boolean
 }
 
@@ -312,7 +313,7 @@ export function scanNewestRecords(
 /** Scans records that wait, or those that were settled, with since when, ms; newest first, from that time on. */
 export async function* scanRecordsBefore(
   ledger: AccountLedger,
-  from: { isPending: boolean; beforeMs: number | undefined },
+  from: BackwardScan,
 ): AsyncGenerator<{ record: LedgerRecord; sinceMs: number }> {
   for await (const entries of scanEntriesBefore(ledger, from)) {
     const scores = new Map(entries.map(({ recordId, score }) => [recordId, score]))

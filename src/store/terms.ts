@@ -30,8 +30,13 @@ export interface StoredTerm {
   b: number
 }
 
+/** Terms of one text are one term. */
+export function termText(value: string): string {
+  return value.trim().toLowerCase().toWellFormed()
+}
+
 function toStoredTerm({ fingerprints }: AccountLedger, { kind, value }: Term): StoredTerm[] {
-  const text = value.trim().toLowerCase().toWellFormed()
+  const text = termText(value)
   if (text === '' || text.length > longestTerm) return []
   const { digest, bucket } = fingerprints.term(kind, text)
   return [{ k: kind, t: digest, b: bucket }]

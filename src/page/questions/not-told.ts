@@ -23,8 +23,8 @@ import type { NotToldData } from '../view-data.ts'
 import { toIso } from './event.ts'
 import { visibleSilences } from './silences.ts'
 import { scanAtMost } from './told.ts'
-import { cursorAt, type EndingList, listEndings } from '../../store/ending-list.ts'
-import type { Ending } from '../../store/endings.ts'
+import { cursorAt, listEndings } from '../../store/ending-list.ts'
+import type { EndedItem } from '../../store/endings.ts'
 import {
   listNewestWaiting,
   listWaiting,
@@ -174,23 +174,15 @@ async function findEnded(
   // the endings of a shadow do not name their route: its items do
   const named = reason === 'shadow' ? undefined : rule
   const filter = { ...period, outcomes, sink, reason, rule: named, leastSeverity: severity }
-  const list = (most: number): Promise<EndingList> =>
-    refuseCursor(() => listEndings(ledgers, filter, { limit: most, before, scanAtMost }))
-  const { endings, next, scannedToMs } = await list(limit)
-  const left = endings.map((one, at) =>
-    at > 0 ? one : { ...one, items: one.items.slice(skipped) },
+  const options = { limit, before, scanAtMost, isByEntry: true }
+  const { endings, next, scannedToMs } = await refuseCursor(() =>
+    listEndings(ledgers, filter, options),
   )
-  const fitting = countFitting(left, limit)
-  const [first, part] = [endings[0], left[0]]
-  if (first && part && fitting === 0) {
-    const shown = { ...part, items: part.items.slice(0, limit) }
-    const rest = `${cursorAt(first, before)}~${skipped + limit}`
-    return { items: await readEnded(asker, query, [shown]), next: rest, scannedToMs: undefined }
-  }
-  const items = await readEnded(asker, query, left.slice(0, fitting))
-  if (fitting < left.length) {
-    return { items, next: (await list(fitting)).next, scannedToMs: undefined }
-  }
+  const ended = endings.flatMap((ending) => ending.items.map((item, at) => ({ ending, item, at })))
+  const shown = ended.slice(skipped, skipped + limit).map(({ item }) => item)
+  const items = await readEnded(asker, query, shown)
+  const rest = ended[skipped + limit]
+  if (rest) return { items, next: `${cursorAt(rest.ending)}~${rest.at}`, scannedToMs: undefined }
   return { items, next, scannedToMs: items.length < limit ? scannedToMs : undefined }
 }
 
@@ -201,31 +193,23 @@ function readPlace(cursor: string | undefined): [before: string | undefined, ski
   return [before === '' ? undefined : before, Number(skipped)]
 }
 
-/** How many endings have no more items together than a page may show. */
-function countFitting(endings: readonly Ending[], limit: number): number {
-  let items = 0
-  const at = endings.findIndex((one) => (items += one.items.length) > limit)
-  return at === -1 ? endings.length : at
-}
-
-/** Their items, where they still are as they ended then. */
+/** Of these items those that still are as they ended then. */
 async function readEnded(
   asker: Asker,
   query: NotToldQuery,
-  endings: readonly Ending[],
+  ended: readonly EndedItem[],
 ): Promise<LedgerItem[]> {
   const { ledgers } = asker
-  const records = await readRecordsOf(ledgers, endings, Infinity)
-  const items = endings.flatMap(({ items: ended }, at) =>
-    ended.flatMap(({ account, recordId, index, atMs }) => {
-      const ledger = ledgers.find((one) => one.account === account)
-      const record = records[at]?.find((one) => one.recordId === recordId)
-      if (!ledger || !record) return []
-      return recordItems(ledger, record).filter(
-        ({ item, sinceMs }) => item?.index === index && sinceMs <= atMs,
-      )
-    }),
-  )
+  const each = ended.map((one) => ({ items: [one] }))
+  const records = await readRecordsOf(ledgers, each, 1)
+  const items = ended.flatMap(({ account, index, atMs }, at) => {
+    const ledger = ledgers.find((one) => one.account === account)
+    const [record] = records[at] ?? []
+    if (!ledger || !record) return []
+    return recordItems(ledger, record).filter(
+      ({ item, sinceMs }) => item?.index === index && sinceMs <= atMs,
+    )
+  })
   const isWanted = filterOf(asker, query)
   return items.filter((item) => endedStates.has(stateWord(item)) && isWanted(item))
 }

@@ -117,22 +117,24 @@ async function findMessages(
     leastSeverity: severity,
     isOwn: isRestricted(asker) ? false : undefined,
   }
-  const narrows = text !== undefined || route !== undefined
+  const judges = judgesOf({ text, route })
+  const narrows = judges.length > 0
   const rows: FoundMessages['rows'] = []
   let before = query.cursor
   for (let read = 0; ;) {
     const limit = narrows ? endingsAtOnce : query.limit
+    const itemsAtMost = narrows ? recordsAtMost - read : Infinity
     const { endings, next, scannedToMs } = await refuseCursor(() =>
-      listEndings(ledgers, filter, { limit, before, scanAtMost }),
+      listEndings(ledgers, filter, { limit, itemsAtMost, before, scanAtMost }),
     )
     // the title of the worst will do where nothing is looked for
-    const records = await readRecordsOf(ledgers, endings, narrows ? Infinity : 1)
-    const found = endings.map((ending, at) => {
+    const records = await readRecordsOf(ledgers, endings, narrows ? recordsAtOnce : 1)
+    for (const [at, ending] of endings.entries()) {
       const shown = records[at]?.filter((record) => !isHiddenRecord(asker, record)) ?? []
-      return { ending, records: shown }
-    })
-    rows.push(...found.filter((row) => fits(row, { text, route })))
-    read += records.flat().length
+      const row = { ending, records: shown }
+      if (await fits(ledgers, row, judges)) rows.push(row)
+      read += ending.items.length
+    }
     before = next
     const isScanned = endings.length < limit // so much of the stream was read that a page must end
     const isEnough = rows.length >= query.limit || read >= recordsAtMost || isScanned
@@ -146,18 +148,32 @@ async function findMessages(
 const endingsAtOnce = 20
 const recordsAtMost = 1_500
 
-function fits(
-  { ending, records }: FoundMessages['rows'][number],
-  { text, route }: { text?: string | undefined; route?: string | undefined },
-): boolean {
-  if (ending.isOwn && text === undefined && route === undefined) return true
+/** Of one ending. */
+const recordsAtOnce = 300
+
+type Judge = (record: LedgerRecord) => boolean
+
+function judgesOf({ text, route }: Pick<ToldQuery, 'text' | 'route'>): Judge[] {
   const words = text?.toLowerCase()
-  return (
-    (words === undefined ||
-      records.some(({ title = '', uid }) => `${title} ${uid}`.toLowerCase().includes(words))) &&
-    (route === undefined ||
-      records.some(({ items }) => items.some(({ routes }) => routes.includes(route))))
-  )
+  const ofText: Judge = ({ title = '', uid }) =>
+    `${title} ${uid}`.toLowerCase().includes(words ?? '')
+  const ofRoute: Judge = ({ items }) => items.some(({ routes }) => routes.includes(route ?? ''))
+  return [...(text === undefined ? [] : [ofText]), ...(route === undefined ? [] : [ofRoute])]
+}
+
+/** Whether each judge takes one of its records, of which the first were read. */
+async function fits(
+  ledgers: Asker['ledgers'],
+  { ending, records }: FoundMessages['rows'][number],
+  judges: readonly Judge[],
+): Promise<boolean> {
+  let open = judges.filter((judge) => !records.some(judge))
+  for (let at = recordsAtOnce; open.length > 0 && at < ending.items.length; at += recordsAtOnce) {
+    const items = ending.items.slice(at, at + recordsAtOnce)
+    const more = (await readRecordsOf(ledgers, [{ items }], recordsAtOnce)).flat()
+    open = open.filter((judge) => !more.some(judge))
+  }
+  return open.length === 0
 }
 
 function describeMessage(

@@ -32,7 +32,10 @@ interface Place {
   id: string
 }
 
-/** Lists a page of what waits; the cursor survives what comes and goes meanwhile. Throws PageError. */
+/**
+ * Lists a page of what waits; the cursor survives what comes and goes meanwhile. A record of which an older
+ * item ends between two pages moves before the cursor, and is on neither. Throws PageError.
+ */
 export async function listWaiting(
   ledgers: readonly AccountLedger[],
   search: WaitingSearch,
@@ -80,14 +83,14 @@ interface Waiting {
 
 async function* walk(
   ledgers: readonly AccountLedger[],
-  { state, isWanted, fromMs }: WaitingSearch,
+  { state, isWanted, fromMs, readAtMost }: WaitingSearch,
   start: Place | undefined,
 ): AsyncGenerator<Waiting> {
   const walkOne = state === 'held' ? walkHeld : walkQuarantine
   for (const ledger of ledgers.toSorted((one, other) => (one.account < other.account ? -1 : 1))) {
     if (start && ledger.account < start.account) continue
     const behind = start?.account === ledger.account ? start : undefined
-    for await (const { place, found } of walkOne(ledger, behind?.sinceMs)) {
+    for await (const { place, found } of walkOne(ledger, behind?.sinceMs, readAtMost + 1)) {
       if (place.sinceMs < fromMs) break
       if (!behind || isBehind(place, behind)) yield { place, found: found.filter(isWanted) }
     }
@@ -97,12 +100,11 @@ async function* walk(
 async function* walkHeld(
   ledger: AccountLedger,
   beforeMs: number | undefined,
+  atMost: number,
 ): AsyncGenerator<Waiting> {
   const { account } = ledger
-  for await (const { record, sinceMs } of scanRecordsBefore(ledger, {
-    isPending: true,
-    beforeMs,
-  })) {
+  const from = { isPending: true, beforeMs, atMost }
+  for await (const { record, sinceMs } of scanRecordsBefore(ledger, from)) {
     const found = recordItems(ledger, record).filter(({ state }) => state === 'held')
     yield { place: { account, sinceMs, id: record.recordId }, found }
   }

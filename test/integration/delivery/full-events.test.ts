@@ -131,17 +131,20 @@ test('a full event says whether its machine was seen before', async () => {
   ])
 })
 
-test('a full event counts a login once that its search item named', async () => {
+test('a full event counts a login and a machine once that its search item named, in any case', async () => {
   const keys = tests.keys()
   const ledger = await tests.ledger({ keys, account: 'main' })
   const jobs = aDetailJobs(keys, {
     findLedger: () => ledger,
-    fetchDetail: () => Promise.resolve({}),
+    fetchDetail: () => Promise.resolve({ victim_information: { hwid: 'A1B2' } }),
   })
-  const highlights = { 'credentials.username': ['joe@acme.com'] }
+  const highlights = {
+    'credentials.username': ['joe@acme.com'],
+    'victim_information.hwid': ['a1b2'],
+  }
   const events = ['a/b/1', 'a/b/2'].map((uid) => ({
     ...routed({ uid, type: 'stealer_log', highlights }, [], true),
-    victims: { logins: ['joe@acme.com'], hosts: [] },
+    victims: { logins: ['joe@acme.com'], hosts: ['a1b2'] },
   }))
   const recordIds = ['a/b/1', 'a/b/2'].map((uid) => ledger.fingerprints.recordId(uid))
   try {
@@ -155,7 +158,8 @@ test('a full event counts a login once that its search item named', async () => 
   }
   const [first, second] = await Promise.all(recordIds.map((id) => readRecord(ledger, id)))
   expect(first?.seenBefore).toEqual([])
-  expect(second?.seenBefore).toMatchObject([{ times: 1, recordId: recordIds[0] }])
+  const once = { times: 1, recordId: recordIds[0] }
+  expect(second?.seenBefore).toMatchObject([once, once])
 })
 
 test.each<[string, Partial<DetailJobsOptions>]>([

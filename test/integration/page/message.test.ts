@@ -1,6 +1,7 @@
 /** The page of a message, of which some items were sent again since. */
 import { expect, test } from 'vitest'
 import type { Asker } from '../../../src/page/asker.ts'
+import { localUser } from '../../../src/page/access/user.ts'
 import { type MessageAnswer, messageQuestion } from '../../../src/page/questions/message.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { resendItem } from '../../../src/store/pending-items.ts'
@@ -12,7 +13,13 @@ const tests = redisForTests()
 async function askMessage(ledger: AccountLedger, id: string): Promise<MessageAnswer> {
   const ledgers = [ledger]
   const store = { redis: tests.redis, keys: tests.keys(), ledgers }
-  const asker = { store, ledgers, config: { sinks: [] }, labels: new Map() } as unknown as Asker
+  const asker = {
+    user: localUser,
+    store,
+    ledgers,
+    config: { sinks: [] },
+    labels: new Map(),
+  } as unknown as Asker
   return messageQuestion.ask(asker, { id, at: undefined })
 }
 

@@ -1,8 +1,13 @@
 /** Pages of what was not told: each item is on one, whatever comes and goes meanwhile. */
-import { expect, test } from 'vitest'
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
 import type { Asker } from '../../../src/page/asker.ts'
 import { itemsQuestion } from '../../../src/page/questions/not-told.ts'
-import { listWaiting, type WaitingSearch } from '../../../src/page/questions/waiting.ts'
+import {
+  listNewestWaiting,
+  listWaiting,
+  type WaitingSearch,
+} from '../../../src/page/questions/waiting.ts'
 import type { NotToldData } from '../../../src/page/view-data.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { holdOrphan, resendItem, withholdItems } from '../../../src/store/pending-items.ts'
@@ -15,6 +20,7 @@ import {
   takeIn,
 } from '../../support/ledger.ts'
 import { cursorIn } from '../../support/page-rig.ts'
+import { runs } from '../../support/runs.ts'
 
 const tests = redisForTests()
 const dayMs = 86_400_000
@@ -59,6 +65,9 @@ async function setAside(ledger: AccountLedger, ...uids: string[]): Promise<void>
   await takeIn(ledger, [], { malformed })
 }
 
+/** Endings that a test writes may be so much ahead. */
+const aheadMs = 600_000
+
 type Answer = Omit<NotToldData, 'acts'>
 
 /** As an operator sees it who may see all. */
@@ -66,7 +75,7 @@ async function askNotToldOf(ledgers: AccountLedger[], query: object = {}): Promi
   const store = { redis: tests.redis, keys: tests.keys(), ledgers }
   const config = { ledger: { historyRetentionMs: 90 * dayMs }, sinks: [], silences: [] }
   const user = { name: 'ann', role: 'read', accounts: 'all' }
-  const nowMs = await redisMs(tests.redis)
+  const nowMs = (await redisMs(tests.redis)) + aheadMs
   const asker = { store, config, user, ledgers, labels: new Map(), nowMs } as unknown as Asker
   return itemsQuestion.ask(asker, itemsQuestion.query.parse(query))
 }
@@ -164,6 +173,17 @@ test('one page looks into so many records of all accounts together, and the next
   expect(await listWaiting(ledgers, search, second.next)).toMatchObject({ next: undefined })
 })
 
+test('of many accounts no more records are read than are looked into', async () => {
+  const ledgers = await ledgersOf('a', 'b')
+  for (const ledger of ledgers) await hold(ledger, 'a/b/1', 'a/b/2', 'a/b/3', 'a/b/4', 'a/b/5')
+  const reads = vi.spyOn(tests.redis, 'mget')
+  const search = { state: 'held', isWanted: () => true, fromMs: 0, limit: 9 } as const
+  const { items, hasMore } = await listNewestWaiting(ledgers, { ...search, readAtMost: 4 })
+  expect([items.length, hasMore]).toEqual([4, true])
+  expect(reads.mock.calls.map(([names]) => names.length)).toEqual([3, 3]) // one more tells of others
+  reads.mockRestore()
+})
+
 test('an ending with more items than a page has each on one page, though others end meanwhile', async () => {
   const [ledger] = await ledgersOf('a')
   await silence(ledger!, 'a/b/1')
@@ -172,6 +192,49 @@ test('an ending with more items than a page has each on one page, though others 
   const pages = await pagesOf([ledger!], { limit: 2 }, () => silence(ledger!, `a/b/x${(n += 1)}`))
   expect(pages.map((page) => page.length)).toEqual([2, 2, 2])
   expect(pages.flat().toSorted()).toEqual([1, 2, 3, 4, 5, 6].map((one) => `a/b/${one}`))
+})
+
+async function giveUp(ledger: AccountLedger, ...uids: string[]): Promise<void> {
+  for (const ref of await show(ledger, uids))
+    await attemptOf(ledger, ref, { outcome: 'dead', reason: 'gone' })
+}
+
+test('each item of a message that ended in parts is on one page, whatever its account', async () => {
+  const ledgers = await ledgersOf('a', 'b')
+  const ids = [1, 2, 3, 4, 5, 6]
+  for (const ledger of ledgers)
+    await giveUp(ledger, ...ids.map((id) => `${ledger.account}/b/${id}`))
+  const endedMs = await redisMs(tests.redis)
+  const part = fc.record({
+    account: fc.nat(1),
+    afterMs: fc.constantFrom(1, 2, 3, 70_000),
+    items: fc.integer({ min: 1, max: 3 }),
+    message: fc.constantFrom('', 'a'.repeat(40), 'b'.repeat(40)),
+  })
+  const given = { parts: fc.array(part, { maxLength: 8 }), limit: fc.integer({ min: 1, max: 5 }) }
+  await fc.assert(
+    fc.asyncProperty(fc.record(given), async ({ parts, limit }) => {
+      for (const ledger of ledgers) await ledger.redis.del(ledger.key('ended'))
+      const left = ledgers.map(({ account }) => ids.map((id) => `${account}/b/${id}`))
+      const written: string[] = []
+      for (const { account, afterMs, items, message } of parts.toSorted(
+        (one, other) => one.afterMs - other.afterMs,
+      )) {
+        const uids = left[account]!.splice(0, items)
+        if (uids.length === 0) continue
+        const ledger = ledgers[account]!
+        const places = uids.map((uid) => `${ledger.fingerprints.recordId(uid)}.0`).join(' ')
+        const flags = message === '' ? '' : 'p'
+        const entry = JSON.stringify(['x', 'soc', 4, places, '', 1, flags, message, 'gone'])
+        await ledger.redis.xadd(ledger.key('ended'), `${endedMs + afterMs}-*`, 'e', entry)
+        written.push(...uids)
+      }
+      const pages = await pagesOf(ledgers, { limit })
+      for (const page of pages) expect(page.length).toBeLessThanOrEqual(limit)
+      expect(pages.flat().toSorted()).toEqual(written.toSorted())
+    }),
+    { numRuns: runs({ short: 50, long: 300 }), seed: 7 },
+  )
 })
 
 test('an item that was sent again and given up anew is listed once, as it ended last', async () => {

@@ -1,6 +1,7 @@
 /** A search by identifier, login or host over several accounts. */
 import { expect, test } from 'vitest'
 import type { Asker } from '../../../src/page/asker.ts'
+import { localUser } from '../../../src/page/access/user.ts'
 import { searchQuestion } from '../../../src/page/questions/search.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -36,7 +37,10 @@ test.each(['acme.com', 'joe@acme.com', 'pc'])(
       let cursor: string | undefined
       do {
         const query = searchQuestion.query.parse({ q, limit, cursor })
-        const { results, next } = await searchQuestion.ask({ ledgers } as unknown as Asker, query)
+        const { results, next } = await searchQuestion.ask(
+          { user: localUser, ledgers } as unknown as Asker,
+          query,
+        )
         pages.push(results.map(({ uid }) => uid))
         cursor = cursorIn(next)
       } while (cursor !== undefined)

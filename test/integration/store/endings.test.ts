@@ -129,6 +129,21 @@ test('a batch is one ending with the worst of its severities, and what Tocsin it
   expect(own).toMatchObject({ isOwn: true, messageId: undefined })
 })
 
+test('a message that also holds what Tocsin itself tells is one ending, and not its own', async () => {
+  const ledger = await tests.ledger()
+  const uids = ['a/b/1', 'canary/tocsin/1']
+  const refs: string[] = []
+  for (const [n, uid] of uids.entries()) {
+    const feed = n === 0 ? 'leaks' : ownFeed
+    await takeIn(ledger, [routed({ uid }, ['siem'])], { feed, batchWaitMs: 1_000 })
+    refs.push(`i:${ledger.fingerprints.recordId(uid)}:0:siem`)
+  }
+  const batch = (await sealBatch(ledger, { sink: 'siem', destination: 'siem' }, refs.toReversed()))!
+  await attemptOf(ledger, batch, { outcome: 'delivered' })
+  const endings = await readEndings(ledger, { count: 9 })
+  expect(endings.map(({ items, isOwn }) => [items.length, isOwn])).toEqual([[2, false]])
+})
+
 test('the halves of a batch that was refused are messages of their own', async () => {
   const ledger = await tests.ledger()
   const ids = ['1', '2', '3']
@@ -303,19 +318,61 @@ test('a message whose records are gone is looked for around its time alone', asy
   reads.mockRestore()
 })
 
+test('a message that ended long after its hint is found before anything older is read', async () => {
+  const [one, two] = await threeLedgers()
+  const nowMs = await redisMs(tests.redis)
+  for (const ledger of [one!, two!])
+    for (let n = 0; n < 1_200; n += 1) await append(ledger, `${nowMs - dayMs}-${n}`)
+  await takeIn(two!, [routed({ uid: 'a/b/1' }, ['siem'])], { batchWaitMs: 1_000 })
+  const batch = (await sealBatch(two!, { sink: 'siem', destination: 'siem' }, [
+    refOf(two!, '1', 'siem'),
+  ]))!
+  await attemptOf(two!, batch, { outcome: 'delivered' })
+  const reads = vi.spyOn(tests.redis, 'xrevrange')
+  const found: string[] = []
+  const hintMs = nowMs - 3 * 3_600_000
+  for await (const { record } of findMessage([one!, two!], `b${batch.split(':')[1]}`, hintMs))
+    found.push(record.uid)
+  expect(found).toEqual(['a/b/1'])
+  expect(reads.mock.calls.length).toBeLessThanOrEqual(4)
+  reads.mockRestore()
+})
+
+test('of a message under way members are read in parts, as many as are asked for, and no endings', async () => {
+  const ledger = await tests.ledger()
+  const ids = Array.from({ length: 400 }, (_none, n) => `${n}`)
+  await show(ledger, ids)
+  const id = 'a'.repeat(40)
+  const members = ids.flatMap((one, n) => [n, refOf(ledger, one)])
+  await ledger.redis.zadd(ledger.key('members', id), ...members)
+  await ledger.redis.set(ledger.key('batch', id), JSON.stringify({ kind: 'digest' }))
+  const [reads, searches] = [vi.spyOn(tests.redis, 'mget'), vi.spyOn(tests.redis, 'xrevrange')]
+  for await (const { record } of findMessage([ledger], `b${id}`)) {
+    expect(record.uid).toBe('a/b/0')
+    break
+  }
+  expect(reads.mock.calls.map(([names]) => names.length)).toEqual([300])
+  const uids: string[] = []
+  for await (const { record } of findMessage([ledger], `b${id}`)) uids.push(record.uid)
+  expect(new Set(uids).size).toBe(400)
+  expect(searches).not.toHaveBeenCalled()
+  for (const spy of [reads, searches]) spy.mockRestore()
+})
+
 // Lists ------------------------------------------------------------------------------------------
 
 interface Written {
   /** b: a message whose members are settled in several runs. */
   part?: string | undefined
+  isOwn?: boolean
   severity?: number | string
   outcome?: string
   by?: string
 }
 
 async function append(ledger: AccountLedger, id: string, given: Written = {}): Promise<void> {
-  const { part, severity = 3, outcome = 'd', by = '' } = given
-  const flags = part === undefined ? '' : 'p'
+  const { part, isOwn = false, severity = 3, outcome = 'd', by = '' } = given
+  const flags = `${isOwn ? 'o' : ''}${part === undefined ? '' : 'p'}`
   const entry = [outcome, 'soc', severity, `${id}.0`, 5, 1, flags, part ?? '', '', by]
   await ledger.redis.xadd(ledger.key('ended'), id, 'e', JSON.stringify(entry))
 }
@@ -393,7 +450,7 @@ test('a message settled in several runs and accounts is one ending on one page, 
   await append(one!, '1000-0', { part: 'm', severity: 5 })
   await append(two!, '1001-0', { part: 'm', severity: 2 })
   await append(three!, '1001-1')
-  await append(two!, '1002-0', { part: 'm', severity: 3 })
+  await append(two!, '1002-0', { part: 'm', severity: 3, isOwn: true })
   await append(one!, '1003-0')
   const ledgers = [one!, two!, three!]
   for (const limit of [1, 2, 3, 4]) {
@@ -403,11 +460,20 @@ test('a message settled in several runs and accounts is one ending on one page, 
       'bm 3',
       'undefined 1',
     ])
-    expect(found[1]).toMatchObject({ id: '1002-0', severity: 'critical' })
+    expect(found[1]).toMatchObject({ id: '1002-0', severity: 'critical', isOwn: false })
   }
   expect((await listAll(ledgers, {}, { limit: 4 }))[1]!.items[0]).toMatchObject({ account: 'a' })
   const critical = await listAll(ledgers, { leastSeverity: 'critical' }, { limit: 1 })
   expect(critical.map(({ items }) => items.length)).toEqual([3])
+})
+
+test('what is settled of a message more than a minute before is a row of its own, on any page', async () => {
+  const [ledger] = await threeLedgers()
+  for (const atMs of [1_000, 2_000, 70_000]) await append(ledger!, `${atMs}-0`, { part: 'm' })
+  for (const limit of [1, 9]) {
+    const found = await listAll([ledger!], {}, { limit })
+    expect(found.map(({ items }) => items.length)).toEqual([1, 2])
+  }
 })
 
 test('a list narrows by outcome, severity, rule and time, and says how far back it looked', async () => {

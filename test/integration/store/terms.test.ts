@@ -234,6 +234,21 @@ test('a record whose full event names its login again is in the chain of that lo
   }
 })
 
+test('a host that a later event named is no word of what was before, and stays seen then', async () => {
+  const stored = await tests.ledger()
+  const startMs = 1_000 * Math.floor((await redisMs(tests.redis)) / 1_000) - 60_000
+  const at = (afterMs: number): AccountLedger => ledgerInTime(stored, () => startMs + afterMs)
+  await takeIn(at(0), [{ ...routed({ uid: 'a/b/1' }, ['siem']), wantsDetail: true }])
+  await takeIn(at(10_000), [naming('a/b/2', { hosts: ['PC'] })])
+  const { recordId } = await recordOf(stored, 'a/b/1')
+  const payload = (await readPayload(stored, recordId))!
+  const victims = { logins: [], hosts: ['PC'] }
+  await releaseDetail(at(20_000), recordId, { siem: false }, { payload, victims })
+  expect((await recordOf(stored, 'a/b/1')).seenBefore).toMatchObject([{ times: 1, isLate: true }])
+  const seen = await lookUpTerm(stored, { kind: 'host', value: 'pc' })
+  expect(seen).toEqual({ times: 2, lastMs: startMs + 10_000, recordId })
+})
+
 test('an identifier was seen before where an earlier event named it, whatever came later', async () => {
   const ledger = await tests.ledger()
   const show = async (id: number): Promise<LedgerRecord> => {

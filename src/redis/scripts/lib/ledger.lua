@@ -42,7 +42,7 @@ local function ending_id(item, state, how)
   if not item.b and (state == 'delivered' or state == 'dead') then
     return how.rid .. how.n
   end
-  return table.concat({ item.d, state, item.b or '', how.reason or '', how.rule or '', item.own and 1 or 0 }, '|')
+  return table.concat({ item.d, state, item.b or '', how.reason or '', how.rule or '', item.own and not item.b and 1 or 0 }, '|')
 end
 
 -- Adds an item to the ending that it shares with others of this script.
@@ -50,10 +50,11 @@ local function note_ending(item, state, how)
   local id = ending_id(item, state, how)
   local ending = sums.endings[id]
   if not ending then
-    ending = { o = outcome_letters[state], d = item.d, b = item.b, r = how.reason, by = how.rule, f = (item.own and 'o' or '') .. (how.part and 'p' or ''), items = {}, rk = 0, n = 0 }
+    ending = { o = outcome_letters[state], d = item.d, b = item.b, r = how.reason, by = how.rule, own = true, part = how.part, items = {}, rk = 0, n = 0 }
     sums.endings[id] = ending
     sums.endings[#sums.endings + 1] = ending
   end
+  ending.own = ending.own and item.own
   local wait = how.visible and math.max(0, now - how.visible)
   local place = #ending.items + 1
   if item.rk > ending.rk then
@@ -85,7 +86,8 @@ end
 -- in fields of their own these would take more bytes, and three times as long to read.
 local function write_ending(ending)
   local severity = known_severities[ending.sv] and ending.rk or ending.sv
-  local list = { ending.o, ending.d, severity, table.concat(ending.items, ' '), ending.t or '', ending.n, ending.f, ending.b or '',
+  local flags = (ending.own and 'o' or '') .. (ending.part and 'p' or '')
+  local list = { ending.o, ending.d, severity, table.concat(ending.items, ' '), ending.t or '', ending.n, flags, ending.b or '',
     ending.r or '', ending.by or '' }
   while list[#list] == '' do
     list[#list] = nil

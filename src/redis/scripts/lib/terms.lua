@@ -23,7 +23,7 @@ local function recall(term, history)
 end
 
 -- Notes a record for a login or host, and in the record what was known. `is_late`: messages have begun to
--- say what was, and do not say this. Safe to run twice.
+-- say what was, and do not say this, nor what a later event named. Safe to run twice.
 local function note_victim(rid, record, term, history, is_late)
   local past = recall(term, history)
   if past and past.r == rid then
@@ -31,9 +31,10 @@ local function note_victim(rid, record, term, history, is_late)
   end
   if past then
     record.sb = record.sb or {}
-    record.sb[#record.sb + 1] = { k = term.k, t = term.t, n = past.n, at = past.at, r = past.r, l = is_late or nil }
+    record.sb[#record.sb + 1] = { k = term.k, t = term.t, n = past.n, at = past.at, r = past.r, l = is_late or past.at > record.t or nil }
   end
+  local seconds = math.floor(math.max(record.t, past and past.at or 0) / 1000)
   local name = key('seen', math.floor(now / history), term.b)
-  redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, math.floor(record.t / 1000), rid))
+  redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, seconds, rid))
   redis.call('PEXPIRE', name, 2 * history, 'NX')
 end
