@@ -1,10 +1,10 @@
 /** What a message says, drawn anew from what is kept of it as its sink would send it. */
+import { ownFeed } from '../event.ts'
 import type { Config } from '../config/config.ts'
 import { createDelivery, type DeliveryOptions, type DeliveryParts } from '../delivery/attempt.ts'
 import { readStoredMember } from '../delivery/delivery-member.ts'
 import { buildMemberOptions } from '../delivery/member-options.ts'
 import type { MessageAbout } from '../grouping/freeze.ts'
-import { slackText } from '../sandbox/drawing/slack.ts'
 import type { Delivery, Preview, Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type Delivered, type KeptMessage, readKeptMessage } from '../store/deliveries.ts'
@@ -28,6 +28,8 @@ interface Draw {
   store: Pick<OpenLedgers, 'ledgers'>
   /** The accounts of which its reader may know. */
   sees: (account: string) => boolean
+  /** Whether its reader may know what Tocsin tells of itself. */
+  seesOwn: boolean
 }
 
 /**
@@ -39,7 +41,7 @@ export async function drawMessage(
   id: string,
   told: Delivered,
 ): Promise<MessageText | Undrawn> {
-  const { config, store, sees } = draw
+  const { config, store, sees, seesOwn } = draw
   const { record, item } = told
   const sinkConfig = config.sinks.find(({ name }) => name === item.sink)
   const ledger = store.ledgers.find(({ account }) => account === record.account)
@@ -53,6 +55,7 @@ export async function drawMessage(
     const delivery = parts && (await createDelivery({ ledger, sink }, parts, optionsOf(draw)))
     if (!delivery) return 'payload_expired'
     if (typeof delivery === 'string') return delivery
+    if (!seesOwn && delivery.members.some(({ feed }) => feed === ownFeed)) return 'others'
     if (about && delivery.members.length < about.shown.length) return 'payload_expired'
     return previewText(sink, delivery)
   })
@@ -68,9 +71,10 @@ function optionsOf({ config, store }: Draw): DeliveryOptions {
 
 /** A digest also names the feeds that its sink may hear of, and what was sent at once. */
 function tellsOnlyOf(
-  { accounts, summary: { digest } }: MessageAbout,
-  { config, store, sees }: Draw,
+  { accounts, summary: { digest, byFeed } }: MessageAbout,
+  { config, store, sees, seesOwn }: Draw,
 ): boolean {
+  if (!seesOwn && byFeed.some(({ name }) => name === ownFeed)) return false
   if (store.ledgers.every(({ account }) => sees(account))) return true
   if (!accounts.every(sees)) return false
   if (!digest) return true
@@ -119,13 +123,13 @@ function lastAttempt(
 /** Of an attempt whose answer was lost, `interrupted` by the end of its process among them. */
 const lostReasons = ['timeout', 'connection_lost', 'interrupted']
 
-function previewText(sink: Sink, delivery: Delivery): MessageText {
+async function previewText(sink: Sink, delivery: Delivery): Promise<MessageText> {
   const preview = sink.preview?.(delivery)
   if (preview === undefined) throw new Error(`${sink.name} has no preview`)
   if (isForMachines(sink)) {
     return { headline: null, text: JSON.stringify(preview.body, null, 2), isJson: true }
   }
-  const text = readableText(sink, preview).trim()
+  const text = (await readableText(sink, preview)).trim()
   const [firstLine = ''] = text.split('\n', 1)
   return { headline: preview.subject ?? firstLine, text, isJson: false }
 }
@@ -136,6 +140,11 @@ export function isForMachines({ type }: Pick<Sink, 'type'>): boolean {
 }
 
 /** Of Slack the blocks, which is what its readers see, and not the text for notifications. */
-export function readableText({ type }: Pick<Sink, 'type'>, { text, body }: Preview): string {
-  return type === 'slack' ? slackText(body) : text
+export async function readableText(
+  { type }: Pick<Sink, 'type'>,
+  { text, body }: Preview,
+): Promise<string> {
+  if (type !== 'slack') return text
+  const { slackText } = await import('../sandbox/drawing/slack.ts') // no daemon loads it unasked
+  return slackText(body)
 }

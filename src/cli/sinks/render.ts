@@ -57,7 +57,8 @@ async function render(context: Context, given: string, options: RenderOptions): 
     const preview = sink.preview?.(delivery)
     if (preview === undefined) throw new Error(`${sink.name} has no preview`)
     const notes = [...listNotes(sinkConfig, event, { sink, delivery, preview }), ...failures]
-    show(context, options, { sink, delivery, preview, notes })
+    const text = await readableText(sink, preview)
+    show(context, options, { sink, delivery, preview: { ...preview, text }, notes })
   })
 }
 
@@ -155,7 +156,7 @@ function show(context: Context, options: RenderOptions, rendered: Rendered): voi
       destination: delivery.destination.label,
       delivery: delivery.id,
       subject: preview.subject ?? null,
-      text: readableText(sink, preview),
+      text: preview.text,
       html: preview.html ?? null,
       headers: preview.headers ?? null,
       body: preview.body ?? null,
@@ -171,6 +172,6 @@ function textLines(sink: Sink, preview: Preview): string[] {
   return [
     ...(subject === undefined ? [] : [`Subject: ${subject}`, '']),
     ...(isForMachine ? Object.entries(headers).map(([name, value]) => `${name}: ${value}`) : []),
-    ...(isForMachine ? ['', jsonText(body, 2)] : [readableText(sink, preview).trimEnd()]),
+    ...(isForMachine ? ['', jsonText(body, 2)] : [preview.text.trimEnd()]),
   ]
 }

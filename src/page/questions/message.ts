@@ -8,7 +8,7 @@ import { type Delivered, findMessage } from '../../store/deliveries.ts'
 import { itemStates, stateOf } from '../../store/item-states.ts'
 import { deliveryId, deliveryIdPattern, readRecord } from '../../store/records.ts'
 import { seesAccount } from '../access/user.ts'
-import { type Asker, isHiddenRecord, requireLedger } from '../asker.ts'
+import { type Asker, isHiddenRecord, isRestricted, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
 import { eventUrl, itemAddress } from '../urls.ts'
@@ -121,12 +121,14 @@ async function describeMessage(
 const [textAtMost, bodyAtMost] = [12_000, 8_192]
 
 async function drawAsSent(
-  { config, store, user }: Asker,
+  asker: Asker,
   id: string,
   told: Delivered,
 ): Promise<Pick<MessageData, 'as_sent' | 'not_shown'> & { headline: string | null }> {
+  const { config, store, user } = asker
   const sees = (account: string): boolean => seesAccount(user, account)
-  const drawn = await drawMessage({ config, store, sees }, id, told)
+  const draw = { config, store, sees, seesOwn: !isRestricted(asker) }
+  const drawn = await drawMessage(draw, id, told)
   if (typeof drawn === 'string') {
     return { headline: null, as_sent: null, not_shown: undrawnTexts[drawn] }
   }
