@@ -1,6 +1,6 @@
 /** One event: what it is, how it travelled, who was told of it, and what was seen before. */
 import { z } from 'zod'
-import { ownFeed } from '../../event.ts'
+import { isKnownSeverity, ownFeed } from '../../event.ts'
 import { formatIsoTime } from '../../operator/columns.ts'
 import { type KnownEvent, readKnownEvent } from '../../operator/event.ts'
 import { outcomeText, reasonText, standingOf } from '../../operator/item-words.ts'
@@ -231,9 +231,10 @@ function step(atMs: number | undefined, what: string, detail: string | null = nu
   return atMs === undefined ? [] : [{ at: toIso(atMs), what, detail }]
 }
 
-/** The form of a silence that would have kept this event back. */
-function silenceFormUrl(record: LedgerRecord): string {
-  const { account, type, severity, identifiers } = record
+/** The form of a silence that would have kept this event back; null: none would have. */
+function silenceFormUrl(record: LedgerRecord): string | null {
+  const { account, type, severity, identifiers, sightings } = record
+  if (!isKnownSeverity(severity) || sightings[0]?.feed === ownFeed) return null
   const [identifier] = identifiers
   const matchers = [
     `type=${JSON.stringify(type)}`,

@@ -34,6 +34,7 @@ beforeAll(async () => {
     severity: 'critical',
     identifiers: [{ id: 42, name: longName }],
   })
+  rig.add('main', 1, { type: 'blog', severity: 'urgent' as 'high' })
   await rig.settled()
   ledger = rig.ledger('main')
   const unread = rig.ledger('other').key('feed', 'rival')
@@ -77,9 +78,7 @@ test('a group counts one event for each recipient, and an item names the reason 
 
 test('a list without items says that the filters leave none', async () => {
   const { body } = await mara.get('/not-told?text=nothing-has-this')
-  expect(body).toContain(
-    'Nothing that fits was kept from anybody. Choose a longer period or fewer filters',
-  )
+  expect(body).toContain('Nothing that fits is kept from anybody.')
 })
 
 describe('an event', () => {
@@ -115,6 +114,13 @@ describe('an event', () => {
       'It would have hidden <b>1</b>',
     )
   })
+})
+
+test('of an event that no silence hides proposes none', async () => {
+  expect((await eventOf('blog')).silence_url).toBeNull()
+  const { url } = events.find((one) => one.type === 'blog')
+  const { body } = await mara.get(url)
+  expect(body).toContain('its severity is none that Tocsin knows')
 })
 
 describe('Now', () => {
