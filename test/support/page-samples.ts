@@ -510,7 +510,7 @@ const event: EventData = {
     },
     {
       kind: 'identifier',
-      count: 1288,
+      count: null,
       last_at: minutesAgo(25),
       url: null,
       search_url: '/search?q=acme.com',
