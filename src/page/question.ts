@@ -43,20 +43,37 @@ const shortText = (describe: string, longest = 600): z.ZodType<string | undefine
     .transform((text) => (text === '' ? undefined : text)) // a form sends its empty fields
     .describe(describe)
 
+const oneOf = <Word extends string>(
+  words: readonly Word[],
+  describe: string,
+): z.ZodType<Word | undefined> =>
+  z
+    .union([z.enum(words), z.literal('')])
+    .optional()
+    .transform((word) => word || undefined)
+    .describe(describe)
+
 /** Fields of queries. An empty one counts as left out. */
 export const field = {
   text: shortText,
+  oneOf,
   account: shortText('Only of this account.'),
   since: shortText('From then on: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z.'),
   until: shortText('Up to then, as since; a day such as 2026-11-01 counts whole.'),
   // one of messages names those of which more may come
   cursor: shortText('Where to go on: next of the answer before.', 12_000),
-  severity: z
-    .union([z.enum(severities), z.literal('')])
-    .optional()
-    .transform((word) => word || undefined)
-    .describe('This or higher.'),
+  severity: oneOf(severities, 'This or higher.'),
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('How many, at most.'),
+}
+
+/** By what both lists of messages and of items are narrowed. */
+export const listFields = {
+  account: field.account,
+  since: field.since,
+  until: field.until,
+  sink: field.text('Of this sink.'),
+  recipient: field.text('Of this recipient, as lists name it.'),
+  severity: field.severity,
 }
 
 export interface AskedPeriod {
@@ -64,24 +81,18 @@ export interface AskedPeriod {
   toMs: number
 }
 
-interface PeriodBounds {
-  nowMs: number
-  /** How long the ledger keeps what is asked for. */
-  keptMs: number
-  /** How long a period is that names no beginning. */
-  usualMs: number
-}
+const weekMs = 7 * 86_400_000
 
-/** Resolves `since` and `until`, as far back as the ledger goes. Throws PageError 400. */
+/** Resolves `since`, by default a week before `until`, as far back as the ledger goes. Throws PageError 400. */
 export function readPeriod(
   { since, until }: { since?: string | undefined; until?: string | undefined },
-  { nowMs, keptMs, usualMs }: PeriodBounds,
+  { nowMs, config }: Pick<Asker, 'nowMs' | 'config'>,
 ): AskedPeriod {
   const toMs = until === undefined ? nowMs : requireTime('until', readPeriodEnd(until, nowMs))
   const fromMs =
-    since === undefined ? toMs - usualMs : requireTime('since', readPastTime(since, nowMs))
+    since === undefined ? toMs - weekMs : requireTime('since', readPastTime(since, nowMs))
   if (fromMs > toMs) throw new PageError('bad_request', 'since: lies after until', 'exchange them')
-  const firstMs = nowMs - keptMs
+  const firstMs = nowMs - config.ledger.historyRetentionMs
   return { fromMs: Math.max(fromMs, firstMs), toMs: Math.max(toMs, firstMs) }
 }
 

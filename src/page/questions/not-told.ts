@@ -17,7 +17,7 @@ import {
   refuseCursor,
   toFilters,
 } from '../listing.ts'
-import { type AskedPeriod, field, question, readPeriod } from '../question.ts'
+import { type AskedPeriod, field, listFields, question, readPeriod } from '../question.ts'
 import { addressOf, eventUrl, ruleUrl } from '../urls.ts'
 import type { NotToldData } from '../view-data.ts'
 import { toIso } from './event.ts'
@@ -35,22 +35,11 @@ import {
 
 export type NotToldAnswer = Omit<NotToldData, 'acts'>
 
-const weekMs = 7 * 86_400_000
-
 const states = ['dead', 'quarantined', 'held', 'suppressed', 'diverted'] as const
 
 const notToldQuery = z.object({
-  account: field.account,
-  since: field.since,
-  until: field.until,
-  sink: field.text('Of this sink.'),
-  recipient: field.text('Of this recipient, as lists name it.'),
-  severity: field.severity,
-  state: z
-    .union([z.enum(states), z.literal('')])
-    .optional()
-    .transform((word) => word || undefined)
-    .describe('In this state.'),
+  ...listFields,
+  state: field.oneOf(states, 'In this state.'),
   route: field.text('That this route took.'),
   text: field.text('In the title or uid.'),
   reason: field.text('For this reason, such as silence or timeout.'),
@@ -67,9 +56,7 @@ export const itemsQuestion = question({
     'what was kept from people: by rule, then each item, newest first; what waits by account, too',
   query: notToldQuery,
   async ask(asker, query): Promise<NotToldAnswer> {
-    const { config, nowMs } = asker
-    const keptMs = config.ledger.historyRetentionMs
-    const period = readPeriod(query, { nowMs, keptMs, usualMs: weekMs })
+    const period = readPeriod(query, asker)
     const { items, next, scannedToMs, more = [] } = await findItems(asker, query, period)
     return {
       filters: toFilters(query),

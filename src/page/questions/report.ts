@@ -3,8 +3,6 @@ import { addCounts, isForPeopleIn, reportJson } from '../../operator/report.ts'
 import { createReport, groupings } from '../../store/report.ts'
 import { field, question, readPeriod } from '../question.ts'
 
-const weekMs = 7 * 86_400_000
-
 export const reportQuestion = question({
   path: '/report',
   summary: 'what came in, what was told to whom and how soon, of whole days in UTC',
@@ -14,9 +12,9 @@ export const reportQuestion = question({
     until: field.until,
     by: z.enum(groupings).default('day').describe('A row for each.'),
   }),
-  async ask({ config, ledgers, labels, nowMs }, { by, ...asked }) {
-    const keptMs = config.ledger.historyRetentionMs
-    const period = readPeriod(asked, { nowMs, keptMs, usualMs: weekMs })
+  async ask(asker, { by, ...asked }) {
+    const { config, ledgers, labels, nowMs } = asker
+    const period = readPeriod(asked, asker)
     const report = createReport({ by, isForPeople: isForPeopleIn(config) })
     await addCounts(report, ledgers, { by: 'day', ...period })
     return reportJson(report, { by, labels, nowMs, ...period })

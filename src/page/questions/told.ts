@@ -12,28 +12,17 @@ import type { Ending } from '../../store/endings.ts'
 import type { LedgerRecord } from '../../store/records.ts'
 import { type Asker, isHiddenRecord, isRestricted } from '../asker.ts'
 import { choicesOf, destinationsOf, readRecordsOf, refuseCursor, toFilters } from '../listing.ts'
-import { type AskedPeriod, field, question, readPeriod } from '../question.ts'
+import { type AskedPeriod, field, listFields, question, readPeriod } from '../question.ts'
 import { addressOf, eventUrl, messageUrl } from '../urls.ts'
 import type { ToldCount, ToldData } from '../view-data.ts'
 import { toIso } from './event.ts'
 import { listEndings } from '../../store/ending-list.ts'
 
-const weekMs = 7 * 86_400_000
-
 const toldStates = ['delivered', 'dead'] as const
 
 export const toldQuery = z.object({
-  account: field.account,
-  since: field.since,
-  until: field.until,
-  sink: field.text('Of this sink.'),
-  recipient: field.text('Of this recipient, as lists name it.'),
-  severity: field.severity,
-  state: z
-    .union([z.enum(toldStates), z.literal('')])
-    .optional()
-    .transform((word) => word || undefined)
-    .describe('Delivered, or given up.'),
+  ...listFields,
+  state: field.oneOf(toldStates, 'Delivered, or given up.'),
   route: field.text('With an event that this route took.'),
   text: field.text('In the title or uid of an event.'),
   cursor: field.cursor,
@@ -50,9 +39,7 @@ export async function readMessages(
   asker: Asker,
   query: ToldQuery,
 ): Promise<Pick<ToldData, 'messages'> & { cursor: string | undefined }> {
-  const { config, nowMs } = asker
-  const keptMs = config.ledger.historyRetentionMs
-  const period = readPeriod(query, { nowMs, keptMs, usualMs: weekMs })
+  const period = readPeriod(query, asker)
   const { rows, next } = await findMessages(asker, query, period)
   const messages = rows.map(({ ending, records }) => describeMessage(asker, ending, records))
   return { messages, cursor: next }
@@ -64,9 +51,8 @@ export const messagesQuestion = question({
     'messages that were delivered or given up, newest first, with totals by day and recipient',
   query: toldQuery,
   async ask(asker, query): Promise<ToldData> {
-    const { config, nowMs, labels } = asker
-    const keptMs = config.ledger.historyRetentionMs
-    const period = readPeriod(query, { nowMs, keptMs, usualMs: weekMs })
+    const { labels } = asker
+    const period = readPeriod(query, asker)
     const found = await findMessages(asker, query, period)
     const { cursor: _cursor, limit: _limit, ...asked } = query
     const counts = await countTold(asker, { ...asked, ...period })
