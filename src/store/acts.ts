@@ -65,7 +65,7 @@ export async function moveIdleAct(
   { redis, keys }: Store,
   { id, note, outcome }: { id: string; note: ActNote; outcome: ActOutcome },
 ): Promise<void> {
-  const idle = [...fieldsOf(note), 'at', String(Number.parseInt(id, 10)), 'outcome', outcome]
+  const idle = [...fieldsOf(note), 'at', id, 'outcome', outcome]
   await redis
     .multi()
     .xadd(keys.shared('idle-acts'), 'MAXLEN', '~', maxIdle, '*', ...idle)
@@ -86,33 +86,46 @@ export async function readActs({ redis, keys }: Store, count: number): Promise<K
   const entries = await redis.xrevrange(keys.shared('acts'), ...newest, 2 * count)
   const idle = await redis.xrevrange(keys.shared('idle-acts'), ...newest, idleShown)
   const outcomes = new Map<string, ActOutcome>()
-  const acts: KnownAct[] = []
+  const acts: Noted[] = []
   for (const [id, fields] of entries) {
     const { outcome, of = '', ...note } = toObject(fields)
     if (outcome !== undefined) outcomes.set(of, outcome as ActOutcome)
-    else acts.push(toAct(id, note, outcomes.get(id) ?? 'unclear'))
+    else acts.push({ id, act: toAct(id, note, outcomes.get(id) ?? 'unclear') })
   }
-  const known = [...acts.slice(0, count), ...idle.map(([id, fields]) => toIdle(id, fields))]
-  return known.toSorted((one, other) => other.atMs - one.atMs)
+  const known = [...acts.slice(0, count), ...idle.map(([, fields]) => toIdle(fields))]
+  return known.toSorted((one, other) => compareIds(other.id, one.id)).map(({ act }) => act)
 }
 
-function toIdle(id: string, fields: readonly string[]): KnownAct {
-  const { outcome, ...note } = toObject(fields)
-  return toAct(id, note, outcome as ActOutcome)
+/** An act by the id of its note: several may begin in one millisecond. */
+interface Noted {
+  id: string
+  act: KnownAct
+}
+
+function compareIds(one: string, other: string): number {
+  const [[ms = 0, number = 0], [otherMs = 0, otherNumber = 0]] = [toNumbers(one), toNumbers(other)]
+  return ms - otherMs || number - otherNumber
+}
+
+const toNumbers = (id: string): number[] => id.split('-').map(Number)
+
+function toIdle(fields: readonly string[]): Noted {
+  const { outcome, at: id = '', ...note } = toObject(fields)
+  return { id, act: toAct(id, note, outcome as ActOutcome) }
 }
 
 type Fields = Partial<Record<string, string>>
 
 function toAct(
   id: string,
-  { at = id, items = '[]', more = '0', ...note }: Fields,
+  { items = '[]', more = '0', ...note }: Fields,
   outcome: ActOutcome,
 ): KnownAct {
   return {
     ...(note as unknown as Omit<ActNote, 'items'>),
     items: JSON.parse(items) as string[],
     more: Number(more),
-    atMs: Number.parseInt(at, 10),
+    atMs: Number.parseInt(id, 10),
     outcome,
   }
 }

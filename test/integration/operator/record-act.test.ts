@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { recordAct } from '../../../src/operator/record-act.ts'
 import { type ActNote, noteAct, readActs, trimActs } from '../../../src/store/acts.ts'
-import { pastThisMillisecond, redisForTests } from '../../support/ledger.ts'
+import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const unnoted: unknown[] = []
@@ -25,11 +25,21 @@ test('an act is recorded with who did it, by what, and what came of it', async (
   ])
 })
 
+test('acts of one millisecond are listed by their order, whatever they changed', async () => {
+  const store = { redis: tests.redis, keys: tests.keys() }
+  const names = Array.from({ length: 15 }, (_, at) => `user ${at}`)
+  for (const [at, by] of names.entries()) {
+    await recordAct(store, { ...pause, by }, () =>
+      Promise.resolve({ result: 0, isDone: at % 2 === 0 }),
+    )
+  }
+  expect((await readActs(store, 20)).map(({ by }) => by)).toEqual(names.toReversed())
+})
+
 test('an act that throws is recorded as refused or unclear, and throws', async () => {
   const store = { redis: tests.redis, keys: tests.keys() }
   const fails = (): Promise<never> => Promise.reject(new Error('no such sink'))
   await expect(recordAct(store, pause, fails)).rejects.toThrow('no such sink')
-  await pastThisMillisecond(tests.redis)
   const refused = { ...pause, outcomeOf: () => 'refused' as const }
   await expect(recordAct(store, refused, fails)).rejects.toThrow('no such sink')
   const outcomes = (await readActs(store, 10)).map(({ outcome }) => outcome)
