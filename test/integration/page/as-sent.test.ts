@@ -133,9 +133,9 @@ describe('without', () => {
 
   test('the content of one of its events, it is not drawn', async () => {
     const [row] = (await messagesTo('soc')).filter(({ events }) => events === 12)
-    const { events } = await messageOf(row)
-    const [, , account, recordId] = events[0].url.split('/')
-    await rig.redis.del(rig.ledger(account).key('pay', recordId))
+    const told = (await rig.redis.get(rig.ledger(row.account).key('told', row.id.slice(1))))!
+    const [{ account, ref }] = JSON.parse(told).shown
+    await rig.redis.del(rig.ledger(account).key('pay', ref.split(':')[1]))
     expect(await messageOf(row)).toMatchObject({
       as_sent: null,
       not_shown: expect.stringContaining('no longer stored'),
