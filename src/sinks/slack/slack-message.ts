@@ -246,7 +246,8 @@ function linkBlock(document: Document): SlackBlock[] {
 /** Renders text only, for a Slack that refused the blocks. */
 export function renderPlainSlack(document: Document): SlackMessage {
   const pings = formatMentions(document.guidance)
-  const room = slackLimits.text - pings.length - 1
+  const foot = mrkdwnText(chatFoot(document), slackLimits.text / 3) // its id is there, whatever is cut
+  const room = slackLimits.text - pings.length - 1 - foot.length - 1
   const plain = fit(document, {
     limit: room,
     maxLines,
@@ -255,7 +256,7 @@ export function renderPlainSlack(document: Document): SlackMessage {
   })
   // Ids of the configuration ping below the line that a notification shows; nothing else of it may.
   const [first, ...rest] = mrkdwnText(plain, room).split('\n')
-  const text = [first, ...(pings === '' ? [] : [pings]), ...rest].join('\n')
+  const text = [first, ...(pings === '' ? [] : [pings]), ...rest, foot].join('\n')
   return { text, ...noUnfurling }
 }
 
@@ -282,7 +283,6 @@ function buildPlainText(document: Document): string {
     ...lines.map((line) => `• ${severityMark(line.severity)} ${lineText(line)}`),
     more ?? '',
     document.context,
-    chatFoot(document),
   ]
     .filter(Boolean)
     .join('\n')
