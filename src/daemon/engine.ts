@@ -257,10 +257,9 @@ function buildMaintenance(context: EngineContext): MaintenanceParts {
       ...context,
       maxBytes: config.ledger.maxBytes,
       isActive,
-      onTrimmed({ histories, payloads, quarantined }) {
+      onTrimmed({ histories, payloads }) {
         metrics.retentionTrimmedTotal.inc({ what: 'history' }, histories)
         metrics.retentionTrimmedTotal.inc({ what: 'payload' }, payloads)
-        metrics.retentionTrimmedTotal.inc({ what: 'quarantine' }, quarantined)
       },
     }),
   }

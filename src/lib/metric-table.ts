@@ -440,7 +440,7 @@ export const metricTable = {
   ),
   ledger_lost_timestamp_seconds: shared('Last loss of the ledger in Redis; 0: none in a day.', {}),
   retention_kept_bytes: shared(
-    'What records, payloads and the quarantine take, by the last pass of retention; retention.max_bytes bounds it. 0: there was none.',
+    'Bytes of records and payloads after the last pass of retention; retention.max_bytes bounds it. 0: no pass yet.',
     {},
   ),
   retention_oldest_timestamp_seconds: shared(
@@ -448,9 +448,9 @@ export const metricTable = {
     {},
   ),
   retention_trimmed_total: counter(
-    'Settled events and quarantined items dropped to make room, by what was kept of them.',
+    'Settled events dropped to make room, by what was kept of them.',
     {
-      what: ['history', 'payload', 'quarantine'],
+      what: ['history', 'payload'],
     },
   ),
   config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),

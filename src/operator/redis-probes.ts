@@ -14,7 +14,6 @@ import {
 import { readLedgerState, withoutShared } from './problems.ts'
 import { describeLoss, findLead, lossRemedy, readLoss } from '../store/account-ledger.ts'
 import { openLeftLedgers } from '../store/accounts.ts'
-import { excessiveRetention, isWithinMemory } from '../store/retention.ts'
 import { pluralize } from '../lib/errors.ts'
 import { about, type Finding, type Probe, splitRemedy, type Subject } from './probe.ts'
 
@@ -79,9 +78,9 @@ export const redisMemoryProbe: Probe<RedisNeeds> = {
     const detail = `${formatMebibytes(usedMemoryBytes)} used, ${limit}`
     const full = `${detail}: no more events are taken in`
     if (isFull) return [subject.bad('problem', full, 'raise maxmemory')]
-    if (isWithinMemory(ledger.maxBytes, memoryLimitBytes)) return [subject.good(detail)]
-    const { problem, remedy } = excessiveRetention
-    return [subject.bad('warning', `${detail}; ${problem}`, remedy)]
+    if (ledger.maxBytes <= (memoryLimitBytes ?? Infinity) / 2) return [subject.good(detail)]
+    const problem = 'retention.max_bytes is more than half of what Redis may use (maxmemory)'
+    return [subject.bad('warning', `${detail}; ${problem}`, 'lower it, or give Redis more')]
   },
 }
 

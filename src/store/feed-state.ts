@@ -359,7 +359,7 @@ export async function findQuarantined(
 
 /** How much of a feed is in the quarantine. */
 export interface QuarantineCount {
-  /** Open entries; at most a thousand over all feeds of the account. */
+  /** Open entries; at most 250 over all feeds of the account. */
   open: number
   /** Of these: set aside at `sinceMs` or later. */
   fresh: number
@@ -371,24 +371,30 @@ export async function countQuarantined(
   ledger: AccountLedger,
   sinceMs = 0,
 ): Promise<Record<string, QuarantineCount>> {
-  const since = Math.floor(sinceMs)
-  const reply = (await ledger.run('count-quarantine', ledger.retention.history, since)) as string[]
+  const [ages, feeds] = await Promise.all([
+    readOpenAges(ledger),
+    ledger.redis.hgetall(ledger.key('quarantine-feeds')),
+  ])
   const counts = Object.create(null) as Record<string, QuarantineCount> // inherits no names
-  for (let at = 0; at < reply.length; at += 4) {
-    const [feed = '', open, fresh, newest] = reply.slice(at, at + 4)
-    counts[feed] = { open: Number(open), fresh: Number(fresh), newestMs: Number(newest) }
+  for (const [id, atMs] of ages) {
+    const feed = feeds[id]
+    if (feed === undefined) continue // closed meanwhile
+    const count = (counts[feed] ??= { open: 0, fresh: 0, newestMs: atMs }) // the newest comes first
+    count.open += 1
+    count.fresh += Number(atMs >= sinceMs)
   }
   return counts
 }
 
 const readAtOnce = 50
 
-/** Every open entry whose id begins with `prefix`, newest first; at most a thousand. */
+/** Every open entry whose id begins with `prefix`, newest first; at most 250. */
 export async function listQuarantined(
   ledger: AccountLedger,
   prefix = '',
 ): Promise<QuarantineEntry[]> {
-  const ids = (await readOpenIds(ledger)).filter((id) => id.startsWith(prefix))
+  const ages = await readOpenAges(ledger)
+  const ids = ages.map(([id]) => id).filter((id) => id.startsWith(prefix))
   const entries: QuarantineEntry[] = []
   for (let at = 0; at < ids.length; at += readAtOnce) {
     const batch = ids.slice(at, at + readAtOnce)
@@ -399,12 +405,14 @@ export async function listQuarantined(
 }
 
 /**
- * Leaves out entries older than `retention.history`: they have ended, though they may still be
- * stored.
+ * Ids of entries, each with when it was set aside, the newest first. Those older than
+ * `retention.history` have ended, though they may still be stored.
  */
-async function readOpenIds(ledger: AccountLedger): Promise<string[]> {
+async function readOpenAges(ledger: AccountLedger): Promise<[id: string, atMs: number][]> {
   const oldestMs = (await redisNow(ledger)) - ledger.retention.history
-  return ledger.redis.zrevrangebyscore(ledger.key('quarantine-ages'), '+inf', `(${oldestMs}`)
+  const range = ['+inf', `(${oldestMs}`, 'WITHSCORES'] as const
+  const answer = await ledger.redis.zrevrangebyscore(ledger.key('quarantine-ages'), ...range)
+  return pairsOf(answer).map(([id, atMs]) => [id, Number(atMs)])
 }
 
 /** Empty if the entry was closed meanwhile. */

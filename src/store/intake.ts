@@ -11,7 +11,7 @@ import type { Payload, StoredAbout, StoredDecision } from './records.ts'
 import { toStoredTerms } from './terms.ts'
 
 /** Characters kept of a malformed item; its fingerprint covers all of it. */
-const maxRawLength = 16_384
+const maxRawLength = 4_096
 
 /** A routed event: which routes took it, and one planned item for each destination. */
 export interface RoutedEvent {

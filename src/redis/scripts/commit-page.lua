@@ -388,13 +388,13 @@ local function take_in(place, event, payload)
   keep_payload(event, record, payload, { changed = raised, is_new = is_new })
 end
 
--- Closes entries older than the retention of records, and the oldest beyond a thousand.
+-- Closes entries older than the retention of records, and the oldest beyond 250.
 local function trim_quarantine()
   local ages = key('quarantine-ages')
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.history)) do
     close_entry(id)
   end
-  for _, id in ipairs(redis.call('ZRANGE', ages, 0, -1 - 1000)) do
+  for _, id in ipairs(redis.call('ZRANGE', ages, 0, -1 - 250)) do
     close_entry(id)
   end
 end

@@ -1,17 +1,15 @@
 #!lua flags=allow-oom
 -- Drops settled records with their payloads and dead letters, oldest first: those beyond
--- retention.history, then as many, together with entries of the quarantine, as free the bytes wanted.
--- What ended before the last of them goes from the stream of endings, too. The last call also drops the
--- dead letters whose records have expired. Runs when memory is full. One call looks at 200 records and, at
--- the end, at 200 letters of each sink.
+-- retention.history, then as many as free the bytes wanted. What ended before the last of them goes from
+-- the stream of endings, too. The last call also drops the dead letters whose records have expired. Runs
+-- when memory is full. One call looks at 200 records and, at the end, at 200 letters of each sink.
 -- KEYS[1]  the account's base
 -- ARGV     retention.history (ms), dedupe horizon (ms), bytes to free
--- Returns  what was dropped to free bytes: {records, payloads, quarantine entries, bytes, when the
---          last of them was settled (ms)}, then 1 if a further call may drop more, else 0
+-- Returns  what was dropped to free bytes: {records, payloads, bytes, when the last of them was settled
+--          (ms)}, then 1 if a further call may drop more, else 0
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 -- @include lib/trimmed-ranks.lua
--- @include lib/quarantine.lua
 -- @include lib/weight.lua
 -- @include lib/kept-for.lua
 
@@ -19,7 +17,7 @@ local ended_before, horizon, wanted = now - tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 200
 note_retention(tonumber(ARGV[1]))
 local weeks = open_weeks(horizon)
-local histories, payloads, quarantined, freed, last, latest = 0, 0, 0, 0, 0, 0
+local histories, payloads, freed, last, latest = 0, 0, 0, 0, 0
 local endings_from = ended_before
 
 local function drop(rid, record)
@@ -48,33 +46,22 @@ local function make_room(rid, record)
 end
 
 local records = redis.call('ZRANGEBYSCORE', key('records'), 0, '+inf', 'WITHSCORES', 'LIMIT', 0, step)
-local entries = wanted > 0 and redis.call('ZRANGE', key('quarantine-ages'), 0, step - 1, 'WITHSCORES') or {}
-local more, r, q = 0, 1, 1
-for _ = 1, step do
-  local rid, at, entry_at = records[r], tonumber(records[r + 1]), tonumber(entries[q + 1])
-  local is_ended = at and at < ended_before
-  if not is_ended and (freed >= wanted or not (at or entry_at)) then
+local more = #records == 2 * step and 1 or 0
+for i = 1, #records, 2 do
+  local rid, at = records[i], tonumber(records[i + 1])
+  local is_ended = at < ended_before
+  if not is_ended and freed >= wanted then
     more = 0
     break
   end
-  more = 1
-  if is_ended or (at and at <= (entry_at or at)) then
-    local record = load_record(rid)
-    if record and place_of(record) < 0 then
-      redis.call('ZADD', key('records'), place_of(record), rid) -- pending: the index was wrong
-    elseif is_ended then
-      drop(rid, record)
-    else
-      make_room(rid, record)
-      last, endings_from = at, at
-    end
-    r = r + 2
+  local record = load_record(rid)
+  if record and place_of(record) < 0 then
+    redis.call('ZADD', key('records'), place_of(record), rid) -- pending: the index was wrong
+  elseif is_ended then
+    drop(rid, record)
   else
-    freed = freed + weigh_entry(entries[q])
-    close_entry(entries[q])
-    quarantined = quarantined + 1
-    last = entry_at
-    q = q + 2
+    make_room(rid, record)
+    last, endings_from = at, at
   end
 end
 redis.call('XTRIM', key('ended'), 'MINID', '~', string.format('%.0f', math.max(0, endings_from)))
@@ -116,4 +103,4 @@ drop_days()
 if latest > tonumber(redis.call('GET', key('trimmed')) or '0') then
   redis.call('SET', key('trimmed'), string.format('%.0f', latest))
 end
-return { histories, payloads, quarantined, freed, last, more }
+return { histories, payloads, freed, last, more }

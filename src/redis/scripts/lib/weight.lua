@@ -1,4 +1,4 @@
--- What records and entries of the quarantine cost Redis, in bytes. MEMORY USAGE does not count a
+-- What records cost Redis, in bytes. MEMORY USAGE does not count a
 -- key's entries in the tables of keys and of expiry times (about 60 bytes).
 local function weigh_key(name)
   local bytes = redis.call('MEMORY', 'USAGE', name)
@@ -25,9 +25,4 @@ local function weigh_record(rid, record)
     bytes = bytes + (item.b and weigh_told(item.b) or 0)
   end
   return bytes
-end
-
--- With its entries in the hash itself and in those of ages, feeds and uids, about 400 bytes.
-local function weigh_entry(id)
-  return redis.call('HSTRLEN', key('quarantine'), id) + 400
 end
