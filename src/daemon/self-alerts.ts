@@ -155,7 +155,6 @@ function feedHealth(
     trouble: state?.trouble,
     ...(state?.unreadable && { unreadable: state.unreadable }),
     ...(quarantine && quarantine.fresh > 0 && { quarantined: quarantine }),
-    ...(state?.refused && { refused: state.refused }),
     ...(remaining !== undefined && { quota: { remaining, reserve } }),
   }
 }

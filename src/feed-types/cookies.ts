@@ -44,11 +44,6 @@ export const cookiesFeed: FeedType<CookiesFeed> = {
     }
     return { ...body }
   },
-  needs: ({ domain }) => ({
-    capability: 'astp_cookies',
-    operation: 'POST /astp/v2/cookies/_search',
-    what: `the cookies of ${domain}`,
-  }),
   fetch: fetchCookies,
   parse: parseCookie,
   maskMalformed: maskMalformedCookie,

@@ -69,11 +69,6 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
   pageSizes: [20], // the service's default; no upper bound is published
   fingerprintParts: () => [],
   body: (_feed, _span, size) => ({ size }),
-  needs: () => ({
-    capability: 'tenant_credentials',
-    operation: 'GET /firework/v2/me/feed/credentials',
-    what: 'the credentials of the tenant',
-  }),
   async fetch(feed, { client, scan, slot, signal }) {
     const page = { from: scan.cursor, size: Number(scan.body['size']) }
     const request = { order_type: 'asc', ...page } as const

@@ -12,7 +12,7 @@ import type {
   IdentifierEventsFeedConfig,
   TenantEventsFeedConfig,
 } from './config.ts'
-import { bodyWithCursor, type FeedType, type Need, type Polled, timeFilter } from './feed-type.ts'
+import { bodyWithCursor, type FeedType, type Polled, timeFilter } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
@@ -44,16 +44,6 @@ export const eventsFeed: FeedType<WatchedEvents> = {
     }
     return { ...body }
   },
-  needs(feed) {
-    switch (feed.type) {
-      case 'events':
-        return undefined
-      case 'tenant_events':
-        return toNeed('tenant', 'the events of the tenant')
-      case 'identifier_events':
-        return toNeed(`identifiers/${feed.identifier}`, `identifier ${feed.identifier}`)
-    }
-  },
   async fetch(feed, { client, scan, slot, signal }) {
     const body = bodyWithCursor<GroupSearchBody>(scan)
     const asked = { slot, tier: feed.tier, signal }
@@ -76,11 +66,6 @@ export const eventsFeed: FeedType<WatchedEvents> = {
   },
   parse: (raw) => parseItem(raw),
   maskMalformed: (raw) => withholdIn(raw),
-}
-
-function toNeed(where: string, what: string): Need {
-  const operation = `POST /firework/v4/events/${where}/_search`
-  return { capability: `events/${where}`, operation, what }
 }
 
 function scopeIds(feed: WatchedEvents): number[] {

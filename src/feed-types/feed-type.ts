@@ -59,8 +59,6 @@ export interface FeedType<Feed> {
   parse(raw: unknown, feed: Feed): ParsedFeedItem
   /** Returns what may be kept of an item that cannot be parsed: no secret in clear text. */
   maskMalformed(raw: unknown): unknown
-  /** Set where not every server has the operation, or not every key may use it. */
-  needs?(feed: Feed): Need | undefined
   /** Set where a page may cost no quota: whether the next one is free. */
   isFree?(request: FeedRequest): Promise<boolean>
   /** Set where the API states no order, or none that follows time: how such a feed is scanned. */
@@ -94,15 +92,6 @@ export interface NextScan {
   span?: ScanSpan
   /** Absent: the usual size. */
   pageSize?: number | undefined
-}
-/** An API operation that a feed cannot work without. */
-export interface Need {
-  /** The name of the capability in the account's memory. */
-  capability: string
-  /** Such as `POST /firework/v4/events/tenant/_search`. */
-  operation: string
-  /** Whose data it reads, such as `identifier 77`. */
-  what: string
 }
 
 export type PolledFeed = Polled<FeedConfig>

@@ -442,7 +442,6 @@ export function nextPollMs(
     case 'paused':
       return nowMs + timings.pausedLookMs
     case 'quota':
-    case 'refused':
       return nowMs + timings.notDueLookMs
     case 'not_due':
       return Math.max(

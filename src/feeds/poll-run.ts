@@ -103,15 +103,13 @@ export type PollOutcome =
   | { status: 'failed'; reason: UpstreamReason; retryAfterMs: number | undefined }
 
 /** Why nothing is requested now. */
-export type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
+export type Obstacle = 'paused' | 'superseded' | 'quota' | 'full'
 
 /** Why a feed is not polled although nothing failed. */
 const waitingReasons: Partial<Record<PollOutcome['status'], string>> = {
   superseded: 'a newer configuration polls this feed; this replica does not',
   full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
   paused: 'the feed is paused by an operator; "feeds resume" lets it go on',
-  refused:
-    'the service refuses what the feed asks for: it asks again within a day, after a 403 within an hour',
   quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
 }
 

@@ -4,27 +4,14 @@
  * messages.
  */
 import { isKnownSeverity, severityRank } from '../event.ts'
-import {
-  isReserveReached,
-  reservedSearches,
-  type Need,
-  type PolledFeed,
-} from '../feed-types/feed-type.ts'
+import { isReserveReached, reservedSearches, type PolledFeed } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import type { UnreadField } from '../feed-types/field-reader.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import {
-  type FeedState,
-  noteFeedTrouble,
-  noteRefusal,
-  openFeed,
-  peekFeed,
-  type Scan,
-} from '../store/feed-state.ts'
+import { type FeedState, noteFeedTrouble, openFeed, type Scan } from '../store/feed-state.ts'
 import { type AcceptResult, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
-import { isOperationMissing, isUnknownOperation, refusalMs } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import {
   checkMatchFilter,
@@ -82,23 +69,24 @@ async function noteFailure(
 ): Promise<PollOutcome> {
   const { logger, metrics } = options
   const { reason, message: answer, status, retryAfterMs } = error
+  const outcome: PollOutcome = { status: 'failed', reason, retryAfterMs }
   // nothing was asked: the account pauses, and says why
-  if (reason === 'auth' && status === undefined && retryAfterMs !== undefined)
-    return { status: 'failed', reason, retryAfterMs }
+  if (reason === 'auth' && status === undefined && retryAfterMs !== undefined) return outcome
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason })
-  const refusedForMs = await noteIfRefused(options, feed, error).catch(() => undefined) // told below
-  const outcome: PollOutcome =
-    refusedForMs === undefined ? { status: 'failed', reason, retryAfterMs } : { status: 'refused' }
-  if (outcome.status === 'failed') {
-    const said = kind === 'rescan' ? 'rescan failed' : 'poll failed'
-    const fields = { feed: feed.name, account: feed.account, err: error }
-    const cause = describeCause(error)
-    logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
-  }
-  if (reason === 'auth' && status === undefined) return outcome // nothing was asked: the account says why
+  const said = kind === 'rescan' ? 'rescan failed' : 'poll failed'
+  const fields = { feed: feed.name, account: feed.account, err: error }
+  logger.repeated.warn(fields, said, {
+    cause: describeCause(error),
+    list: 'feeds',
+    name: feed.name,
+  })
+  if (reason === 'auth' && status === undefined) return outcome
   const isPause = reason === 'auth' && retryAfterMs !== undefined // the account knows its end
-  const waitMs = refusedForMs ?? (isPause ? undefined : waitAfter?.(outcome))
-  await noteTrouble(options, feed, kind, { reason, answer, waitMs })
+  await noteTrouble(options, feed, kind, {
+    reason,
+    answer,
+    waitMs: isPause ? undefined : waitAfter?.(outcome),
+  })
   return outcome
 }
 
@@ -189,7 +177,6 @@ async function pollPage(
   const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
   if (kind === 'feed' && !isBacklog && !page.isBeyond && !findFeedType(feed).unordered)
     observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
-  await clearRefusal(options, feed, state)
   await options.queue(feed.account, accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
   await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
@@ -272,7 +259,6 @@ async function findObstacle(
   const places = kind === 'rescan' ? (['recent', 'long', 'whole'] as const) : []
   if (places.some((place) => isSuperseded(feed, state, state[place], ownGeneration)))
     return 'superseded'
-  if (await isRefused(options, feed, state)) return 'refused'
   return (await hasRoom()) ? undefined : 'full'
 }
 
@@ -409,79 +395,4 @@ function observeDelays(
     metrics.eventDetectionLowerBoundSeconds.observe({ feed }, shortestSeconds)
     metrics.eventDetectionUpperBoundSeconds.observe({ feed }, longestSeconds)
   }
-}
-
-type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger'>
-
-/** How long a feed waits that had answers before, ms: the refusal may be a gateway fault. */
-const transientRefusalMs = 600_000
-/** After a 403, ms: a permission may be granted at any time. */
-const forbiddenMs = 3_600_000
-
-/**
- * Whether the API refused the feed's operation so recently that it is not asked again yet. Each
- * feed asks once for itself.
- */
-async function isRefused(
-  { client }: RefusalParts,
-  feed: PolledFeed,
-  { refused }: FeedState,
-): Promise<boolean> {
-  const need = findFeedType(feed).needs?.(feed)
-  if (!refused || !need) return false
-  return client(feed.account).capabilities.isRefused(need.capability)
-}
-
-/**
- * Records a refusal, and returns how long the feed is left alone, ms; undefined: it is none. Not every
- * server has every operation, and not every key may use it: when the API refuses one by 403, 404 or
- * 405, the feed stops. The refusal is kept in the feed's state for commands and metrics, and in the
- * memory of the key, so that the operation is seldom tried again, and at once with another key.
- */
-async function noteIfRefused(
-  { client, ledger, clock, logger }: RefusalParts,
-  feed: PolledFeed,
-  error: UpstreamError,
-): Promise<number | undefined> {
-  const need = findFeedType(feed).needs?.(feed)
-  if (!need || !isOperationMissing(error)) return undefined
-  const state = await peekFeed(ledger(feed.account), feed.name, clock.now())
-  const neverAnsweredMs = error.status === 403 ? forbiddenMs : refusalMs
-  const forMs = state?.lastSuccessMs === undefined ? neverAnsweredMs : transientRefusalMs
-  await client(feed.account).capabilities.refuse(need.capability, { forMs })
-  const reason = describeRefusal(need, error)
-  const refusal = { reason, sinceMs: clock.now() }
-  const isFirst = await noteRefusal(ledger(feed.account), feed.name, refusal)
-  const about = { feed: feed.name, account: feed.account, err: error }
-  if (isFirst) logger.warn(about, `the feed stops: ${reason}`)
-  return forMs
-}
-
-/**
- * Called after a page was read: ends the refusal, also one of another type that the feed had before.
- */
-async function clearRefusal(
-  { client, ledger, logger }: RefusalParts,
-  feed: PolledFeed,
-  { refused }: FeedState,
-): Promise<void> {
-  if (!refused) return
-  const need = findFeedType(feed).needs?.(feed)
-  if (need) await client(feed.account).capabilities.allow(need.capability)
-  await noteRefusal(ledger(feed.account), feed.name, undefined)
-  logger.info(
-    { feed: feed.name, account: feed.account },
-    'the feed goes on: it is no longer refused',
-  )
-}
-
-function describeRefusal({ operation, what }: Need, error: UpstreamError): string {
-  const { status } = error
-  if (status === 403) {
-    return `403 to ${operation}: the user of the key needs access to ${what}`
-  }
-  if (isUnknownOperation(error)) {
-    return `${status} to ${operation}: this server is too old to have it; use a feed of another type`
-  }
-  return `${status} to ${operation}: there is no ${what}`
 }

@@ -168,7 +168,7 @@ export const metricTable = {
     '1 while the feed is not polled, by reason; auth: the key of its account is refused.',
     {
       ...feed,
-      reason: ['operator', 'refused', 'quota', 'auth'],
+      reason: ['operator', 'quota', 'auth'],
     },
     'sparse',
   ),

@@ -192,7 +192,6 @@ export const feedColumns: readonly Column<FeedReport>[] = [
     text: ({ lagObjectiveMs }) => formatDuration(lagObjectiveMs),
   },
   { key: 'paused', json: ({ state }) => standstillJson(state?.paused) },
-  { key: 'refused', json: ({ state }) => standstillJson(state?.refused) },
   { key: 'trouble', json: ({ state }) => troubleJson(state?.trouble) },
   { key: 'rescan_trouble', json: ({ state }) => troubleJson(state?.rescanTrouble) },
   { key: 'last_success', json: ({ state }) => formatIsoTime(state?.lastSuccessMs) },

@@ -227,7 +227,7 @@ function judgeReading(
   judge: Judge,
   { nowMs, isRunning }: LedgerParts,
 ): Problem | undefined {
-  const { paused, refused, unreadable, trouble, isBackfilling } = state ?? {}
+  const { paused, unreadable, trouble, isBackfilling } = state ?? {}
   if (unreadable) {
     const { unread, shown, problem } = unreadable
     const detail = `${unread} of ${shown} items of its last page cannot be read: ${problem}`
@@ -238,10 +238,6 @@ function judgeReading(
     return judge.problem(detail, `tocsin feeds resume ${name}`, stops(paused.sinceMs))
   }
   const why = trouble && formatTrouble(trouble, nowMs)
-  if (refused) {
-    const detail = `stopped: ${refused.reason}${why === undefined ? '' : `; ${why}`}`
-    return judge.problem(detail, findRemedy('feed-refused', name), stops(refused.sinceMs))
-  }
   const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
   if (!isLate && why === undefined) return undefined
   const lag = `lag ${formatDuration(lagMs)}, objective ${formatDuration(lagObjectiveMs)}`

@@ -81,7 +81,6 @@ function writeFeed(
   const reserve = quotaReserve(state)
   const isSpent = reserve > 0 && searchesRemaining <= reserve
   metrics.feedPaused.set({ ...feed, reason: 'operator' }, state.paused ? 1 : 0)
-  metrics.feedPaused.set({ ...feed, reason: 'refused' }, state.refused ? 1 : 0)
   metrics.feedPaused.set({ ...feed, reason: 'quota' }, isSpent ? 1 : 0)
 }
 

@@ -41,8 +41,6 @@ interface FeedHealth {
   unreadable?: { sinceMs: number; shown: number; unread: number; problem: string }
   /** Items quarantined within a day, and when the last one was; left out: none. */
   quarantined?: { fresh: number; newestMs: number }
-  /** The feed's request is refused upstream; left out: it is not. */
-  refused?: { reason: string; sinceMs: number }
   /** Searches that remain upstream, and how many the feed must leave; left out: no reserve. */
   quota?: { remaining: number; reserve: number }
 }
@@ -137,8 +135,7 @@ function feedStalled(feed: FeedHealth, { nowMs, afterMs }: AlertTiming): Conditi
 }
 
 function describeLag(feed: FeedHealth, nowMs: number): string {
-  const { refused, trouble, quota, lastSuccessMs, lagObjectiveMs } = feed
-  if (refused !== undefined) return `the service refuses its request: ${refused.reason}`
+  const { trouble, quota, lastSuccessMs, lagObjectiveMs } = feed
   if (trouble !== undefined) return formatTrouble(trouble, nowMs)
   if (quota !== undefined && quota.remaining <= quota.reserve)
     return `${quota.remaining} searches remain, ${quota.reserve} are reserved`

@@ -95,8 +95,6 @@ const troubles = {
 
 /** Of what commands and metrics show, and no self-alert tells. */
 const otherRemedies = {
-  'feed-refused': () =>
-    "give the key's user access, or use another type, see cause; the feed asks again within a day (after a 403 within an hour), and at once with another key",
   'quota-reserve': (name) =>
     `wait for the quota to be renewed, or lower feeds.${name}.quota_reserve`,
   'sink-paused': (name) => `tocsin sinks resume ${name}`,

@@ -100,8 +100,6 @@ export interface FeedState {
   hasQuarantine: boolean
   /** Set while an operator has paused it. */
   paused: { reason: string; sinceMs: number } | undefined
-  /** Set while the API refuses its request, so that it is not polled. */
-  refused: { reason: string; sinceMs: number } | undefined
   /** Why its tail cannot be read, since the last page that was. */
   trouble: Trouble | undefined
   /** Why what its tail has passed cannot be read again, since the last page that was. */
@@ -218,23 +216,6 @@ export async function pauseFeed(
   else await ledger.redis.hset(name, 'paused', JSON.stringify(pause))
 }
 
-/**
- * Notes why the API refuses the feed's request, or that it no longer does; returns whether that
- * changed.
- */
-export async function noteRefusal(
-  ledger: AccountLedger,
-  feed: string,
-  refused: FeedState['refused'],
-): Promise<boolean> {
-  const name = ledger.key('feed', feed)
-  if (refused === undefined) return (await ledger.redis.hdel(name, 'refused')) === 1
-  const known = (await ledger.redis.hget(name, 'refused')) ?? undefined
-  if (parseJson<FeedState['refused']>(known)?.reason === refused.reason) return false
-  await ledger.redis.hset(name, 'refused', JSON.stringify(refused))
-  return true
-}
-
 /** Counts a failure of a feed's tail or of its rescans; the next page that is taken in ends it. */
 export async function noteFeedTrouble(
   ledger: AccountLedger,
@@ -286,7 +267,6 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
       fields['unreadable'] === undefined ? undefined : parseUnreadable(fields['unreadable']),
     hasQuarantine: fields['quarantined'] === '1',
     paused: parseJson(fields['paused']),
-    refused: parseJson(fields['refused']),
     trouble: parseJson(fields['trouble']),
     rescanTrouble: parseJson(fields['rescan_trouble']),
   }

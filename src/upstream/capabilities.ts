@@ -31,7 +31,7 @@ interface CapabilitiesOptions {
   account: string
 }
 
-export const refusalMs = 86_400_000
+const refusalMs = 86_400_000
 
 export function createCapabilities(options: CapabilitiesOptions): Capabilities {
   const { redis, keys, logger, keyFingerprint, account } = options

@@ -35,8 +35,6 @@ export interface FeedRig {
   /** What the account has left of its searches, as the last answer said. */
   quota(): Promise<QuotaReading | undefined>
   setQuota(reading: QuotaReading): Promise<void>
-  /** Makes what the account remembers of the service so much older. */
-  forgetCapabilities(ms: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -130,13 +128,6 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     },
     quota: () => readQuota(given.tests.redis, keys, 'main'),
     setQuota: (reading) => noteQuota(given.tests.redis, keys, 'main', reading),
-    async forgetCapabilities(ms) {
-      const { redis } = given.tests
-      for (const name of await redis.keys('*capability*')) {
-        const leftMs = (await redis.pttl(name)) - ms
-        await (leftMs > 0 ? redis.pexpire(name, leftMs) : redis.del(name))
-      }
-    },
     async stop() {
       await replica.stop()
       await sandbox.close()

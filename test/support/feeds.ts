@@ -171,7 +171,6 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     unreadable: undefined,
     hasQuarantine: false,
     paused: undefined,
-    refused: undefined,
     trouble: undefined,
     rescanTrouble: undefined,
     ...overrides,

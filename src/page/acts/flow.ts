@@ -98,7 +98,7 @@ export const pauseFeedAct = act({
 
 export const resumeFeedAct = act({
   path: '/feeds/:name/resume',
-  summary: 'read a feed on from where it stopped, also one that is refused',
+  summary: 'read a feed on from where it stopped',
   input: feed,
   async perform(actor, { name }) {
     const wasPaused = await resumeFeed(requireFeed(actor, name).ledger, name)

@@ -6,7 +6,7 @@ import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { type Circuit, createCircuit } from '../../../src/delivery/circuit.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
 import { activateGeneration } from '../../../src/store/account-ledger.ts'
-import { noteFeedTrouble, noteRefusal, pauseFeed } from '../../../src/store/feed-state.ts'
+import { noteFeedTrouble, pauseFeed } from '../../../src/store/feed-state.ts'
 import { holdOrphan } from '../../../src/store/pending-items.ts'
 import { createAccountKey } from '../../../src/upstream/tokens.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -179,14 +179,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     'a feed that is paused',
     ({ ledger }) => pauseFeed(ledger, 'brand', { reason: 'noise', sinceMs: Date.now() }),
     [/^problem feed brand: paused since .*: noise -> tocsin feeds resume brand$/],
-  ],
-  [
-    'a feed that the service refuses',
-    async ({ ledger }) => {
-      await noteRefusal(ledger, 'brand', { reason: '403 to POST /x', sinceMs: Date.now() })
-      await noteFeedTrouble(ledger, 'brand', 'feed', failure)
-    },
-    [/^problem feed brand: stopped: 403 to POST \/x; failing since .*; next try/],
   ],
   [
     'a feed that cannot be read, and its quarantine',

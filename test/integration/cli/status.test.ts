@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { activateGeneration } from '../../../src/store/account-ledger.ts'
-import { noteFeedTrouble, noteRefusal, pauseFeed } from '../../../src/store/feed-state.ts'
+import { noteFeedTrouble, pauseFeed } from '../../../src/store/feed-state.ts'
 import { redisForTests, takeIn } from '../../support/ledger.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'
@@ -67,14 +67,14 @@ test.each<[string, (scene: SocScene) => Promise<unknown>, number, RegExp]>([
   ],
   [
     'one of two feeds that stands still',
-    ({ ledger }) => noteRefusal(ledger, 'brand', { reason: '403 to POST', sinceMs: Date.now() }),
+    ({ ledger }) => pauseFeed(ledger, 'brand', { reason: 'noise', sinceMs: Date.now() }),
     1,
     /^degraded: problems with 1 feed$/,
   ],
   [
     'all feeds that stand still',
     async ({ ledger, second }) => {
-      await noteRefusal(ledger, 'brand', { reason: '403 to POST', sinceMs: Date.now() })
+      await pauseFeed(ledger, 'brand', { reason: 'noise', sinceMs: Date.now() })
       await pauseFeed(second, 'staff', { reason: 'maintenance', sinceMs: Date.now() })
     },
     2,
@@ -125,7 +125,7 @@ test('of one account tells what it has, and not what others have', async () => {
   const scene = await aScene()
   const { second, ledger } = scene
   await noteFeedTrouble(second, 'staff', 'feed', { reason: 'timeout', answer: '', waitMs: 60_000 })
-  await noteRefusal(ledger, 'brand', { reason: '403 to POST', sinceMs: Date.now() })
+  await pauseFeed(ledger, 'brand', { reason: 'noise', sinceMs: Date.now() })
   await scene.show(['lake'], [{ uid: 'a/b/1' }])
   const own = await statusOf(scene, '--account=second')
   expect(own.code).toBe(0)

@@ -1,12 +1,6 @@
 /** What the ledger keeps of a feed: its floor, its fences, its walks and its times. */
 import { expect, test } from 'vitest'
-import {
-  countQuarantined,
-  noteRefusal,
-  openFeed,
-  peekFeed,
-  rewindFeed,
-} from '../../../src/store/feed-state.ts'
+import { countQuarantined, openFeed, peekFeed, rewindFeed } from '../../../src/store/feed-state.ts'
 import type { Page } from '../../../src/store/intake.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
@@ -175,21 +169,6 @@ test('events that a rescan finds late are counted by how old they were', async (
   expect(lateness).toEqual({ '1m': 1, '10m': 1, '1h': 1, '1d': 1, '7d': 1, more: 1 })
   expect([newestMs, lastCaughtUpMs]).toEqual([undefined, undefined])
   expect(recent).toMatchObject({ isDone: true, lastCompletedMs: requestedAtMs })
-})
-
-test('a refusal of the service is news once, and so is its end', async () => {
-  const ledger = await tests.ledger()
-  const refused = { reason: 'no such index', sinceMs: 7 }
-  await openFeed(ledger, 'brand', 0)
-  const told = [refused, { ...refused, sinceMs: 9 }, undefined, undefined]
-  const news: boolean[] = []
-  const known: unknown[] = []
-  for (const one of told) {
-    news.push(await noteRefusal(ledger, 'brand', one))
-    known.push((await openFeed(ledger, 'brand', 0)).refused)
-  }
-  expect(news).toEqual([true, false, true, false])
-  expect(known).toEqual([refused, refused, undefined, undefined])
 })
 
 test('an event dated in the future does not carry the newest time past now', async () => {

@@ -92,10 +92,6 @@ test('a feed that was never read to its end counts from when that was first seen
 
 test.each([
   [{ trouble: refusal }, saidRefusal],
-  [
-    { trouble: refusal, refused: { reason: '403: no access', sinceMs: nowMs } },
-    'the service refuses its request: 403: no access',
-  ],
   [{ quota: { remaining: 10, reserve: 10 } }, '10 searches remain, 10 are reserved'],
   [
     { quota: { remaining: 11, reserve: 10 }, lastSuccessMs: undefined },
