@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Audience, Destination, Sink } from './sink.ts'
 
-interface DescribedSink {
+export interface DescribedSink {
   name: string
   type: string
   limitPerSecond?: number | undefined

@@ -122,7 +122,7 @@ interface TransportOptions {
   resolve?: LookupFunction | undefined
   maxConnections: number
   /** What errors call the other side. Default: `the receiver`. */
-  receiver?: string
+  receiver?: string | undefined
   /**
    * Whether a 2xx counts only once its body is read, and each request has a connection of its own,
    * because the reset of a stale one would look like a lost answer. Default: the status is the
@@ -316,9 +316,12 @@ export function isSuccess(status: number): boolean {
 
 /** Why an answer is no acceptance. */
 export interface Denial {
-  reason: SinkReason
-  /** The receiver's own, or what it is in words. */
-  word: string
+  /** undefined: by the status. */
+  reason?: SinkReason | undefined
+  /** The receiver's own, or what it is in words: bounded, and without a secret. */
+  word?: string
+  /** What counts where the answer has no `Retry-After`. */
+  retryAfter?: string
 }
 
 /**
@@ -352,13 +355,9 @@ function isNothing(value: unknown): boolean {
   return value === null || Object.keys(value).length === 0
 }
 
-interface Refusal {
+interface Refusal extends Denial {
   nowMs: number
-  /** Default: by the status. */
-  reason?: SinkReason | undefined
-  receiver?: string
-  /** What the receiver said, in the words of its protocol: bounded, and without a secret. */
-  word?: string
+  receiver?: string | undefined
   /** What the operator can do, by reason; follows the status in the message. */
   advice?: Partial<Record<SinkReason, string>>
 }
@@ -400,7 +399,9 @@ export function errorFromAnswer(
   if (remedy !== undefined)
     return new SinkError('misconfigured', `${receiver} answered ${status}: ${remedy}`, { status })
   const mayWait = reason === 'rate_limited' || reason === 'unavailable'
-  const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs, date) : undefined
+  const retryAfterMs = mayWait
+    ? parseRetryAfter(retryAfter ?? said.retryAfter, nowMs, date)
+    : undefined
   const answer = word === '' ? String(status) : `${status} ${word}`
   return new SinkError(reason, `${receiver} answered ${answer}${advice[reason] ?? ''}`, {
     status,

@@ -73,7 +73,7 @@ export function createDocumentRenderer(
     const template = parseTemplate(text, { kind: 'lines', timeZone })
     const guard = createGuard({ sink: name, template: key }, parts)
     return (values: TemplateValues, delivery: Delivery): Words | undefined =>
-      guard(() => read(template.render(values), delivery)).words
+      guard(() => read(template.render(values), delivery))
   }
   const [title, body] = [prepare('title', readTitle), prepare('body', readBody)]
   return (delivery) => {
@@ -120,37 +120,27 @@ function withBody(message: Message, body: string[] | undefined): Message {
   return body === undefined ? message : { ...message, facts: [], extract: null, body }
 }
 
-/** undefined: there is no template, or it failed because of `problem`. */
-export interface OwnBody {
-  body?: string | undefined
-  problem?: string | undefined
-}
-
 /**
- * The body of a request for one event, whatever the attempt. Throws SinkError `invalid` for several,
- * so that a batch of an earlier configuration is split.
+ * The body of a request for one event, whatever the attempt; undefined: there is no template, or it
+ * failed. Throws SinkError `invalid` for several, so that a batch of an earlier configuration is split.
  */
 export function createBodyRenderer(
   { name, templates = {} }: TemplatedSink<BodyTemplates>,
   parts: TemplateParts,
-): (delivery: Delivery) => OwnBody {
+): (delivery: Delivery) => string | undefined {
   const { webhook_body: text } = templates
-  if (text === undefined) return () => ({})
+  if (text === undefined) return () => undefined
   const template = parseTemplate(text, { kind: 'json' })
   const guard = createGuard({ sink: name, template: 'webhook_body' }, parts)
   return (delivery) => {
     const { isTest } = delivery
     const values = readTemplateValues(soleMember(delivery), { isTest })
-    const { words, problem } = guard(() => renderJson(template, values))
-    return { body: words, problem }
+    return guard(() => renderJson(template, values))
   }
 }
 
-/** Calls `render`. No words: there are none, or it failed because of `problem`. */
-type Guard = <Words>(render: () => Words | undefined) => {
-  words?: Words | undefined
-  problem?: string
-}
+/** Calls `render`; undefined: there are no words, or it failed. */
+type Guard = <Words>(render: () => Words | undefined) => Words | undefined
 
 function createGuard(
   named: Pick<TemplateFailure, 'sink' | 'template'>,
@@ -158,11 +148,11 @@ function createGuard(
 ): Guard {
   return (render) => {
     try {
-      return { words: render() }
+      return render()
     } catch (error) {
       const problem = error instanceof TemplateError ? error.message : 'it cannot be rendered'
       onTemplateFailure?.({ ...named, problem })
-      return { problem }
+      return undefined
     }
   }
 }

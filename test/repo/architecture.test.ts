@@ -167,7 +167,7 @@ const doorTo: Record<string, string[]> = {
   undici: ['upstream', 'sinks'],
   liquidjs: ['page', 'sinks'],
   nodemailer: ['sinks/email'],
-  '@slack/webhook': ['sinks/slack'],
+  '@slack/types': ['sinks/slack'],
   'smtp-server': ['sandbox'],
   fastify: ['page', 'page/access', 'ops', 'sandbox'],
   '@fastify/cookie': ['page/access'],

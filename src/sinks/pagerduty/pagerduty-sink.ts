@@ -23,22 +23,18 @@ import { messageLimits } from '../../messages/message.ts'
 import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
 import { type NameCount, severityLabel, type Summary } from '../../messages/summary.ts'
 import type { SinkParts } from '../config.ts'
-import { describeSink } from '../destinations.ts'
 import {
   classifyStatus,
-  createHttpTransport,
   type Denial,
-  errorFromAnswer,
   findDenial,
   type HttpAnswer,
   isSuccess,
   readTarget,
 } from '../http.ts'
+import { createHttpSink } from '../http-sink.ts'
 import {
   type Delivery,
-  type Receipt,
   revealSecret,
-  type SendOptions,
   type Sink,
   SinkError,
   type SinkReason,
@@ -47,60 +43,49 @@ import {
 import { createDocumentRenderer, renderDocument } from '../templates.ts'
 import { type PagerDutyConfig, routingKeyProblem } from './config.ts'
 
-const sendTimeoutMs = 15_000
-const concurrency = 4
-const receiver = 'pagerduty'
 const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
 
-/** Reads the routing key at each send, so that it can change without a restart. */
 export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): Sink {
-  const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
-  const { name, allowPrivate } = config
+  const { allowPrivate } = config
   const url = secretFromText(`${new URL(config.url).origin}/v2/enqueue`)
-  const transport = createHttpTransport({
-    allowPrivate,
-    outbound: config,
-    maxConnections: concurrency,
-    receiver,
-    readsAnswer: true,
-  })
-
-  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    const routingKey = readRoutingKey(config)
-    const body = JSON.stringify({ routing_key: routingKey, ...renderIncident(delivery, render) })
-    const answer = await transport.post(
-      readTarget({ url, allowPrivate }),
-      { headers, body },
-      options,
-    )
-    const { status } = answer
-    logger.debug({ sink: name, delivery: delivery.id, status }, 'pagerduty answered')
-    const denial = isSuccess(status) ? findDenial(answer.body) : classifyAnswer(answer, routingKey)
-    if (denial) throw refusalError(answer, denial, clock.now())
-    return {
-      answer: cutText(`${status} ${readAnswer(answer.body, routingKey)}`.trim(), maxAnswerLength),
-    }
-  }
-
+  const { post, ...sink } = createHttpSink(
+    config,
+    {
+      audience: 'people',
+      receiver: 'pagerduty',
+      concurrency: 4,
+      readsAnswer: true,
+      readUrl: () => readTarget({ url, allowPrivate }),
+      judge: (answer) => judge(answer, readRoutingKey(config)),
+      describeAcceptance({ status, body }) {
+        const answer = `${status} ${readAnswer(body, readRoutingKey(config))}`
+        return cutText(answer.trim(), maxAnswerLength)
+      },
+      advice,
+    },
+    parts,
+  )
   return {
-    ...describeSink(config, 'people'),
-    concurrency,
-    sendTimeoutMs,
-    send,
+    ...sink,
+    async send(delivery, options) {
+      const key = readRoutingKey(config)
+      const body = JSON.stringify({ routing_key: key, ...renderIncident(delivery, render) })
+      return post({ headers, body }, options)
+    },
     async reach(signal) {
       readRoutingKey(config)
-      return transport.reach(readTarget({ url, allowPrivate }), signal)
+      return sink.reach(signal)
     },
     preview(delivery) {
       const body = renderIncident(delivery, render)
       const added = 'routing_key, the key of the integration'
       return { text: JSON.stringify(body, null, 2), body, headers, added }
     },
-    close: () => transport.close(),
   }
 }
 
+/** Reads the key at each use, so that it can change without a restart. */
 function readRoutingKey({ routingKey }: PagerDutyConfig): string {
   const key = revealSecret(routingKey, 'routing_key')
   const problem = routingKeyProblem(key)
@@ -281,22 +266,19 @@ const advice: Partial<Record<SinkReason, string>> = {
   rejected: '; check that url is the Events API',
 }
 
-function refusalError(answer: HttpAnswer, denial: Denial, nowMs: number): SinkError {
-  const { status, retryAfter } = answer
-  return errorFromAnswer(
-    status === 429 ? { ...answer, retryAfter: retryAfter ?? rateLimitSeconds } : answer,
-    { nowMs, ...denial, receiver, advice },
-  )
-}
-
 /**
  * A key that PagerDuty does not know is refused by 400, too. It says nothing of the event, so the
  * event must wait until the operator has mended the key.
  */
-function classifyAnswer({ status, body }: HttpAnswer, routingKey: string): Denial {
+function judge({ status, body }: HttpAnswer, routingKey: string): Denial | undefined {
+  if (isSuccess(status)) return findDenial(body)
   const word = readAnswer(body, routingKey)
   const isOfKey = status === 400 && /routing[ _]key/i.test(word)
-  return { reason: isOfKey ? 'unauthorized' : classifyStatus(status), word }
+  return {
+    reason: isOfKey ? 'unauthorized' : classifyStatus(status),
+    word,
+    ...(status === 429 && { retryAfter: rateLimitSeconds }),
+  }
 }
 
 /** `success, dedup_key e4f1c9`; `invalid event: summary is too long`; empty if it says nothing. */

@@ -1,5 +1,5 @@
 /** Writes documents as Slack messages. */
-import type { IncomingWebhookSendArguments } from '@slack/webhook'
+import type { KnownBlock } from '@slack/types'
 import {
   chatCounts,
   chatCoverage,
@@ -36,12 +36,15 @@ export function previewSlack(delivery: Delivery, render = renderDocument): Slack
 }
 
 /** A Slack message: Block Kit, with text from the feed only where nothing is interpreted. */
-export type SlackMessage = Pick<
-  IncomingWebhookSendArguments,
-  'text' | 'blocks' | 'unfurl_links' | 'unfurl_media'
-> & { mrkdwn: false }
+export interface SlackMessage {
+  text: string
+  blocks?: SlackBlock[]
+  mrkdwn: false
+  unfurl_links: false
+  unfurl_media: false
+}
 
-type SlackBlock = NonNullable<SlackMessage['blocks']>[number]
+type SlackBlock = KnownBlock
 
 /** Block Kit reference: lengths in characters, after escaping. */
 export const slackLimits = {

@@ -3,119 +3,72 @@
  * Accepted means a 2xx that names no error: Slack itself says `ok`, workflows and others something
  * else. If Slack refuses the blocks, the same is sent once more as plain text.
  */
-import { IncomingWebhook } from '@slack/webhook'
 import type { SinkParts } from '../config.ts'
-import { describeSink } from '../destinations.ts'
-import {
-  createHttpTransport,
-  errorFromAnswer,
-  findDenial,
-  type HttpAnswer,
-  type HttpTransport,
-  isSuccess,
-  readChatUrl,
-} from '../http.ts'
+import { type Denial, findDenial, type HttpAnswer, isSuccess, readChatUrl } from '../http.ts'
+import { createHttpSink } from '../http-sink.ts'
 import {
   type Delivery,
   type Receipt,
   type SendOptions,
   type Sink,
-  type SinkError,
+  SinkError,
   type SinkReason,
 } from '../sink.ts'
-import type { SlackConfig } from './config.ts'
 import { createDocumentRenderer } from '../templates.ts'
+import type { SlackConfig } from './config.ts'
 import { previewSlack, type SlackMessage } from './slack-message.ts'
 
-/** Covers both the message and, if needed, its plain form. */
-const slackSendTimeoutMs = 15_000
-const receiver = 'slack'
+const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
 
-/** Reads the URL at each send, so that it can change without a restart. */
 export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
-  const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
-  const { name, allowPrivate } = config
-  const transport = createHttpTransport({
-    allowPrivate,
-    outbound: config,
-    maxConnections: 1,
-    receiver,
-    readsAnswer: true,
-  })
-
-  async function post(message: SlackMessage, options: SendOptions): Promise<SinkError | string> {
-    const answer = await postToSlack(transport, readChatUrl('slack', config), message, options)
-    const { status, body } = answer
-    const denial = isSuccess(status) ? findDenial(body) : undefined
-    const word = denial?.word ?? readAnswerWord(body)
-    const known = Object.hasOwn(reasonsByWord, word) ? reasonsByWord[word] : undefined
-    if (isSuccess(status) && !denial && !known) return `${status} ${word}`.trimEnd()
-    // except for 429, Slack's own word decides before the status
-    const reason = status === 429 ? 'rate_limited' : (known ?? denial?.reason)
-    return errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
-  }
+  const { post, ...sink } = createHttpSink(
+    config,
+    {
+      audience: 'people',
+      receiver: 'slack',
+      concurrency: 1,
+      readsAnswer: true,
+      readUrl: () => readChatUrl('slack', config),
+      judge,
+      describeAcceptance: ({ status, body }) => `${status} ${readAnswerWord(body)}`.trimEnd(),
+      advice,
+    },
+    parts,
+  )
+  const postMessage = (message: SlackMessage, options: SendOptions): Promise<Receipt> =>
+    post({ headers, body: JSON.stringify(message) }, options)
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    const message = previewSlack(delivery, render)
-    const refusal = await post(message.inBlocks, options)
-    if (typeof refusal === 'string') return { answer: refusal }
-    if (refusal.reason !== 'invalid') throw refusal
-    logger.warn({ sink: name, delivery: delivery.id, err: refusal }, 'slack refused the blocks')
-    const second = await post(message.plainText, options)
-    if (typeof second !== 'string') throw second
-    return { answer: `${second} (in plain words: slack refused the blocks)` }
+    const { inBlocks, plainText } = previewSlack(delivery, render)
+    try {
+      return await postMessage(inBlocks, options)
+    } catch (err) {
+      if (!(err instanceof SinkError && err.reason === 'invalid')) throw err
+      const refused = { sink: config.name, delivery: delivery.id, err }
+      parts.logger.warn(refused, 'slack refused the blocks')
+    }
+    const { answer } = await postMessage(plainText, options)
+    return { answer: `${answer} (in plain words: slack refused the blocks)` }
   }
 
   return {
-    ...describeSink(config, 'people'),
-    concurrency: 1,
-    sendTimeoutMs: slackSendTimeoutMs,
+    ...sink,
     send,
-    reach: async (signal) => transport.reach(readChatUrl('slack', config), signal),
     preview(delivery) {
       const { inBlocks, plainText } = previewSlack(delivery, render)
-      return { text: plainText.text ?? '', body: inBlocks }
+      return { text: plainText.text, body: inBlocks }
     },
-    close: () => transport.close(),
   }
 }
 
-/**
- * Posts once, by Slack's library over the shared transport. Resolves with whatever Slack answered,
- * which the library keeps only in part; throws the transport's SinkError if there was no answer.
- */
-async function postToSlack(
-  transport: HttpTransport,
-  url: URL,
-  message: SlackMessage,
-  options: SendOptions,
-): Promise<HttpAnswer> {
-  let answer: HttpAnswer | undefined
-  let failure: unknown
-  const webhook = new IncomingWebhook(url.href, {
-    retryConfig: { retries: 0 },
-    async fetch(_url, { headers = {}, body = '' } = {}) {
-      try {
-        answer = await transport.post(
-          url,
-          { headers, body: typeof body === 'string' ? body : '' },
-          options,
-        )
-        return new Response(answer.body, { status: answer.status })
-      } catch (error) {
-        failure = error
-        throw error
-      }
-    },
-  })
-  try {
-    await webhook.send(message)
-  } catch (error) {
-    failure ??= error
-  }
-  if (answer === undefined) throw failure
-  return answer
+/** Except for 429, Slack's own word decides before the status. */
+function judge({ status, body }: HttpAnswer): Denial | undefined {
+  const denial = isSuccess(status) ? findDenial(body) : {}
+  const word = denial?.word ?? readAnswerWord(body)
+  const known = Object.hasOwn(reasonsByWord, word) ? reasonsByWord[word] : undefined
+  if (denial === undefined && known === undefined) return undefined
+  return { word, reason: status === 429 ? 'rate_limited' : (known ?? denial?.reason) }
 }
 
 /**

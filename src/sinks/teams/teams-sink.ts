@@ -4,72 +4,59 @@
  * it posts, and only its run history tells whether the post succeeded.
  */
 import type { SinkParts } from '../config.ts'
-import { describeSink } from '../destinations.ts'
 import {
   classifyStatus,
-  createHttpTransport,
-  errorFromAnswer,
+  type Denial,
   findDenial,
+  type HttpAnswer,
   isSuccess,
   readChatUrl,
 } from '../http.ts'
-import {
-  type Delivery,
-  type Receipt,
-  type SendOptions,
-  type Sink,
-  type SinkReason,
-} from '../sink.ts'
+import { createHttpSink } from '../http-sink.ts'
+import type { Sink, SinkReason } from '../sink.ts'
 import { createDocumentRenderer } from '../templates.ts'
 import type { TeamsConfig } from './config.ts'
 import { cardText, renderTeams } from './teams-card.ts'
 
-const teamsSendTimeoutMs = 15_000
-const receiver = 'the workflow'
 /** Teams asks for the charset where a card has emoji ("Format cards in Teams"). */
 const headers = { 'content-type': 'application/json; charset=utf-8', 'user-agent': 'tocsin' }
 
-/** Reads the URL at each send, so that it can change without a restart. */
 export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
-  const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
-  const { name, allowPrivate } = config
-  const transport = createHttpTransport({
-    allowPrivate,
-    outbound: config,
-    maxConnections: 1,
-    receiver,
-    readsAnswer: true,
-  })
-
-  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    const body = JSON.stringify(renderTeams(delivery, render))
-    const answer = await transport.post(readChatUrl('teams', config), { headers, body }, options)
-    const { status } = answer
-    logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
-    const denial = isSuccess(status) ? (findDenial(answer.body) ?? findRelayed(answer.body)) : null
-    if (denial === undefined) return { answer: describeAcceptance(status) }
-    const code = readErrorCode(answer.body)
-    const word = code || (denial?.word ?? '')
-    const reason = reasonsByCode[code] ?? denial?.reason ?? classifyWorkflowStatus(status)
-    throw errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
-  }
-
+  const { post, ...sink } = createHttpSink(
+    config,
+    {
+      audience: 'people',
+      receiver: 'the workflow',
+      concurrency: 1,
+      readsAnswer: true,
+      readUrl: () => readChatUrl('teams', config),
+      judge,
+      describeAcceptance,
+      advice,
+    },
+    parts,
+  )
   return {
-    ...describeSink(config, 'people'),
-    concurrency: 1,
-    sendTimeoutMs: teamsSendTimeoutMs,
-    send,
-    reach: async (signal) => transport.reach(readChatUrl('teams', config), signal),
+    ...sink,
+    send: async (delivery, options) =>
+      post({ headers, body: JSON.stringify(renderTeams(delivery, render)) }, options),
     preview(delivery) {
       const card = renderTeams(delivery, render)
       return { text: cardText(card), body: card, headers }
     },
-    close: () => transport.close(),
   }
 }
 
-function describeAcceptance(status: number): string {
+function judge({ status, body }: HttpAnswer): Denial | undefined {
+  const denial = isSuccess(status) ? findDenial(body) : {}
+  if (denial === undefined) return undefined
+  const code = readErrorCode(body)
+  const reason = reasonsByCode[code] ?? denial.reason ?? classifyWorkflowStatus(status)
+  return { reason, word: code || (denial.word ?? '') }
+}
+
+function describeAcceptance({ status }: HttpAnswer): string {
   return status === 202
     ? '202: the workflow took the message and posts it later; its run history shows whether it did'
     : `${status}: the workflow answered`
@@ -85,13 +72,6 @@ const reasonsByCode: Readonly<Record<string, SinkReason>> = {
   MissingApiVersionParameter: 'misconfigured',
   DirectApiAuthorizationRequired: 'unauthorized',
   TriggerInputSchemaMismatch: 'invalid',
-}
-
-/** Webhooks of Teams answer 200 and tell in words that the chat behind them took nothing. */
-function findRelayed(body: string): ReturnType<typeof findDenial> {
-  const [, status] = /\bfailed with error\b.*?\bHTTP error (\d{3})\b/su.exec(body) ?? []
-  if (status === undefined) return undefined
-  return { reason: classifyStatus(Number(status)), word: `and passed on HTTP error ${status}` }
 }
 
 /** Returns the code of a workflow's error if it is one of those above; else an empty text. */

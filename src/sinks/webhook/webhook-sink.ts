@@ -7,25 +7,20 @@ import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
-import { describeSink } from '../destinations.ts'
-import { createHttpTransport, errorFromAnswer, findDenial, isSuccess, readTarget } from '../http.ts'
+import { readTarget } from '../http.ts'
+import { createHttpSink } from '../http-sink.ts'
 import {
   type Delivery,
   type Preview,
-  type Receipt,
   revealSecret,
-  type SendOptions,
   type Sink,
   SinkError,
   type SinkReason,
 } from '../sink.ts'
-import { createBodyRenderer, type OwnBody, type TemplateParts } from '../templates.ts'
+import { createBodyRenderer, type TemplateParts } from '../templates.ts'
 import { measureMember, renderBody, replaceUnstorable } from './body.ts'
 import { headerValueProblem, type WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
-
-const sendTimeoutMs = 15_000
-const concurrency = 8
 
 export interface WebhookSinkOptions extends TemplateParts {
   logger: Logger
@@ -36,29 +31,28 @@ export interface WebhookSinkOptions extends TemplateParts {
 
 /** Reads the URL and the signing secrets at each send, so that they rotate without a restart. */
 export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOptions): Sink {
-  const { logger, clock, resolve } = options
   const renderOwnBody = createBodyRenderer(config, options)
-  const transport = createHttpTransport({
-    allowPrivate: config.allowPrivate,
-    outbound: config,
-    resolve,
-    maxConnections: concurrency,
-  })
+  const { post, ...sink } = createHttpSink(
+    config,
+    {
+      audience: 'machines',
+      concurrency: 8,
+      readsAnswer: false,
+      readUrl: () => readTarget(config),
+      describeAcceptance: ({ status }) => `HTTP ${status}`,
+      advice,
+    },
+    options,
+  )
 
-  async function send(delivery: Delivery, sendOptions: SendOptions): Promise<Receipt> {
-    const { body, problem } = renderEvents(delivery)
-    const proof = { ...signatureHeaders(delivery, body), ...configuredHeaders(config) }
-    const headers = buildHeaders(delivery, proof)
-    const answer = await transport.post(readTarget(config), { headers, body }, sendOptions)
-    const { status } = answer
-    logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
-    const denial = isSuccess(status) ? findDenial(answer.body) : {}
-    if (!denial) return { answer: `HTTP ${status}` }
-    throw errorFromAnswer(answer, { nowMs: clock.now(), ...denial, advice: adviceFor(problem) })
+  function renderEvents(delivery: Delivery): string {
+    if (delivery.summary === undefined)
+      return replaceUnstorable(renderOwnBody(delivery) ?? renderBody(delivery))
+    throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
   }
 
   function signatureHeaders({ id }: Delivery, body: string): Record<string, string> {
-    const timestamp = Math.floor(clock.now() / 1000)
+    const timestamp = Math.floor(options.clock.now() / 1000)
     const stamp = { 'webhook-timestamp': String(timestamp) }
     if (config.secrets.length === 0) return stamp
     try {
@@ -69,24 +63,16 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
     }
   }
 
-  function renderEvents(delivery: Delivery): OwnBody & { body: string } {
-    if (delivery.summary === undefined) {
-      const { body = renderBody(delivery), problem } = renderOwnBody(delivery)
-      return { body: replaceUnstorable(body), problem }
-    }
-    throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
-  }
-
   return {
-    ...describeSink(config, 'machines'),
+    ...sink,
     batch: config.batch,
-    concurrency,
-    sendTimeoutMs,
-    send,
-    reach: async (signal) => transport.reach(readTarget(config), signal),
+    async send(delivery, sendOptions) {
+      const body = renderEvents(delivery)
+      const proof = { ...signatureHeaders(delivery, body), ...configuredHeaders(config) }
+      return post({ headers: buildHeaders(delivery, proof), body }, sendOptions)
+    },
     measure: measureMember,
-    preview: (delivery) => previewRequest(config, delivery, renderEvents(delivery).body),
-    close: () => transport.close(),
+    preview: (delivery) => previewRequest(config, delivery, renderEvents(delivery)),
   }
 }
 
@@ -152,14 +138,4 @@ const advice: Partial<Record<SinkReason, string>> = {
   unauthorized: ': check the signing secret and any token in url',
   gone: ': the endpoint is no more; set a new url or remove the sink',
   rejected: ': check that url names the endpoint',
-}
-
-/**
- * A receiver that takes nothing but its own form refuses the built-in body. A dead letter keeps 200
- * characters of this.
- */
-function adviceFor(problem: string | undefined): typeof advice {
-  if (problem === undefined) return advice
-  const failed = ` to the built-in body, since the template webhook_body failed: ${problem}; mend it and replay`
-  return { ...advice, invalid: failed, rejected: failed }
 }

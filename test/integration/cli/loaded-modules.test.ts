@@ -51,7 +51,6 @@ process.on('exit', () => writeFileSync(process.env.TOCSIN_TEST_MODULES, urls.joi
 
 /** Packages that take time and memory to load. */
 const heavy = [
-  '@slack/webhook',
   'bullmq',
   'fastify',
   'ioredis',

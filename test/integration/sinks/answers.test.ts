@@ -124,18 +124,6 @@ test.each<[Type, number, string, SinkReason]>([
   ['slack', 200, '{"ok":false,"error":"channel_is_archived"}', 'gone'],
   ['slack', 200, 'action_prohibited', 'unauthorized'],
   ['teams', 202, '{"error":{"code":"WorkflowTriggerIsNotEnabled"}}', 'misconfigured'],
-  [
-    'teams',
-    200,
-    'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId x',
-    'rate_limited',
-  ],
-  [
-    'teams',
-    200,
-    'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 403 with ContextId x',
-    'unauthorized',
-  ],
   ['teams', 200, '{"error":"constructor"}', 'rejected'],
   ['slack', 200, '{"error":"constructor"}', 'rejected'],
 ])('an error that %s names beside %i, %s, is %s', async (type, status, body, reason) => {

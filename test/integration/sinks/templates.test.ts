@@ -117,19 +117,3 @@ test('a body that fails is the built-in one, signed as it is sent', async () => 
     'tocsin_template_failures_total{sink="siem",template="webhook_body"} 1',
   ])
 })
-
-test('where a receiver refuses the built-in body, the error says that the template failed', async () => {
-  const mend = sandbox.faults.add({ on: '/hooks/*', effect: 'status', status: 400 })
-  onTestFinished(mend)
-  const built = await build()
-  const error: unknown = await send(built, 'siem', 'boom').catch((thrown: unknown) => thrown)
-  expect(error).toMatchObject({
-    reason: 'invalid',
-    message: expect.stringMatching(
-      /^the receiver answered 400 to the built-in body, since the template webhook_body failed: the present time is not known \(line 1, column \d+ of the template\); mend it and replay$/,
-    ),
-  })
-  // What a dead letter keeps of it.
-  expect((error as Error).message.length).toBeLessThan(200)
-  await expect(send(built, 'siem')).rejects.toThrow(/^the receiver answered 400$/)
-})

@@ -23,7 +23,7 @@ function renderReady(file: string, member: DeliveryMember): unknown {
     { onTemplateFailure: (failure) => failures.push(failure) },
   )
   const destination = { id: 'siem', label: 'siem' }
-  const { body } = render({
+  const body = render({
     id: 'd1',
     destination,
     members: [member],
