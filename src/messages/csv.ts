@@ -116,11 +116,6 @@ export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => `"${sanitizeCell(cell).replaceAll('"', '""')}"`).join(',')}\r\n`
 }
 
-/** Whether a spreadsheet would run `text` or show it differently, so that its cell is changed. */
-export function isChangedInCsv(text: string): boolean {
-  return sanitizeCell(text) !== text
-}
-
 /** Half and full width: Excel takes both. */
 const formulaStart = /^(["'`\s]*)(?=[=+\-@＝＋－＠])/u
 /**

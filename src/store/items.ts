@@ -4,7 +4,6 @@ import type { AccountLedger } from './account-ledger.ts'
 import { findDeliveryItems } from './deliveries.ts'
 import { listQuarantined, findQuarantined, type QuarantineEntry } from './feed-state.ts'
 import { pendingWords, reasonOf, type State, stateOf } from './item-states.ts'
-import { keptNames } from './intake.ts'
 import { readSinkNames, scanDeadRecords } from './pending-items.ts'
 import {
   deliveryIdPattern,
@@ -25,9 +24,6 @@ export interface LedgerItem {
   type: string | undefined
   /** The title of its messages; undefined: it is quarantined. */
   title: string | undefined
-  /** Names of what matched, and tags. */
-  identifiers: readonly string[]
-  tags: readonly string[]
   severity: string
   state: State
   /** Since when it is final, or waits; ms. */
@@ -47,16 +43,6 @@ export interface ItemFilter {
   sink?: string | undefined
   feed?: string | undefined
   severity?: ((severity: string) => boolean) | undefined
-  types?: readonly string[] | undefined
-  reason?: string | undefined
-  /** Judges title and uid. */
-  text?: ((words: string) => boolean) | undefined
-  /** In any case. */
-  identifier?: string | undefined
-  tag?: string | undefined
-  route?: string | undefined
-  /** The rule by which it is held or suppressed. */
-  rule?: string | undefined
   fromMs?: number | undefined
   toMs?: number | undefined
 }
@@ -69,33 +55,15 @@ function needsSomebody({ state, reason }: LedgerItem): boolean {
 export const needyStates: ReadonlySet<State> = new Set(['dead', 'quarantined', 'held'])
 
 export function fits(item: LedgerItem, filter: ItemFilter): boolean {
-  const { states, sink, feed, severity, types, reason, fromMs = 0, toMs = Infinity } = filter
-  const { text, identifier, tag, route, rule } = filter
+  const { states, sink, feed, severity, fromMs = 0, toMs = Infinity } = filter
   return (
     (states?.has(item.state) ?? true) &&
     (sink === undefined || item.item?.sink === sink) &&
     (feed === undefined || item.feeds.includes(feed)) &&
     (severity?.(item.severity) ?? true) &&
-    (types === undefined || types.includes(item.type ?? '')) &&
-    (reason === undefined || item.reason === reason) &&
-    (route === undefined || item.item?.routes.includes(route) === true) &&
-    (rule === undefined || keptBackBy(item) === rule) &&
-    (text?.(`${item.title ?? ''} ${item.uid ?? ''}`) ?? true) &&
-    (identifier === undefined ||
-      item.identifiers.some((name) => isSame(name, identifier.slice(0, keptNames.length)))) &&
-    (tag === undefined || item.tags.some((name) => isSame(name, tag.slice(0, keptNames.length)))) &&
     item.sinceMs >= fromMs &&
     item.sinceMs <= toMs
   )
-}
-
-/** What was resent, moved or discarded names who did it as its rule. */
-function keptBackBy({ state, item }: LedgerItem): string | undefined {
-  return state === 'held' || state === 'suppressed' ? item?.rule : undefined
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
 }
 
 /**
@@ -155,7 +123,7 @@ async function* scanDead(
 
 /** All items of a record. */
 export function recordItems(ledger: AccountLedger, record: LedgerRecord): LedgerItem[] {
-  const { recordId, uid, type, title, identifiers, tags, sightings } = record
+  const { recordId, uid, type, title, sightings } = record
   const feeds = [...new Set(sightings.map(({ feed }) => feed))]
   return record.items.map((item) => ({
     ledger,
@@ -163,8 +131,6 @@ export function recordItems(ledger: AccountLedger, record: LedgerRecord): Ledger
     uid,
     type,
     title,
-    identifiers,
-    tags,
     severity: item.severity,
     state: stateOf(item),
     sinceMs: item.endedAtMs ?? item.createdAtMs,
@@ -182,8 +148,6 @@ function quarantinedItem(ledger: AccountLedger, entry: QuarantineEntry): LedgerI
     uid: entry.uid,
     type: undefined,
     title: undefined,
-    identifiers: [],
-    tags: [],
     severity: noSeverity, // it counts as critical until it reads
     state: 'quarantined',
     sinceMs: entry.atMs,

@@ -141,11 +141,9 @@ test('items list', async () => {
       items list --state delivered,discarded,diverted,suppressed
       items list --state delivered --sink lake --output json
       items list --state pending --severity critical --account main
-      items list --state delivered --type bot --limit 1
-      items list --state dead --reason invalid --limit 1 --wide
+      items list --state delivered --limit 1
+      items list --state dead --limit 1 --wide
       items list --feed leaks
-      items list --state all --text alice --identifier EXAMPLE.com --route root --suppressed-by s1
-      items list --state all --tag none
       items list --account second
       items list --sink lak
       items list --feed brnd
@@ -220,7 +218,7 @@ test('items resend, move and discard', async () => {
       items resend leak/site/dead --yes --by ann
       items resend leak/site/dead --yes
       items show leak/site/dead
-      items resend --sink lake --reason unauthorized --yes
+      items resend --sink lake --severity critical --yes
       items resend --sink lake --output json --yes
       items resend $q1
       items resend $q1 --yes

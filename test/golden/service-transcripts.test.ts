@@ -98,7 +98,6 @@ test('events', async () => {
       events search --group 1042 --limit 2
       events search --group 1042 --type paste --output json
       events search --tenant --limit 1 --output ndjson
-      events search --tenant --limit 1 --output csv
       events search --domain example.com
       events search
       events search --severity grave
@@ -153,7 +152,6 @@ test('credentials and cookies', async () => {
       await type(`
       credentials search --domain example.com
       credentials search --email anna@example.com --output json
-      credentials search --domain example.com --limit 1 --output csv
       credentials search
       credentials search --domain example.com --size 0
       api credentials.feed --identifier-id 77

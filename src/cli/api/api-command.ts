@@ -27,11 +27,11 @@ export interface ServiceOptions {
 }
 
 /** `text` is a table for people; the other forms are for programs and hold every field. */
-export type OutputForm = 'text' | 'json' | 'ndjson' | 'csv'
+export type OutputForm = 'text' | 'json' | 'ndjson'
 
 export function addServiceOptions(
   command: Command,
-  forms: readonly OutputForm[] = ['text', 'json', 'ndjson', 'csv'],
+  forms: readonly OutputForm[] = ['text', 'json', 'ndjson'],
 ): Command {
   return command
     .option('--config <file>', 'the configuration (default: tocsin.yaml, then config/tocsin.yaml)')

@@ -49,19 +49,14 @@ function fieldsOf(row: Operation): Field[] {
   return shapes.flatMap((shape) => toFields(schemaOf(shape))).filter(({ name }) => name !== 'from')
 }
 
-/**
- * The dotted paths of what items of a shape hold, members of objects one level deep; plain are texts,
- * numbers and flags. The content of `data` depends on its type, so that it counts as a whole, too.
- */
-export function columnsOf(shape: z.ZodType): { name: string; isPlain: boolean }[] {
+/** The dotted paths of the texts, numbers and flags of items, members of objects one level deep. */
+export function columnsOf(shape: z.ZodType): string[] {
   return mergedProperties(schemaOf(shape)).flatMap(([name, inner]) => {
     const members = mergedProperties(plainSchema(inner))
     const paths: [string, Schema][] = members.map(([member, one]) => [`${name}.${member}`, one])
-    if (paths.length === 0 || name === 'data') paths.push([name, inner])
-    return paths.map(([path, one]) => ({
-      name: path,
-      isPlain: !['array', 'object'].includes(typeOf(plainSchema(one)) ?? ''),
-    }))
+    return (paths.length === 0 ? [[name, inner] as const] : paths)
+      .filter(([, one]) => !['array', 'object'].includes(typeOf(plainSchema(one)) ?? ''))
+      .map(([path]) => path)
   })
 }
 

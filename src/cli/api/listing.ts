@@ -1,6 +1,6 @@
 /**
- * Prints what a command found, row by row: a table for people, or JSON, JSON lines and CSV for
- * programs. Text from outside is sanitized for terminals and spreadsheets.
+ * Prints what a command found, row by row: a table for people, or JSON and JSON lines for
+ * programs. Text from outside is sanitized for terminals.
  */
 import type { Command } from 'commander'
 import type { z } from 'zod'
@@ -8,20 +8,12 @@ import { severityRank } from '../../event.ts'
 import type { Fields, Operation } from '../../upstream/resources/operation.ts'
 import { columnsOf } from './fields.ts'
 import { itemProblem } from '../../feed-types/events.ts'
-import { csvLine, byteOrderMark, isChangedInCsv } from '../../messages/csv.ts'
 import { cutWithCount } from '../../messages/sanitize.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import type { WideOption } from '../options.ts'
 import { cutToWidth, measureWidth } from '../../lib/text-width.ts'
-import {
-  formatTable,
-  jsonText,
-  pluralize,
-  sanitize,
-  shrinkColumns,
-  type Style,
-} from '../terminal.ts'
+import { formatTable, jsonText, sanitize, shrinkColumns, type Style } from '../terminal.ts'
 import type { OutputForm } from './api-command.ts'
 
 export interface Column<Row> {
@@ -40,8 +32,6 @@ export interface Listing<Row> {
   below?: (row: Row) => readonly string[]
   /** Every field, for programs. */
   json: (row: Row) => Readonly<Record<string, unknown>>
-  /** CSV columns: keys of `json`, dotted for nested objects; lists and objects are written as JSON. */
-  csv: readonly string[]
 }
 
 interface Printer<Row> {
@@ -69,8 +59,6 @@ export function createPrinter<Row>(
         end: () => undefined,
         stopEarly: () => undefined,
       }
-    case 'csv':
-      return csvPrinter(terminal, listing)
   }
 }
 
@@ -142,43 +130,6 @@ function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<R
   }
 }
 
-/**
- * At the end, reports how many cells were changed for spreadsheets: a revealed secret may be among
- * them.
- */
-function csvPrinter<Row>(terminal: Terminal, { json, csv }: Listing<Row>): Printer<Row> {
-  let isBegun = false
-  let changed = 0
-  const begin = (): void => {
-    if (!isBegun) terminal.print(`${byteOrderMark}${csvLine(csv)}`.trimEnd())
-    isBegun = true
-  }
-  return {
-    add(rows) {
-      begin()
-      for (const row of rows) {
-        const fields = json(row)
-        const cells = csv.map((path) => cellText(valueAt(fields, path)))
-        changed += cells.filter(isChangedInCsv).length
-        terminal.print(csvLine(cells).trimEnd())
-      }
-    },
-    end() {
-      begin()
-      warnChanged()
-    },
-    stopEarly: warnChanged,
-  }
-
-  function warnChanged(): void {
-    if (changed === 0) return
-    const cells = pluralize(changed, 'cell')
-    terminal.printError(
-      `${cells} changed so that no spreadsheet runs what is in there; --output ndjson has the exact text`,
-    )
-  }
-}
-
 export function valueAt(fields: unknown, path: string): unknown {
   return path
     .split('.')
@@ -214,14 +165,13 @@ export function parseRows<Item>(
 
 const maxColumns = 6
 
-/** A plain table of the first fields; CSV has all of them. */
+/** A plain table of the first plain fields. */
 export function rowListing({ item }: Pick<Operation, 'item'>): Listing<unknown> {
   const known = item ? columnsOf(item) : []
-  const columns = known.length > 0 ? known : [{ name: 'value', isPlain: true }]
-  const plain = columns.filter(({ isPlain }) => isPlain).slice(0, maxColumns)
-  const lastWords = plain.map(({ name }) => name.split('.').at(-1))
+  const names = (known.length > 0 ? known : ['value']).slice(0, maxColumns)
+  const lastWords = names.map((name) => name.split('.').at(-1))
   return {
-    columns: plain.map(({ name }) => {
+    columns: names.map((name) => {
       const word = name.split('.').at(-1) ?? name
       const title = lastWords.filter((one) => one === word).length > 1 ? name : word
       return {
@@ -231,7 +181,6 @@ export function rowListing({ item }: Pick<Operation, 'item'>): Listing<unknown> 
       }
     }),
     json: toObject,
-    csv: columns.map(({ name }) => name),
   }
 }
 

@@ -22,8 +22,6 @@ import { ledgersFor, type OpenStore } from '../open/open-store.ts'
 import {
   addPeriodOptions,
   listParser,
-  parseList,
-  parseText,
   type PeriodOptions,
   parseWord,
   resolvePeriod,
@@ -37,13 +35,6 @@ export interface SelectionOptions extends CommonOptions, PeriodOptions {
   feed?: string
   account?: string
   severity?: (severity: string) => boolean
-  type?: string[]
-  reason?: string
-  text?: (words: string) => boolean
-  identifier?: string
-  tag?: string
-  route?: string
-  suppressedBy?: string
 }
 
 export function addSelectionOptions(command: Command): Command {
@@ -67,17 +58,6 @@ export function addSelectionOptions(command: Command): Command {
         parseSeverity,
       ),
     )
-    .option('--type <types>', 'of events of these types, such as a,b', parseList)
-    .option('--reason <word>', 'that failed, wait or are not sent for it, e.g. timeout', parseText)
-    .option('--suppressed-by <rule>', 'held or suppressed by this silence or mute', parseText)
-    .option('--route <name>', 'that this route took', parseText)
-    .option('--text <words>', 'with these words in the title or uid', parseSearch)
-    .option(
-      '--identifier <name>',
-      'of events that matched this identifier, among their first 20',
-      parseText,
-    )
-    .option('--tag <name>', 'of events with this tag, among their first 20', parseText)
   return addPeriodOptions(command, 'in its state since')
 }
 
@@ -109,12 +89,6 @@ function parseSeverity(text: string): (severity: string) => boolean {
   return (severity) => chosen.includes(isKnownSeverity(severity) ? severity : noSeverity)
 }
 
-/** Titles show domains defanged: both forms are found. */
-function parseSearch(text: string): (words: string) => boolean {
-  const part = refang(parseText(text)).toLowerCase()
-  return (words) => refang(words).toLowerCase().includes(part)
-}
-
 export interface Selection {
   ledgers: readonly AccountLedger[]
   filter: ItemFilter
@@ -126,8 +100,7 @@ export async function readSelection(
   config: Config,
   options: SelectionOptions,
 ): Promise<Selection> {
-  const { account, state, sink, feed, severity, type, suppressedBy: rule } = options
-  const { reason, text, identifier, tag, route } = options
+  const { account, state, sink, feed, severity } = options
   const ledgers = ledgersFor(store, { account })
   if (sink !== undefined) {
     const known = await Promise.all(ledgers.map(readSinkNames))
@@ -139,9 +112,7 @@ export async function readSelection(
     requireKnown('feed', feed, [...config.feeds.map(({ name }) => name), ...known])
   }
   const { fromMs, toMs } = resolvePeriod(options, await redisNow(store))
-  const words = { reason, rule, route, text, identifier, tag }
-  const filter = { states: state, sink, feed, severity, types: type, ...words, fromMs, toMs }
-  return { ledgers, filter }
+  return { ledgers, filter: { states: state, sink, feed, severity, fromMs, toMs } }
 }
 
 function requireKnown(thing: string, name: string, names: readonly string[]): void {

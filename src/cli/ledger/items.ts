@@ -179,13 +179,10 @@ function itemsListing(labels: DestinationLabels): Listing<LedgerItem> {
       since: formatIsoTime(one.sinceMs),
       reason: one.reason ?? null,
       title: one.title ?? null,
-      identifiers: one.identifiers,
-      tags: one.tags,
       ...(item
         ? { ...itemJson(item, labels), delivery: deliveryId(item) }
         : { id: one.ref, severity: one.severity, state: one.state, problem: one.entry?.problem }),
     }),
-    csv: [],
   }
 }
 

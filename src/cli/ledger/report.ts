@@ -1,5 +1,6 @@
 /** `report`: what came in, what was told to whom, and how soon, by day or by whatever else. */
 import { Command, Option } from 'commander'
+import { byteOrderMark, csvLine } from '../../messages/csv.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import { type Column, toJson } from '../../operator/columns.ts'
 import {
@@ -19,7 +20,7 @@ import {
   type ReportRow,
   type ReportSum,
 } from '../../store/report.ts'
-import { createPrinter } from '../api/listing.ts'
+import { valueAt } from '../api/listing.ts'
 import { tableLines } from '../columns.ts'
 import { type Context, loadConfigFile } from '../context.ts'
 import { ledgersFor, withStore } from '../open/open-store.ts'
@@ -84,7 +85,7 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
   const labels = destinationLabels(config)
   const columns = reportColumns(by, labels)
   const rows = result.rows()
-  if (output === 'csv') return printCsv(context, columns, rows)
+  if (output === 'csv') return terminal.print(csvOf(columns, rows))
   if (output === 'json') {
     return terminal.print(jsonText(reportJson(result, { by, labels, ...period }), 2))
   }
@@ -93,19 +94,17 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
   terminal.print([...sumLines(period, total), ...table].join('\n'))
 }
 
-function printCsv(
-  context: Context,
-  columns: readonly Column<ReportRow>[],
-  rows: readonly ReportRow[],
-): void {
+/** Nested values have a column each. */
+function csvOf(columns: readonly Column<ReportRow>[], rows: readonly ReportRow[]): string {
   const parts = ['events', 'p50_s', 'p95_s', 'worst_s']
-  const csv = columns.flatMap(({ key }) =>
+  const keys = columns.flatMap(({ key }) =>
     key.startsWith('delay_') ? parts.map((part) => `${key}.${part}`) : [key],
   )
-  const listing = { columns: [], json: (row: ReportRow) => toJson(columns, row), csv }
-  const printer = createPrinter(context, 'csv', listing, { wide: true })
-  printer.add(rows)
-  printer.end(null)
+  const lines = rows.map((row) => {
+    const fields = toJson(columns, row)
+    return csvLine(keys.map((key) => `${(valueAt(fields, key) ?? '') as string | number}`))
+  })
+  return [`${byteOrderMark}${csvLine(keys)}`, ...lines].join('').trimEnd()
 }
 
 /** Whole days: seven, or since the time asked for, as far as they are kept. */

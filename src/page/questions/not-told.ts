@@ -6,7 +6,7 @@ import { readAllSilences } from '../../operator/silences.ts'
 import { type SeverityCounts, severityCounts } from '../../operator/status.ts'
 import { type DatedCount, type Outcome, readCounts } from '../../store/dated-counts.ts'
 import { listQuarantined } from '../../store/feed-state.ts'
-import { fits, type LedgerItem, recordItems } from '../../store/items.ts'
+import { type LedgerItem, recordItems } from '../../store/items.ts'
 import { wentToFallback } from '../../store/item-states.ts'
 import { type Asker, isHidden } from '../asker.ts'
 import {
@@ -124,18 +124,15 @@ function filterOf(
 ): (item: LedgerItem) => boolean {
   const words = text?.toLowerCase()
   const destinations = destinationsOf(asker, recipient)
-  const filter = {
-    sink,
-    route,
-    severity: severity && ((own: string) => severityRank(own) >= severityRank(severity)),
-    text: words === undefined ? undefined : (own: string) => own.toLowerCase().includes(words),
-  }
   return (item) =>
     !isHidden(asker, item.feeds) &&
     (destinations?.has(item.item?.destination ?? '') ?? true) &&
     (reason === undefined || reason === item.reason || reason === countedReason(item)) &&
     (rule === undefined || rule === ruleOf(item)) &&
-    fits(item, filter)
+    (sink === undefined || item.item?.sink === sink) &&
+    (route === undefined || item.item?.routes.includes(route) === true) &&
+    (severity === undefined || severityRank(item.severity) >= severityRank(severity)) &&
+    (words === undefined || `${item.title} ${item.uid}`.toLowerCase().includes(words))
 }
 
 /** As the counts of groups have it: what was diverted or given up names who did it as its reason. */

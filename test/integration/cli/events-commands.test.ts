@@ -151,8 +151,7 @@ describe('events search', () => {
   test('machines get every field, and no secret unless it is asked for', async () => {
     const { run } = await aScene()
     const ask = ['events', 'search', '--group', '1042']
-    const forms = ['text', 'json', 'ndjson', 'csv']
-    for (const form of forms) {
+    for (const form of ['text', 'json', 'ndjson']) {
       const { out } = await run(...ask, '--output', form)
       expect(out).toContain(logUid)
       expect(out).not.toContain(secret)
@@ -167,17 +166,13 @@ describe('events search', () => {
       highlights: { 'credentials.password': ['H••••1'] },
       identifiers: [{ id: 77, name: 'example.com' }],
     })
-    const [head = '', row = ''] = (await run(...ask, '--output=csv')).out.split('\n')
-    expect(head).toContain('"metadata.uid","metadata.type","metadata.severity"')
-    expect(row).toContain(`"${logUid}","stealer_log"`)
-    expect(row).toContain('"critical"')
   })
 
   test('withholds a line of a dump, whatever the event is', async () => {
     const { run, sandbox } = await aServiceScene(tests)
     const highlights = { content: ['anna:<mark>Another</mark>-Secret-1'] }
     sandbox.addEvent({ type: 'chat_message', groupIds: [1042], highlights })
-    for (const form of ['text', 'json', 'csv']) {
+    for (const form of ['text', 'json']) {
       const { out } = await run('events', 'search', '--group=1042', '--output', form)
       expect(out).toContain(withheldText)
       expect(out).not.toMatch(/anna|Another/)

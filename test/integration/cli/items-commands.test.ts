@@ -104,8 +104,6 @@ test.each([
   ['--state quarantined,queued --limit 1', ['a/wait/6']],
   ['--sink lake', ['a/dead/1']],
   ['--feed staff', ['a/b/5']],
-  ['--type paste', ['a/dead/1']],
-  ['--reason gone', ['a/dead/1']],
   ['--state dead --until 1h', []],
   ['--state dead --since 1h', ['a/dead/1']],
 ])('items list %s has only those, in their order', async (options, expected) => {

@@ -31,8 +31,8 @@ describe('assets list', () => {
   ])('%j narrows it', async (options, ids) => {
     const { run } = await aServiceScene(tests)
     await run('api', 'assets.toggle', '--asset-id=78', '--is-disabled=true', '--yes')
-    const { out } = await run('assets', 'list', '--output=csv', ...options)
-    const shown = [...out.matchAll(/^"?(\d+)/gm)].map(([, id]) => Number(id))
+    const { out } = await run('assets', 'list', ...options)
+    const shown = [...out.matchAll(/^(\d+)/gm)].map(([, id]) => Number(id))
     expect(shown).toEqual(ids)
   })
 
@@ -42,7 +42,7 @@ describe('assets list', () => {
     const asset = { name, type: 'secret', search_types: ['leak'], data: { secret: name } }
     const create = ['api', 'assets.create', '--body=-', '--yes']
     expect((await runGiven(JSON.stringify(asset), ...create)).code).toBe(0)
-    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+    for (const form of ['text', 'json', 'ndjson']) {
       const list = ['assets', 'list', '--type=secret', `--output=${form}`]
       const masked = await run(...list)
       expect([masked.code, masked.out.includes('Zebra77')]).toEqual([0, false])

@@ -61,20 +61,3 @@ describe.each(commands)('%s --reveal', (_name, argsOf) => {
     expect((await run(...argsOf())).out).not.toContain('xxxx')
   })
 })
-
-test('credentials search --reveal as CSV is a list for forced resets: exact, or said to be changed', async () => {
-  const { run, sandbox } = await aServiceScene(tests)
-  const identifierIds = [77]
-  const plain = { hash: 'Summer "26", hush', hashType: null, identifierIds }
-  sandbox.addCredentials([{ ...plain, identityName: 'anna@example.com' }])
-  const args = ['credentials', 'search', '--domain=example.com', '--reveal', '--output=csv']
-  const exact = await run(...args)
-  expect(exact).toMatchObject({ code: 0, err: '' })
-  expect(exact.out).toContain('"anna@example.com","Summer ""26"", hush"')
-  sandbox.addCredentials([{ ...plain, hash: '=cmd()', identityName: 'ben@example.com' }])
-  const changed = await run(...args)
-  expect(changed.out).toContain(`"ben@example.com","'=cmd()"`)
-  expect(changed.err).toBe(
-    '1 cell changed so that no spreadsheet runs what is in there; --output ndjson has the exact text\n',
-  )
-})
