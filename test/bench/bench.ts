@@ -1,9 +1,8 @@
 /**
  * `npm run bench`: every row of docs/testing.md's table, with its target and whether it is met; on a Redis, a
  * sandbox and a build of its own, on loopback, gone afterwards. `--only <row or part>` for some, `--quick`
- * for a short run that says little of speed, `--replicas 2` for more of a fleet, `--records <count>` for another
- * ledger behind the page, `--json` for machines. Exit 1
- * where something could not be measured; a missed target is only said.
+ * for a short run that says little of speed, `--json` for machines. Exit 1 where something could not be
+ * measured; a missed target is only said.
  */
 import { parseArgs } from 'node:util'
 import { measureDelay, type DelayPlan } from './delay.ts'
@@ -34,8 +33,6 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    replicas: { type: 'string', default: '1' },
-    records: { type: 'string' },
     only: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -64,7 +61,7 @@ const fullPlan: Plan = {
   fleetShare: 1,
   fleet: { idleSeconds: 60 },
   delay: { seeds: 10, feeds: [10, 60, 300], seconds: 8 * 3_600 },
-  page: { records: 1_000_000, requests: 200, visits: 10_000, pairs: 6, pairSeconds: 15 },
+  page: { records: 100_000, requests: 100 },
 }
 
 const quickPlan: Plan = {
@@ -81,31 +78,20 @@ const quickPlan: Plan = {
   fleetShare: 0.02,
   fleet: { idleSeconds: 5, every: '5s' },
   delay: { seeds: 2, feeds: [10], seconds: 2 * 3_600 },
-  page: { records: 2_000, requests: 2, visits: 100, pairs: 1, pairSeconds: 6 },
+  page: { records: 2_000, requests: 2 },
 }
 
 const plan = values.quick ? quickPlan : fullPlan
 
 async function fleetOf(rig: Rig, part: Part, given: Pick<FleetPlan, 'shape' | 'size'>) {
   const size = Math.round(given.size * plan.fleetShare)
-  const asked = { ...given, size, replicas: Number(values.replicas), ...plan.fleet }
-  const figures = await measureFleet(rig, { ...asked, isTold: part !== 'fleet-150' })
+  const figures = await measureFleet(rig, { ...given, size, ...plan.fleet })
   return Object.fromEntries(
     Object.entries(figures).map(([key, value]) => [`${part}-${key}`, value]),
   )
 }
 
-const given = values.records === undefined ? {} : { records: Number(values.records) }
 const tables: NonNullable<Report['tables']> = {}
-
-async function pageOf(rig: Rig, part: Part, accounts: number): Promise<Figures> {
-  const figures = await measurePage(rig, { ...plan.page, ...given, accounts }, (table) => {
-    tables[part] = table
-  })
-  return Object.fromEntries(
-    Object.entries(figures).map(([key, value]) => [`${part}-${key}`, value]),
-  )
-}
 
 const measures: Record<Part, (rig: Rig, part: Part) => Promise<Figures> | Figures> = {
   speed: (rig) => measureSpeed(rig, plan.speed),
@@ -116,12 +102,10 @@ const measures: Record<Part, (rig: Rig, part: Part) => Promise<Figures> | Figure
   series: (rig) => measureSeries(rig, plan.size),
   uids: measureUids,
   records: (rig) => measureRecords(rig, plan.size),
-  'fleet-150': (rig, part) => fleetOf(rig, part, { shape: 'organizations', size: 150 }),
   'fleet-1000': (rig, part) => fleetOf(rig, part, { shape: 'organizations', size: 1_000 }),
   'fleet-tenants': (rig, part) => fleetOf(rig, part, { shape: 'tenants', size: 500 }),
   delay: () => measureDelay(plan.delay),
-  page: (rig, part) => pageOf(rig, part, 1),
-  'page-300': (rig, part) => pageOf(rig, part, Math.ceil(300 * plan.fleetShare)),
+  page: (rig) => measurePage(rig, plan.page, (table) => (tables.page = table)),
 }
 
 const chosen = chosenRows(values.only)

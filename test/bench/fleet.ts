@@ -15,13 +15,10 @@ export interface FleetPlan {
   /** Organizations of five feeds each, or tenants of one organization with a feed each. A sink each. */
   shape: 'organizations' | 'tenants'
   size: number
-  replicas: number
   /** How long nothing happens while it is measured: an interval of the feeds, so that each is polled. */
   idleSeconds: number
   /** `every` of the feeds; undefined: their default. */
   every?: string | undefined
-  /** Whether it is measured how soon events are told. */
-  isTold: boolean
 }
 
 interface Account {
@@ -38,26 +35,18 @@ interface Fleet {
   readonly sandbox: SandboxProcess
 }
 
-/** Of several replicas the worst one, but for what all of them ask for together. */
 export async function measureFleet(rig: Rig, plan: FleetPlan): Promise<Figures> {
   await rig.redis.flushall()
   const accounts = accountsOf(plan)
   const sandbox = await rig.startSandbox(sandboxOf(plan, accounts))
-  const config = configOf(plan, accounts, sandbox)
-  const daemons = await Promise.all(
-    Array.from({ length: plan.replicas }, () => rig.startDaemon(config)),
-  )
+  const daemon = await rig.startDaemon(configOf(plan, accounts, sandbox))
   await untilPolled(sandbox, accounts.length * feedsEach[plan.shape])
-  const idle = await measureIdle(rig, plan, { sandbox, daemons })
-  const scrapes = await scrapeEach(daemons)
-  const delays = plan.isTold ? await measureDelays({ plan, accounts, sandbox }) : {}
-  const ends = await Promise.all(daemons.map((daemon) => daemon.stop()))
   return {
-    start: Math.max(...daemons.map(({ startSeconds }) => startSeconds)),
-    ...idle,
-    ...scrapes,
-    sigterm: Math.max(...ends),
-    ...delays,
+    start: daemon.startSeconds,
+    ...(await measureIdle(rig, plan, { sandbox, daemon })),
+    ...(await scrapeThrice(daemon)),
+    ...(await measureDelays({ plan, accounts, sandbox })),
+    sigterm: await daemon.stop(),
   }
 }
 
@@ -137,31 +126,26 @@ function record<T>(list: readonly T[], entryOf: (one: T) => object): object {
 async function measureIdle(
   { redis }: Rig,
   { idleSeconds }: FleetPlan,
-  { sandbox, daemons }: { sandbox: SandboxProcess; daemons: readonly Daemon[] },
+  { sandbox, daemon }: { sandbox: SandboxProcess; daemon: Daemon },
 ): Promise<Figures> {
   const sinceMs = Date.now()
-  const read = () =>
-    Promise.all([redisUse(redis), ...daemons.map((daemon) => daemon.use())] as const)
-  const [redisBefore, ...before] = await read()
+  const read = () => Promise.all([redisUse(redis), daemon.use()] as const)
+  const [redisBefore, before] = await read()
   await sleep(1000 * idleSeconds)
-  const [redisAfter, ...after] = await read()
+  const [redisAfter, after] = await read()
   const seconds = (Date.now() - sinceMs) / 1000
   const { count } = await sandbox.call('searches', sinceMs)
-  const shares = after.map(({ cpuSeconds }, i) => (cpuSeconds - before[i]!.cpuSeconds) / seconds)
   return {
-    cpu: 100 * Math.max(...shares),
-    rss: Math.max(...after.map(({ rssBytes }) => rssBytes)) / 2 ** 20,
-    connections: redisAfter.connections / daemons.length,
+    cpu: (100 * (after.cpuSeconds - before.cpuSeconds)) / seconds,
+    rss: after.rssBytes / 2 ** 20,
+    connections: redisAfter.connections,
     commands: (redisAfter.commands - redisBefore.commands) / seconds,
     searches: count / seconds,
   }
 }
 
-async function scrapeEach(daemons: readonly Daemon[]): Promise<Figures> {
-  const scrapes: { seconds: number; body: string }[] = []
-  for (const daemon of daemons) {
-    for (let i = 0; i < 3; i += 1) scrapes.push(await daemon.scrape())
-  }
+async function scrapeThrice(daemon: Daemon): Promise<Figures> {
+  const scrapes = [await daemon.scrape(), await daemon.scrape(), await daemon.scrape()]
   const isUp = scrapes.every(({ body }) => /^tocsin_redis_up 1$/m.test(body))
   return {
     scrape: Math.max(...scrapes.map(({ seconds }) => seconds)),

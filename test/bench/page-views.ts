@@ -13,7 +13,6 @@ export interface PageView {
 export interface Visit {
   known: Known
   random: Random
-  accounts: readonly string[]
   sinks: readonly string[]
   silences: readonly string[]
   /** Of long lists: where further pages begin. */
@@ -64,13 +63,10 @@ function listings({ random, sinks, silences, pages }: Visit): PageView[] {
   return views.flatMap(([name, api, draw]) => both(name, api, draw))
 }
 
-function others({ known, random, accounts }: Visit): PageView[] {
-  // words are searched in few accounts at a time
-  const narrow = (by: string): object =>
-    by === 'words' && accounts.length > 1 ? { account: random.pick(accounts) } : {}
+function others({ known, random }: Visit): PageView[] {
   const search = (by: string, q: () => string): PageView[] =>
     both(`search, by ${by}`, '/events', () =>
-      addressOf('/search', { q: q(), ...(by !== 'uid' && { by }), ...narrow(by) }),
+      addressOf('/search', { q: q(), ...(by !== 'uid' && { by }) }),
     )
   const report = ['day', 'account', 'feed', 'severity', 'sink', 'destination', 'reason'].map(
     (by): PageView => ({
@@ -79,7 +75,7 @@ function others({ known, random, accounts }: Visit): PageView[] {
     }),
   )
   return [
-    ...[1, 20, 500].flatMap((size) => messageOf(known, random, size)),
+    ...[1, 20, 150].flatMap((size) => messageOf(known, random, size)),
     ...both('event', '/events', () => {
       const { account, id } = random.pick(known.records)
       return `/events/${account}/${id}`

@@ -20,7 +20,6 @@ export const prefix = 'bench'
 
 export interface Rig {
   readonly redis: Redis
-  readonly redisUrl: string
   /** Another sandbox than the one before, which ends. */
   startSandbox(options?: SandboxOptions): Promise<SandboxProcess>
   /** `config`: the file, of which Redis, prefix and port are filled in. Throws with the last lines of its log. */
@@ -34,7 +33,6 @@ export interface Rig {
 export interface SandboxProcess {
   readonly url: string
   readonly webhookSecret: string
-  readonly smtpUrl: string
   call: <Name extends keyof SandboxCalls>(
     name: Name,
     ...args: Parameters<SandboxCalls[Name]>
@@ -99,7 +97,6 @@ async function buildRig(parts: AsyncDisposableStack): Promise<Rig> {
 
   return {
     redis,
-    redisUrl: server.url,
     async startSandbox(options = {}) {
       await sandbox?.close()
       sandbox = await startSandboxProcess(sandboxes, options)
@@ -171,7 +168,7 @@ async function startSandboxProcess(
 }
 
 /** As the image and the unit start Node. */
-export const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40']
+const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40']
 
 /** A start that takes longer has failed. */
 const startPatienceMs = 120_000

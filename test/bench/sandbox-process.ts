@@ -40,8 +40,8 @@ const calls = {
         if (place !== undefined) toldMs[place] ??= atMs
       }
     })
-    const { url, webhookSecret, smtpUrl } = sandbox
-    return { url, webhookSecret, smtpUrl }
+    const { url, webhookSecret } = sandbox
+    return { url, webhookSecret }
   },
   addEvents(count: number, given: Partial<SandboxEvent>) {
     sandbox.addEvents(count, given)

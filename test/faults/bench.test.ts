@@ -43,15 +43,6 @@ test('a quick bench measures every row, keeps the promise of 16 bytes a uid, and
   expect(readdirSync(folder)).toEqual([])
 }, 1_800_000)
 
-test('a bench of several replicas measures a fleet, and leaves nothing behind', async () => {
-  const given = ['--quick', '--json', '--replicas', '2', '--only', 'fleet-1000']
-  const { code, output } = await start(...given).outcome
-  const { figures, failures } = JSON.parse(output) as Report
-  expect({ code, failures }).toEqual({ code: 0, failures: {} })
-  expect(figures['fleet-1000-up']).toBe(1)
-  expect(readdirSync(folder)).toEqual([])
-}, 1_800_000)
-
 test('a bench that is interrupted leaves nothing behind', async () => {
   const { child, outcome } = start()
   while (readdirSync(folder).length === 0) await sleep(20)
