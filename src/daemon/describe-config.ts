@@ -26,7 +26,6 @@ export function describeConfig(
   metrics.startAtZero({
     feeds: namesOf(config.feeds),
     rescannedFeeds: namesOf(config.feeds.filter(({ rescan }) => rescan)),
-    auditedFeeds: namesOf(config.feeds.filter(({ audit }) => audit)),
     sinks: namesOf(config.sinks),
     canarySinks: config.canary?.sinks ?? [],
     accounts: namesOf(config.accounts),
@@ -37,8 +36,7 @@ export function describeConfig(
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
   describePolling(context, upstream.expectedPolling, parts?.lanes)
-  for (const { name, rescan, audit } of config.feeds) {
-    if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
+  for (const { name, rescan } of config.feeds) {
     if (rescan?.everyMs !== undefined)
       metrics.feedRescanIntervalSeconds.set({ feed: name }, rescan.everyMs / 1000)
   }

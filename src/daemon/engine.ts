@@ -1,10 +1,5 @@
 /** Builds, starts and stops an engine: one configuration and everything that polls and delivers. */
 import { polledFeeds } from '../feed-types/feed-type.ts'
-import type { AuditSchedule } from '../audit/audit-schedule.ts'
-import {
-  createLedgerCheckSchedule,
-  type LedgerCheckSchedule,
-} from '../audit/ledger-check-schedule.ts'
 import type { FileContents } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createLanes, type Lanes } from '../feeds/lanes.ts'
@@ -24,7 +19,6 @@ import {
 } from '../store/account-ledger.ts'
 import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
-import { buildAudits } from './audits.ts'
 import { type ProcessContext, type EngineContext, standingOf, unregistered } from './context.ts'
 import { buildDelivery, type DeliveryParts } from './delivery.ts'
 import { digestConfig } from './describe-config.ts'
@@ -64,9 +58,8 @@ async function buildEngineParts(context: EngineContext, upstream: Upstream): Pro
   })
   const state = buildState(context, upstream, { ...delivery, lanes })
   const selfAlerts = buildSelfAlerts(context, { delivery, state, upstream })
-  const audits = buildAudits(context, upstream, delivery)
   const accounts = buildAccountWatch(context)
-  const others = { accounts, lanes, audits, state, ...buildMaintenance(context) }
+  const others = { accounts, lanes, state, retention: buildRetention(context) }
   const loops = buildLoops(context, delivery, others, selfAlerts)
   return { delivery, upstream, lanes, loops, stopping: new AbortController() }
 }
@@ -136,11 +129,11 @@ interface NamedLoop {
   loop: Loop
 }
 
-interface OtherParts extends MaintenanceParts {
+interface OtherParts {
   accounts: AccountWatch
   lanes: Lanes
-  audits: AuditSchedule
   state: StateWatch
+  retention: Retention
 }
 
 type LoopTask = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
@@ -149,7 +142,7 @@ type LoopTask = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
 function buildLoops(
   context: EngineContext,
   { drains, silences, grouping, failover }: DeliveryParts,
-  { accounts, lanes, audits, state, ledgerChecks, retention }: OtherParts,
+  { accounts, lanes, state, retention }: OtherParts,
   selfAlerts: SelfAlertParts | undefined,
 ): NamedLoop[] {
   const { redis, clock, logger, timings } = context
@@ -179,12 +172,6 @@ function buildLoops(
     createNamedLoop('accounts', timings.accountsMs, () => accounts.watchOnce()),
     createNamedLoop('state', timings.stateMs, (signal, alive) => state.refreshOnce(signal, alive)),
     createNamedLoop('lanes', timings.lanesMs, () => lanes.ensure()),
-    createNamedLoop('audits', timings.housekeepingMs, (signal, alive) =>
-      audits.auditOnce(signal, alive),
-    ),
-    createNamedLoop('ledger audits', timings.housekeepingMs, (signal, alive) =>
-      ledgerChecks.checkOnce(signal, alive),
-    ),
     createNamedLoop('retention', timings.housekeepingMs, (signal, alive) =>
       retention.retainOnce(signal, alive),
     ),
@@ -242,27 +229,17 @@ async function settleLoss(
     )
 }
 
-/** What looks after the ledger as a whole: consistency checks and retention. */
-interface MaintenanceParts {
-  ledgerChecks: LedgerCheckSchedule
-  retention: Retention
-}
-
-function buildMaintenance(context: EngineContext): MaintenanceParts {
+function buildRetention(context: EngineContext): Retention {
   const { config, metrics } = context
-  const isActive = (): boolean => context.generation.isActive
-  return {
-    ledgerChecks: createLedgerCheckSchedule({ ...context, isActive }),
-    retention: createRetention({
-      ...context,
-      maxBytes: config.ledger.maxBytes,
-      isActive,
-      onTrimmed({ histories, payloads }) {
-        metrics.retentionTrimmedTotal.inc({ what: 'history' }, histories)
-        metrics.retentionTrimmedTotal.inc({ what: 'payload' }, payloads)
-      },
-    }),
-  }
+  return createRetention({
+    ...context,
+    maxBytes: config.ledger.maxBytes,
+    isActive: () => context.generation.isActive,
+    onTrimmed({ histories, payloads }) {
+      metrics.retentionTrimmedTotal.inc({ what: 'history' }, histories)
+      metrics.retentionTrimmedTotal.inc({ what: 'payload' }, payloads)
+    },
+  })
 }
 
 /** One configuration and all that is built from it: built once by a start, replaced by a reload. */

@@ -2,7 +2,6 @@
  * Keeps the state of all accounts, feeds and sinks for metrics and self-alerts: read once for both,
  * and never during a scrape.
  */
-import { readAuditNotes } from '../audit/audit-schedule.ts'
 import type { CircuitReading } from '../delivery/circuit.ts'
 import { readDigestTimes, type DigestState } from '../grouping/flusher.ts'
 import type { Lanes } from '../feeds/lanes.ts'
@@ -10,7 +9,6 @@ import { reservedSearches } from '../feed-types/feed-type.ts'
 import { readCanary } from '../self-alerts/canary.ts'
 import { readFleet, type FleetState } from '../ops/fleet-state.ts'
 import { writeAccounts, writeFleet, type SharedNotes } from '../ops/state-gauges.ts'
-import { readLedgerCheckNote } from '../audit/ledger-check-schedule.ts'
 import { inspectRedis, type RedisHealth } from '../redis/health.ts'
 import type { StateMetrics } from '../lib/metrics.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
@@ -145,8 +143,6 @@ async function publish(
   const notes: SharedNotes = {
     ...state,
     canaries: await readCanary({ redis, keys }, config.canary?.sinks ?? []),
-    audits: await readAuditNotes(redis, keys),
-    ledgerCheck: await readLedgerCheckNote(redis, keys),
     retention: await readRetentionNote(redis, keys),
     silencesActive: parts.silences
       .current()

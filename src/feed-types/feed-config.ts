@@ -48,17 +48,8 @@ export interface FeedCommon {
   detail: string[]
   tier: Tier
   labels: Record<string, string>
-  /** undefined: audited only on command. */
-  audit: AuditConfig | undefined
   /** undefined: the feed is never rescanned. */
   rescan: RescanConfig | undefined
-}
-
-interface AuditConfig {
-  /** From the end of one audit to the beginning of the next. */
-  everyMs: number
-  /** How far back it compares. */
-  backMs: number
 }
 
 interface RescanConfig {
@@ -178,21 +169,9 @@ export type Written<Feed extends FeedCommon> = Omit<Feed, 'name' | 'account'> & 
   account: string | undefined
 }
 
-/** `audit` is off by default, since it costs requests for what was read already. */
-const audit = section(
-  {
-    every: duration('From the end of one audit to the beginning of the next.', '1m').prefault(
-      '24h',
-    ),
-    back: duration('How far back it compares.', '1h').prefault('7d'),
-  },
-  { describe: 'Compares what the service shows with the ledger, on spare requests.' },
-).transform((file): AuditConfig => ({ everyMs: file.every, backMs: file.back }))
-
 /** The keys that every type of feed has, without `tier`. */
 export const commonKeys = {
   account: name('Account that reads it. May be left out where there is only one.').optional(),
-  audit: sectionOrFalse(audit, '{every: 24h, back: 7d}', false),
   lag_objective: duration(
     'How far behind it may fall. Default: the larger of 5m and 3 × the interval that the limit allows, or every.',
   ).optional(),
@@ -257,7 +236,6 @@ function commonParts(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObje
     initialPoll: file.initial_poll,
     tier: file.tier,
     labels: file.labels,
-    audit: file.audit,
   }
 }
 
@@ -315,7 +293,6 @@ export function fullRescan(every: string): z.ZodType<RescanConfig> {
 export function sectionOrFalse<Output>(
   content: z.ZodType<Output>,
   example: string,
-  defaultValue: object | false = {},
 ): z.ZodType<Output | undefined> {
   const remedy = `write its keys, such as ${example}, or false for none`
   const { $schema: _draft, ...written } = z.toJSONSchema(content, {
@@ -339,5 +316,5 @@ export function sectionOrFalse<Output>(
       }
       return parsed.data
     })
-    .prefault(defaultValue)
+    .prefault({})
 }

@@ -1,14 +1,13 @@
 /** The kinds of metrics, and what a row of the table says about each. */
 
 /**
- * Where a label's values come from: names of the configuration (the feeds that rescan or are audited
- * and the sinks with a canary are lists of their own); `severity`: the five words, anything else
+ * Where a label's values come from: names of the configuration (the feeds that rescan and the
+ * sinks with a canary are lists of their own); `severity`: the five words, anything else
  * becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
  */
 export type LabelDomain =
   | 'feeds'
   | 'rescannedFeeds'
-  | 'auditedFeeds'
   | 'sinks'
   | 'canarySinks'
   | 'accounts'

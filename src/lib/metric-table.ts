@@ -409,34 +409,15 @@ export const metricTable = {
     sink,
   ),
 
-  audit_missing: sharedWhenKnown(
-    'Events that the last audit found at the service and not in the ledger; only for feeds that were audited.',
-    feed,
-  ),
-  audit_awaited: sharedWhenKnown(
-    'Events that the last audit found at the service and that the next rescan may still take in: they may have become visible since the last one; only for feeds that were audited.',
-    feed,
-  ),
-  audit_last_completed_timestamp_seconds: sharedWhenKnown(
-    'When the last audit of the feed ended; only for feeds that were audited.',
-    feed,
-  ),
-  audit_interval_seconds: gaugeWhenKnown(
-    'The configured audit.every; only for feeds that are audited by schedule.',
-    { feed: 'auditedFeeds' },
-  ),
   feed_items_unaccounted: shared(
     'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
     feed,
     'sparse',
   ),
-  ledger_discrepancies: sharedWhenKnown(
-    'Items by which counters and records differ, and items and references that nothing moves, by the last consistency check; must be 0.',
+  sink_items_unaccounted: shared(
+    'Items created and sent again less ended and pending ones, by the counters at this scrape; must be 0.',
     sink,
-  ),
-  ledger_audit_last_completed_timestamp_seconds: shared(
-    'When the ledger was last looked at as a whole; 0: never.',
-    {},
+    'sparse',
   ),
   ledger_lost_timestamp_seconds: shared('Last loss of the ledger in Redis; 0: none in a day.', {}),
   retention_kept_bytes: shared(

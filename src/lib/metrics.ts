@@ -165,9 +165,8 @@ function typedAccess<Scope extends MetricDefinition['scope']>(
 /** The configured names that label metrics. */
 export interface KnownNames {
   feeds: readonly string[]
-  /** Of the feeds, those that rescan, and those that are audited by schedule. */
+  /** Of the feeds, those that rescan. */
   rescannedFeeds?: readonly string[]
-  auditedFeeds?: readonly string[]
   sinks: readonly string[]
   /** Of the sinks, those with a canary. */
   canarySinks?: readonly string[]
@@ -321,7 +320,6 @@ function domainValues(domain: LabelDomain, names: KnownNames): readonly string[]
       return []
     case 'feeds':
     case 'rescannedFeeds':
-    case 'auditedFeeds':
     case 'sinks':
     case 'canarySinks':
     case 'accounts':

@@ -1,5 +1,4 @@
 /** What is known of one event, and of the events of one message. */
-import { lookUpInLedger } from '../audit/audit-feed.ts'
 import type { Config } from '../config/config.ts'
 import { toDeliveryMember } from '../delivery/delivery-member.ts'
 import { buildMemberOptions } from '../delivery/member-options.ts'
@@ -7,6 +6,7 @@ import { type Message, renderMessage } from '../messages/message.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { readAccounting } from '../store/accounts.ts'
 import { findQuarantined, type QuarantineEntry } from '../store/feed-state.ts'
+import { lookUpInLedger } from '../store/intake.ts'
 import { readMessageAttempts } from '../store/pending-items.ts'
 import {
   type Item,
@@ -101,8 +101,8 @@ async function findFeedsThatShowed(
   const own = feeds.filter(({ account }) => account === ledger.account).map(({ name }) => name)
   const counted = Object.keys((await readAccounting(ledger)).feeds) // of feeds that left, too
   const names = [...new Set([...own, ...counted])].map(async (name) => {
-    const { events } = await lookUpInLedger(ledger, name, { uids: [uid] })
-    return events[0] === 'unrecorded' ? [name] : []
+    const [status] = await lookUpInLedger(ledger, name, [uid])
+    return status === 'unrecorded' ? [name] : []
   })
   return (await Promise.all(names)).flat()
 }

@@ -2,8 +2,6 @@
  * What is wrong with a ledger, its feeds, sinks and accounts: late, refused, paused, given up or in
  * nobody's hands, each with its cause and remedy. `status`, `doctor` and lists show this one list.
  */
-import { readAuditNotes } from '../audit/audit-schedule.ts'
-import { readLedgerCheckNote } from '../audit/ledger-check-schedule.ts'
 import type { Config } from '../config/config.ts'
 import { reservedSearches } from '../feed-types/feed-type.ts'
 import { pluralize } from '../lib/errors.ts'
@@ -24,7 +22,7 @@ import type { OpenLedgers } from './open-ledgers.ts'
 import { reportSinks, type SinkReport } from './sink-report.ts'
 
 /** What is looked at; the subject is the name of one. */
-type Check = 'daemon' | 'account' | 'feed' | 'delivery' | 'audit' | 'accounting'
+type Check = 'daemon' | 'account' | 'feed' | 'delivery' | 'accounting'
 
 export interface Problem {
   check: Check
@@ -55,7 +53,7 @@ export type ListedThing = 'feed' | 'sink' | 'account'
 
 const checks: Record<ListedThing, readonly Check[]> = {
   account: ['account', 'accounting'],
-  feed: ['feed', 'audit'],
+  feed: ['feed'],
   sink: ['delivery'],
 }
 
@@ -107,7 +105,6 @@ async function* judgeAll(parts: LedgerParts): AsyncGenerator<Problem> {
   for (const account of parts.accounts) yield* judgeAccount(account, parts.nowMs)
   yield* judgeFeeds(parts)
   yield* judgeSinks(parts)
-  yield* judgeAudits(parts)
   yield* judgeAccounting(parts)
 }
 
@@ -440,33 +437,15 @@ function countItems(count: number): string {
   return count === 1 ? '1 item waits' : `${count} items wait`
 }
 
-async function* judgeAudits({ feeds, store }: LedgerParts): AsyncGenerator<Problem> {
-  const notes = await readAuditNotes(store.redis, store.keys)
-  for (const { feed } of feeds) {
-    const { missing = 0, endedAtMs = 0 } = notes[feed.name] ?? {}
-    if (missing === 0) continue
-    const detail = `${pluralize(missing, 'event')} missing by the audit of ${formatUtcTime(endedAtMs)}`
-    yield about('audit', feed.name).problem(detail, `tocsin audit --feed ${feed.name} --repair`)
-  }
-}
-
-/** What the ledger's own counters and its last check say. */
-async function* judgeAccounting({ store, ledgers }: LedgerParts): AsyncGenerator<Problem> {
-  const differs = (name: string, detail: string): Problem =>
-    about('accounting', name).problem(detail, findRemedy('unaccounted', name))
+/** What the ledger's own counters say. */
+async function* judgeAccounting({ ledgers }: LedgerParts): AsyncGenerator<Problem> {
   for (const ledger of ledgers) {
+    const { account } = ledger
     const { feeds, sinks } = await readAccounting(ledger)
     for (const [name, { unaccounted }] of [...Object.entries(feeds), ...Object.entries(sinks)]) {
-      if (unaccounted !== 0)
-        yield differs(ledger.account, `${name}: ${unaccounted} unaccounted for`)
+      if (unaccounted === 0) continue
+      const detail = `${name}: ${unaccounted} unaccounted for`
+      yield about('accounting', account).problem(detail, findRemedy('unaccounted', account))
     }
-  }
-  if (ledgers.length < store.ledgers.length) return // the check names no account
-  const { discrepancies = {}, endedAtMs = 0 } =
-    (await readLedgerCheckNote(store.redis, store.keys)) ?? {}
-  for (const [sink, count] of Object.entries(discrepancies)) {
-    if (count === 0) continue
-    const checked = formatUtcTime(endedAtMs)
-    yield differs(sink || 'index', `${count} discrepancies by the check of ${checked}`)
   }
 }

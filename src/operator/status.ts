@@ -144,7 +144,7 @@ function createHours(nowMs: number): {
 
 /** What stops everything, or puts the account of everything in doubt, the worst first. */
 const breaking = ['redis', 'redis layout', 'redis safety', 'redis ledger', 'redis memory', 'daemon']
-const doubting = ['accounting', 'audit', 'ledger']
+const doubting = ['accounting', 'ledger']
 
 /** Problems before warnings; among them in this order. */
 const order = [...breaking, ...doubting, 'account', 'delivery', 'feed']
@@ -177,7 +177,6 @@ const nouns: Readonly<Record<string, string>> = {
   account: 'account',
   feed: 'feed',
   delivery: 'sink',
-  audit: 'audit',
 }
 
 /** `problems with 1 account, 2 sinks, and 3 warnings`. */

@@ -44,6 +44,8 @@ export interface SinkState {
   /** By state. */
   pending: Record<string, number>
   replayed: number
+  /** Items created and sent again, less ended and pending ones; must be 0. */
+  unaccounted: number
   deadLetters: number
   /** When the longest-waiting work became or becomes due; undefined: none waits. */
   firstDueMs: number | undefined
@@ -175,9 +177,10 @@ function addToSinks(
     sinks.set(name, sink)
     return sink
   }
-  for (const [name, { pending, replayed }] of Object.entries(accounting.sinks)) {
+  for (const [name, { pending, replayed, unaccounted }] of Object.entries(accounting.sinks)) {
     const sink = ensureSink(name)
     sink.replayed += replayed
+    sink.unaccounted += Math.abs(unaccounted)
     for (const [state, count] of Object.entries(pending)) {
       sink.pending[state] = (sink.pending[state] ?? 0) + count
     }
@@ -194,6 +197,7 @@ function emptySink(): SinkState {
   return {
     pending: {},
     replayed: 0,
+    unaccounted: 0,
     deadLetters: 0,
     firstDueMs: undefined,
     criticalSinceMs: undefined,

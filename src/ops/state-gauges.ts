@@ -25,10 +25,6 @@ export interface SharedNotes {
   digests: ReadonlyMap<string, { lastSentMs: number | undefined; nextDueMs: number }>
   /** When each sink last accepted a canary, ms. */
   canaries: Record<string, number>
-  /** What the last audit of each feed found, of feeds that left the configuration, too. */
-  audits: Record<string, { missing: number; awaited: number; endedAtMs: number }>
-  /** The last consistency check of the ledger: the number of discrepancies by sink. */
-  ledgerCheck: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
   loss: { atMs: number } | undefined
   /** Bytes of records and payloads, and their oldest settled one, by the last pass of retention. */
   retention: { bytes: number; oldestMs?: number | undefined } | undefined
@@ -98,7 +94,7 @@ function writeUnaccounted(
 
 /** Writes what concerns all accounts together or none. */
 export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: SharedNotes): void {
-  const { redis, retention, ledgerCheck } = notes
+  const { redis, retention } = notes
   writeQuarantine(metrics, fleet.accounts)
   for (const [name, sink] of fleet.sinks)
     writeSink(metrics, name, { sink, notes, nowMs: fleet.atMs })
@@ -110,22 +106,10 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
   for (const [sink, atMs] of Object.entries(notes.canaries)) {
     metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)
   }
-  const feeds = new Set(fleet.accounts.flatMap((account) => [...account.feeds.keys()]))
-  for (const [feed, { missing, awaited, endedAtMs }] of Object.entries(notes.audits)) {
-    if (!feeds.has(feed)) continue // nobody can repair a feed that left the configuration
-    metrics.auditMissing.set({ feed }, missing)
-    metrics.auditAwaited.set({ feed }, awaited)
-    metrics.auditLastCompletedTimestampSeconds.set({ feed }, endedAtMs / 1000)
-  }
   metrics.ledgerLostTimestampSeconds.set((notes.loss?.atMs ?? 0) / 1000)
   if (retention !== undefined) {
     metrics.retentionKeptBytes.set(retention.bytes)
     metrics.retentionOldestTimestampSeconds.set((retention.oldestMs ?? 0) / 1000)
-  }
-  if (!ledgerCheck) return
-  metrics.ledgerAuditLastCompletedTimestampSeconds.set(ledgerCheck.endedAtMs / 1000)
-  for (const [sink, count] of Object.entries(ledgerCheck.discrepancies)) {
-    metrics.ledgerDiscrepancies.set({ sink }, count)
   }
 }
 
@@ -151,6 +135,7 @@ function writeSink(
     metrics.itemsPending.set({ ...of, state }, sink.pending[state] ?? 0)
   }
   metrics.deadLetters.set(of, sink.deadLetters)
+  metrics.sinkItemsUnaccounted.set(of, sink.unaccounted)
   const circuit = notes.circuits.get(name)
   if (!circuit) return
   metrics.itemsReplayedTotal.inc(of, sink.replayed)
@@ -162,7 +147,6 @@ function writeSink(
   }
   metrics.sinkLastSuccessTimestampSeconds.set(of, (circuit.lastSuccessMs ?? 0) / 1000)
   metrics.sinkPaused.set(of, circuit.paused ? 1 : 0)
-  if (notes.ledgerCheck) metrics.ledgerDiscrepancies.set(of, 0)
   const digest = notes.digests.get(name)
   if (!digest) return
   metrics.digestItems.set(of, sink.pending['digest'] ?? 0)

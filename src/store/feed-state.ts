@@ -92,8 +92,6 @@ export interface FeedState {
   rescans: RescanTimes
   /** Late events by their age when they were found: 1m, 10m, 1h, 1d, 7d (at most so old), more. */
   lateness: Record<string, number>
-  /** The fence of repairs. */
-  repairSequence: number
   /** Set if half or more of its last page with items could not be read. */
   unreadable: Unreadable | undefined
   /** Whether the account's quarantine holds anything; false if that was not read. */
@@ -247,7 +245,6 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
     lastCaughtUpMs: number('caught_up'),
     isBackfilling: fields['backfill'] === '1',
     isEnded: fields['ended'] === '1',
-    repairSequence: number('repair_seq') ?? 0,
     whole: parseRescanState('whole_', fields),
     recent: parseRescanState('recent_', fields),
     long: parseRescanState('long_', fields),

@@ -91,10 +91,6 @@ export interface Page {
    * event created before `lateBeforeMs` (the tail's position when the rescan began) is late.
    */
   rescan?: PageRescan | undefined
-  /**
-   * Set for events that an audit found missing: they have a fence of their own and move no scan.
-   */
-  isRepair?: boolean
   /** When the request for this page left, wall clock ms. */
   requestedAtMs: number
   /** Events with a later date are dated ahead of now, by the service's clock, ms; absent: none. */
@@ -317,8 +313,7 @@ function toEndedScan({ scan, rescan }: Page): EndedScan {
 }
 
 /** Prefix of the fields in which the feed keeps the fence and the scan of this page. */
-function fieldPrefix({ rescan, isRepair }: Page): string {
-  if (isRepair) return 'repair_'
+function fieldPrefix({ rescan }: Page): string {
   return rescan ? `${rescan.place}_` : ''
 }
 
@@ -415,4 +410,26 @@ function toStoredMalformed(
     ...(uid !== null && { uid }),
     problem,
   }
+}
+
+/**
+ * What the ledger has of an event that a feed shows. `taken`: fingerprint and record; `unrecorded`:
+ * a fingerprint without a record of this feed.
+ */
+export type LedgerStatus = 'taken' | 'unrecorded' | 'unknown'
+
+/** Looks events up in the ledger, in their order and at one instant. */
+export async function lookUpInLedger(
+  ledger: AccountLedger,
+  feed: string,
+  uids: readonly string[],
+): Promise<LedgerStatus[]> {
+  if (uids.length === 0) return []
+  const { fingerprints, horizonMs } = ledger
+  const events = uids.map((uid) => ({
+    rid: fingerprints.recordId(uid),
+    seen: fingerprints.seen(feed, uid),
+  }))
+  const query = { feed, horizon: horizonMs, events }
+  return (await ledger.run('look-up-events', JSON.stringify(query))) as LedgerStatus[]
 }

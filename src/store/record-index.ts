@@ -32,10 +32,7 @@ export function scanPendingEntries(store: AccountStore): AsyncGenerator<IndexEnt
 /**
  * Scans records settled at `sinceMs` or later, oldest first; what is settled meanwhile comes last.
  */
-export function scanSettledEntries(
-  store: AccountStore,
-  sinceMs: number,
-): AsyncGenerator<IndexEntry[]> {
+function scanSettledEntries(store: AccountStore, sinceMs: number): AsyncGenerator<IndexEntry[]> {
   return scanIndex(store, { from: String(sinceMs), isPending: false })
 }
 

@@ -1,5 +1,5 @@
 /** The reasons of every error with what to do, and what a failed send leads to. */
-import type { AuditReason } from '../../src/audit/pages.ts'
+import type { AuditReason } from '../../src/operator/audit-pages.ts'
 import { sinkReasonWords } from '../../src/operator/item-words.ts'
 import { adviceFor } from '../../src/operator/sink-probes.ts'
 import { type CommandError, formatDuration } from '../../src/cli/terminal.ts'

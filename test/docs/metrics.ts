@@ -8,7 +8,7 @@ const groups: Record<string, RegExp> = {
   feeds: /^(feed|rescan|match_time|quarantine)_/,
   service: /^(api|token|account)_/,
   events: /^(events?|unknown_severity)_/,
-  audits: /^(audit_|ledger_|retention_)/,
+  ledger: /^(ledger_|retention_)/,
   deliveries:
     /^(items|deliver(y|ies)|template_failures|possible_duplicates|dead_letters|sink|canary|suppressed|silences|digest)/,
   process: /^(config|build|http|redis|state)/,

@@ -44,7 +44,7 @@ describe.skipIf(!isInstalled('prometheus'))('a real Prometheus', () => {
 redis: {url: '${redis.url}'}
 http: {port: 0, metrics: detailed}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
-feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, audit: {every: 1m}}}
+feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s}}
 sinks:
   siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true}
   oncall: {type: email, smtp: '${sandbox.smtpUrl}', from: tocsin@example.com, to: [oncall@example.com], tls: off, digest: {schedule: '0 8 * * *'}}
@@ -56,10 +56,6 @@ canary: {every: 1h, sinks: [siem]}
     prometheus = await startPrometheus({ target, rulesFile: join(prometheusFolder, 'rules.yaml') })
     sandbox.addEvents(5, { severity: 'critical' })
     await until('an event is delivered', () => sandbox.received.webhook.length > 0)
-    await until(
-      'an audit is scraped',
-      async () => (await prometheus.query('tocsin_audit_missing')).length > 0,
-    )
     const counted = 'sum(tocsin_items_settled_total{outcome="delivered"}) > 0'
     await until('two scrapes tell of it', async () => {
       const scrapes = await prometheus.query(`count_over_time((${counted})[1m:1s])`)

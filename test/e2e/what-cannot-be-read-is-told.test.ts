@@ -70,7 +70,7 @@ self_alerts: {sink: siem}
     expect(listed).toContain('5 items in the quarantine, which nobody was told of')
     const audited = await said('audit', '--feed=brand')
     expect(audited).toContain('2 in the ledger, 5 could not be read')
-    expect(audited).toContain('quarantined  5 items: tocsin items list --feed brand')
+    expect(audited).toContain('malformed  5 items: tocsin items list --feed brand')
     expect(audited).not.toContain('nothing is missing')
 
     sandbox.addEvents(9)

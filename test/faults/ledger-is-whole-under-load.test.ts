@@ -1,7 +1,7 @@
 /** No false alarm: the ledger is proved again and again while the daemon takes in and delivers as fast as it can. */
 import { expect, onTestFinished, test } from 'vitest'
 import { sumPending } from '../../src/store/accounts.ts'
-import { isConsistent } from '../../src/audit/ledger-check.ts'
+import { isConsistent } from '../../src/operator/ledger-check.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { proofOf, redisForTests } from '../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../support/rehearsal.ts'

@@ -183,9 +183,6 @@ test('audit', async () => {
         type(`
       audit
       audit --feed brand --output json
-      audit --repair
-      audit
-      audit --ledger
       audit --feed brnd
     `),
       { texts: [...addresses(sandbox), ...readAgain] },

@@ -343,7 +343,7 @@ test('audit --ledger', async () => {
       type(`
       audit --ledger
       audit --ledger --output json
-      audit --ledger --repair
+      audit --ledger --feed brand
       audit --feed brnd
       audit --since soon
     `),

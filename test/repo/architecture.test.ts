@@ -45,8 +45,6 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
         'silences',
         'sink-address',
       ].map((file) => `delivery/${file}.ts`),
-      // `audit` compares by itself, step by step
-      'audit',
       // `routes explain`, `silences` and `check` show whom a rule reaches
       'routing',
       // remedies are those of the self-alerts
@@ -83,7 +81,6 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
     'operator',
     [
       'config',
-      'audit',
       'self-alerts',
       'delivery',
       'sinks',
@@ -120,7 +117,6 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       'lib',
     ],
   ],
-  ['audit', ['feeds', 'grouping', 'feed-types', 'store', 'upstream', 'redis', 'lib']],
   ['self-alerts', ['store', 'redis', 'event.ts', 'lib']],
   ['page/access', ['ops', 'redis', 'lib']],
   ['ops', ['store', 'redis', 'lib']],

@@ -24,7 +24,6 @@ const common: FeedCommon & { scope: string; everyMs: number } = {
   detail: [],
   tier: 'search',
   labels: {},
-  audit: undefined,
   rescan: { everyMs: 3_600_000, backMs: 604_800_000 },
 }
 
@@ -167,7 +166,6 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
       firstPollMs: undefined,
     },
     lateness: {},
-    repairSequence: 0,
     unreadable: undefined,
     hasQuarantine: false,
     paused: undefined,

@@ -1,7 +1,7 @@
 /** A ledger on a real Redis, and pages to take in, for tests of the ledger and its neighbours. */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll } from 'vitest'
-import { type LedgerCheck, checkLedgers } from '../../src/audit/ledger-check.ts'
+import { type LedgerCheck, checkLedgers } from '../../src/operator/ledger-check.ts'
 import { ownFeed, severityRank, type ThreatEvent } from '../../src/event.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'

@@ -4,30 +4,25 @@
  */
 
 import { Command, Option } from 'commander'
-import { auditFeed } from '../../audit/audit-feed.ts'
-import { recordAudit } from '../../audit/audit-schedule.ts'
-import { writeLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
-import { checkLedgers, isConsistent, type LedgerCheck } from '../../audit/ledger-check.ts'
+import { isReserveReached, type PolledFeed, polledFeeds } from '../../feed-types/feed-type.ts'
+import { systemClock } from '../../lib/clock.ts'
 import {
-  AuditError,
+  auditFeed,
   type AuditResult,
   auditWindow,
-  type AuditWindow,
   type Finding,
   type NoWindowReason,
-} from '../../audit/pages.ts'
-import { repair } from '../../audit/repair.ts'
-import type { Config } from '../../config/config.ts'
-import { type AuditParts, openAudits } from '../../daemon/for-commands/audits.ts'
-import { type PolledFeed, polledFeeds } from '../../feed-types/feed-type.ts'
-import { systemClock } from '../../lib/clock.ts'
-import { readActiveHash } from '../../store/account-ledger.ts'
+} from '../../operator/audit-feed.ts'
+import { AuditError, type AuditWindow } from '../../operator/audit-pages.ts'
+import { checkLedgers, isConsistent, type LedgerCheck } from '../../operator/ledger-check.ts'
 import { type FeedCounts, type SinkCounts, sumPending } from '../../store/accounts.ts'
 import { peekFeed } from '../../store/feed-state.ts'
 import { readTrimmedUntilMs } from '../../store/records.ts'
 import { movableStates } from '../../delivery/item-acts.ts'
 import { stateOf } from '../../store/item-states.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
+import { readQuota } from '../../upstream/rate-limits.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -46,12 +41,10 @@ import {
   sanitize,
   type Terminal,
 } from '../terminal.ts'
-import { notifyDaemon } from '../../operator/notify.ts'
 
 interface AuditCommandOptions extends CommonOptions {
   feed?: string
   since: number
-  repair?: boolean
   ledger?: true
 }
 
@@ -63,11 +56,11 @@ export function auditCommand(context: Context): Command {
         .argParser(durationParser('1m'))
         .default(7 * dayMs, '7d'),
     )
-    .option('--repair', 'take in what is missing; a running daemon delivers it')
     .addOption(
-      new Option('--ledger', 'only whether the ledger adds up; asks the service nothing').conflicts(
-        ['feed', 'since', 'repair'],
-      ),
+      new Option('--ledger', 'check the ledger alone; ask the service nothing').conflicts([
+        'feed',
+        'since',
+      ]),
     )
     .action((options: AuditCommandOptions) => audit(context, options))
 }
@@ -75,22 +68,23 @@ export function auditCommand(context: Context): Command {
 const dayMs = 86_400_000
 
 export async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
-  const { config, hash } = loadConfigFile(context, options.config)
+  const { config } = loadConfigFile(context, options.config)
   if (options.ledger) {
-    const checks = await withStore(config, (store) => auditLedger(context, store, hash))
+    const checks = await withStore(config, (store) => auditLedger(context, store))
     return printAudit(context, options, { reports: [], checks })
   }
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
   const found = await withStore(config, async (store) => ({
-    reports: await withUpstream(config, store, async (upstream, engineContext) => {
-      const partsFor = openAudits(engineContext, upstream)
-      const run = { context, options, config, store, partsFor }
+    reports: await withUpstream(config, store, async (upstream) => {
       const found: AuditReport[] = []
-      for (const feed of chosen) found.push(await auditOne(run, feed))
+      for (const feed of chosen) {
+        const client = upstream.client(feed.account)
+        found.push(await auditOne({ context, store, client, backMs: options.since }, feed))
+      }
       return found
     }),
-    checks: options.feed === undefined ? await auditLedger(context, store, hash) : [],
+    checks: options.feed === undefined ? await auditLedger(context, store) : [],
   }))
   printAudit(context, options, found)
 }
@@ -118,32 +112,26 @@ function printAudit(
 }
 
 function isNotClean(report: AuditReport): boolean {
-  if ('failed' in report) return true
-  if (!('result' in report)) return false
-  const { result, left } = report
-  return left ? left.length > 0 : result.missing.length + result.malformed.length > 0
+  return 'failed' in report || ('result' in report && report.result.missing.length > 0)
 }
 
 interface AuditRun {
   context: Context
-  options: AuditCommandOptions
-  config: Config
   store: OpenStore
-  partsFor: AuditParts
+  client: UpstreamClient
+  backMs: number
 }
 
 /** An error in one feed becomes its report, so that the reports of the others are still printed. */
-async function auditOne(auditing: AuditRun, feed: PolledFeed): Promise<AuditReport> {
-  const { context, options, partsFor } = auditing
-  const { ledger, clock } = partsFor(feed)
-  const state = await peekFeed(ledger, feed.name, clock.now())
+async function auditOne(run: AuditRun, feed: PolledFeed): Promise<AuditReport> {
+  const { context, store, backMs } = run
+  const ledger = ledgerFor(store, feed.account)
+  const state = await peekFeed(ledger, feed.name, systemClock.now())
   const bounds = { ...ledger, trimmedUntilMs: await readTrimmedUntilMs(ledger) }
-  const window = auditWindow(bounds, feed, state, options.since)
+  const window = auditWindow(bounds, feed, state, backMs)
   if (typeof window === 'string') return { feed, why: window }
   try {
-    const result = await runAudit(auditing, feed, window)
-    if (options.repair !== true) return { feed, result }
-    return { feed, result, left: await repairFeed(auditing, feed, result) }
+    return { feed, result: await runAudit(run, feed, window) }
   } catch (error) {
     const isReportable = error instanceof UpstreamError || error instanceof AuditError
     if (!isReportable || context.stop.aborted) throw error
@@ -154,53 +142,35 @@ async function auditOne(auditing: AuditRun, feed: PolledFeed): Promise<AuditRepo
 }
 
 async function runAudit(
-  auditing: AuditRun,
+  { context, store, client }: AuditRun,
   feed: PolledFeed,
   window: AuditWindow,
 ): Promise<AuditResult> {
-  const { context, options, store, partsFor } = auditing
-  const parts = { ...partsFor(feed), keepsEvents: options.repair === true }
-  const steps = auditFeed(parts, feed, window, { kind: 'command', signal: context.stop })
+  const steps = auditFeed(
+    {
+      client,
+      ledger: ledgerFor(store, feed.account),
+      clock: systemClock,
+      signal: context.stop,
+      async isReserveReached() {
+        const quota = await readQuota(store.redis, store.keys, feed.account)
+        return isReserveReached(feed, quota, systemClock.now())
+      },
+    },
+    feed,
+    window,
+  )
   for (;;) {
     const step = await steps.next()
-    if (!step.done) {
-      context.terminal.progress(`${feed.name}: ${step.value} compared`)
-      continue
-    }
-    await recordAudit(store.redis, store.keys, step.value)
-    return step.value
+    if (step.done) return step.value
+    context.terminal.progress(`${feed.name}: ${step.value} compared`)
   }
-}
-
-/**
- * Takes in what is missing, updates the note behind the metrics, and returns what is still missing.
- */
-async function repairFeed(
-  auditing: AuditRun,
-  feed: PolledFeed,
-  result: AuditResult,
-): Promise<Finding[]> {
-  const { config, store, partsFor } = auditing
-  const { clock, plan } = partsFor(feed)
-  const options = {
-    ledger: ledgerFor(store, feed.account),
-    clock,
-    plan,
-    batchWaitMs: (name: string) => config.sinks.find((sink) => sink.name === name)?.batch?.waitMs,
-    queue: (account: string) => notifyDaemon(store, [account]),
-  }
-  const left = await repair(options, feed, result)
-  const repaired = result.missing.length - left.length + result.malformed.length
-  const after = { ...result, missing: left, malformed: [] }
-  await recordAudit(store.redis, store.keys, after, repaired)
-  return left
 }
 
 type AuditReport = { feed: PolledFeed } & (
   | { why: NoWindowReason }
   | { failed: string }
-  /** `left`: what is missing after a repair; undefined: no repair was asked for. */
-  | { result: AuditResult; left?: Finding[] }
+  | { result: AuditResult }
 )
 
 /** Findings of a kind that are printed for people; JSON has all of them. */
@@ -223,7 +193,7 @@ function auditJson(report: AuditReport): Record<string, unknown> {
     const { feed: _feed, ...why } = report
     return { feed: feed.name, compared: false, ...why }
   }
-  const { result, left } = report
+  const { result } = report
   return {
     feed: feed.name,
     compared: true,
@@ -232,15 +202,13 @@ function auditJson(report: AuditReport): Record<string, unknown> {
     shown: result.shown,
     accounted: result.accounted,
     missing: result.missing.map(findingJson),
-    quarantined: result.quarantined,
-    malformed_missing: result.malformed.length,
+    malformed: result.malformed,
     awaited: result.awaited.map(findingJson),
     extra: result.extra.map(({ uid, firstSeenMs, closed }) => ({
       uid,
       first_seen: formatIsoTime(firstSeenMs),
       closed: closed ?? null,
     })),
-    ...(left && { still_missing: left.map(findingJson) }),
   }
 }
 
@@ -254,9 +222,8 @@ function auditLines(terminal: Terminal, report: AuditReport): string[] {
     return [`${head}: ${terminal.paint('red', 'not compared')}: ${sanitize(report.failed, 1_000)}`]
   }
   if ('why' in report) return [`${head}: not compared: ${noWindowReasons[report.why]}`]
-  const { result, left } = report
-  const { fromMs, toMs, shown, accounted, quarantined, malformed } = result
-  const lost = result.missing.length + malformed.length
+  const { result } = report
+  const { fromMs, toMs, shown, accounted, malformed } = result
   const window = `${formatUtcTime(fromMs)} to ${formatUtcTime(toMs)}`
   const listed = `tocsin items list --feed ${report.feed.name} --state quarantined`
   const dated = ({ uid, createdAtMs, why }: Finding): [string, string] => [
@@ -264,11 +231,13 @@ function auditLines(terminal: Terminal, report: AuditReport): string[] {
     why,
   ]
   return [
-    `${head}: ${window}: ${pluralize(shown, 'event')} shown, ${accounted} in the ledger, ${verdict(terminal, lost, quarantined)}`,
-    ...(quarantined > 0 ? [`  quarantined  ${pluralize(quarantined, 'item')}: ${listed}`] : []),
+    `${head}: ${window}: ${pluralize(shown, 'event')} shown, ${accounted} in the ledger, ${verdict(terminal, result)}`,
+    ...(malformed > 0 ? [`  malformed  ${pluralize(malformed, 'item')}: ${listed}`] : []),
     ...findingLines('missing', result.missing.map(dated)),
-    ...(malformed.length > 0
-      ? [`  missing  ${pluralize(malformed.length, 'malformed item')}: --repair sets them aside`]
+    ...(result.missing.some(({ why }) => why === 'never_taken_in')
+      ? [
+          `  takes in what was never taken in: tocsin feeds rewind ${report.feed.name} --to <duration>`,
+        ]
       : []),
     ...findingLines('awaited', result.awaited.map(dated)),
     ...findingLines(
@@ -278,18 +247,17 @@ function auditLines(terminal: Terminal, report: AuditReport): string[] {
         closed === undefined ? 'no longer shown by the service' : `${closed} at the service`,
       ]),
     ),
-    ...(left && lost > 0 ? [`  ${lost - left.length} taken in, ${left.length} still missing`] : []),
   ]
 }
 
-/**
- * Quarantined items are stored but nobody was alerted to them, so with any the verdict is never
- * "nothing is missing".
- */
-function verdict(terminal: Terminal, lost: number, quarantined: number): string {
-  if (lost > 0) return terminal.paint('red', `${lost} missing`)
-  return quarantined > 0
-    ? terminal.paint('yellow', `${quarantined} could not be read`)
+/** Nobody was told of what is malformed, so with any the verdict is never "nothing is missing". */
+function verdict(
+  terminal: Terminal,
+  { missing, malformed }: Pick<AuditResult, 'missing' | 'malformed'>,
+): string {
+  if (missing.length > 0) return terminal.paint('red', `${missing.length} missing`)
+  return malformed > 0
+    ? terminal.paint('yellow', `${malformed} could not be read`)
     : terminal.paint('green', 'nothing is missing')
 }
 
@@ -298,40 +266,22 @@ const noWindowReasons: Record<NoWindowReason, string> = {
   behind: 'the feed was last read to its end before all that is to be compared; tocsin feeds list',
 }
 
-/** Checks the consistency of the account ledgers and records the result for the metrics. */
+/** Checks the consistency of the account ledgers. */
 async function auditLedger(
-  context: Context,
-  store: OpenStore,
-  hash: string,
+  { terminal, stop }: Context,
+  { ledgers }: OpenStore,
 ): Promise<LedgerCheck[]> {
-  const { terminal, stop } = context
-  const steps = checkLedgers(store.ledgers)
+  const steps = checkLedgers(ledgers)
   try {
     for (;;) {
       const step = await steps.next()
       stop.throwIfAborted()
-      if (step.done) {
-        await recordLedgerCheck(store, hash, step.value)
-        return step.value
-      }
+      if (step.done) return step.value
       terminal.progress(`ledger: ${pluralize(step.value, 'record')} read`)
     }
   } finally {
     terminal.progress('')
   }
-}
-
-/**
- * Records the result only if the replicas run this configuration: another one may lack an account
- * that leads messages.
- */
-async function recordLedgerCheck(
-  { redis, keys }: OpenStore,
-  hash: string,
-  checks: LedgerCheck[],
-): Promise<void> {
-  const active = (await readActiveHash(redis, keys)) ?? hash
-  if (active === hash) await writeLedgerCheckNote(redis, keys, checks, systemClock.now())
 }
 
 function ledgerJson(check: LedgerCheck): Record<string, unknown> {

@@ -2,7 +2,7 @@
  * Settles what an account that left still has: each item in one script, so after an interruption the
  * same command goes on.
  */
-import { listUpcomingMessages, type MessageRef } from '../../audit/ledger-check.ts'
+import { listUpcomingMessages, type MessageRef } from '../../operator/ledger-check.ts'
 import { readAnsweredMessage } from '../../delivery/claims.ts'
 import { readFrozenRefs, settleMembers } from '../../grouping/freeze.ts'
 import { redisNow } from '../../redis/scripts.ts'

@@ -49,7 +49,7 @@ interface Ranked {
 export function rankAccounts({ accounts, feeds, problems }: LedgerState): Ranked[] {
   const accountOf = new Map(feeds.map(({ feed }) => [feed.name, feed.account]))
   const byAccount = Map.groupBy(problems, ({ check, subject }) => {
-    if (check === 'feed' || check === 'audit') return accountOf.get(subject)
+    if (check === 'feed') return accountOf.get(subject)
     return check === 'account' || check === 'accounting' ? subject : undefined // a sink is of all
   })
   const weigh = ({ status, stops }: LedgerState['problems'][number]): number => {

@@ -3,8 +3,8 @@
 -- reply.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: feed, of (prefix of the fields: '' the tail's scan | 'recent_', 'long_', 'whole_'
---          a rescan's | 'repair_' events that an audit found missing), seq? (the fence: the
---          sequence that was read before the fetch; none: nothing was fetched), cid (commit id),
+--          a rescan's), seq? (the fence: the sequence that was read before the fetch; none:
+--          nothing was fetched), cid (commit id),
 --          gen (generation), fp (the scan's fingerprint), ends (JSON, what is kept of a scan read to
 --          its end), at_end [field, value, …] (set when a rescan was read to its end), horizon (ms),
 --          retention {history, payload} (ms), detail_wait (ms), requested (ms), limit? (ms: what
@@ -106,7 +106,6 @@ local listed_sinks = {}
 
 local function new_item(event, record, candidate)
   local item = { d = candidate.d, k = candidate.k, q = candidate.q, rk = event.rk, sv = event.sv, g = #record.f, c = now, n = 0 }
-  item.rr = candidate.was_claimed and 1 or nil
   item.rf = event.raised_from
   item.own = ask.feed == '_tocsin' or nil -- counted apart: nothing that the API showed
   record.i[#record.i + 1] = item
@@ -256,23 +255,6 @@ local function note_ahead(event)
   redis.call('HSET', feed, 'ahead_at', now)
   if event.ca > tonumber(redis.call('HGET', feed, 'ahead') or '0') then
     redis.call('HSET', feed, 'ahead', event.ca)
-  end
-end
-
--- For a repair: an event whose record is gone, or does not name this feed, counts as new, for
--- nobody knows what became of it. Where a destination's fingerprint exists without an item, the
--- event may have been sent there: the new item says that it may be a repeat.
-local function forget_lost(event)
-  local record = load_record(event.rid)
-  for _, sight in ipairs(record and record.f or {}) do
-    if sight.f == ask.feed then
-      return
-    end
-  end
-  erase_mark(weeks, event.seen)
-  for _, candidate in ipairs(event.items) do
-    local is_there = candidate.sh or (record and has_item(record, candidate, event.rk))
-    candidate.was_claimed = not is_there and erase_mark(weeks, candidate)
   end
 end
 
@@ -426,10 +408,10 @@ local function set_aside(bad, raw)
 end
 
 -- Notes a feed as unreadable when half or more of a page cannot be read and some of that is new;
--- the next page with items of which less than half is unreadable clears the note. Empty pages and
--- repairs change nothing.
+-- the next page with items of which less than half is unreadable clears the note. Empty pages
+-- change nothing.
 local function note_unreadable(quarantined)
-  if ask.shown == 0 or ask.of == 'repair_' then
+  if ask.shown == 0 then
     return
   end
   if 2 * ask.unread < ask.shown then
@@ -446,9 +428,6 @@ local function note_unreadable(quarantined)
 end
 
 for i, event in ipairs(ask.events) do
-  if ask.of == 'repair_' then
-    forget_lost(event)
-  end
   take_in(i - 1, event, ARGV[2 + i])
   close_entry_of(event)
 end

@@ -1,9 +1,8 @@
 -- Tells of each event that a feed shows whether the ledger has it. Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: feed, horizon (ms), events [{rid, seen {m, b}}], bad [{m, b}]
+-- ARGV[1]  JSON: feed, horizon (ms), events [{rid, seen {m, b}}]
 -- Returns  one word for each event: taken (it has a fingerprint and a record), unrecorded (a
---          fingerprint without a record that names the feed) or unknown; then one for each bad
---          item: quarantined or unknown
+--          fingerprint without a record that names the feed) or unknown
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 
@@ -19,19 +18,9 @@ local function is_shown_by_feed(record)
   return false
 end
 
-local function word_of(event)
-  if not has_mark(weeks, event.seen) then
-    return 'unknown'
-  end
-  local record = load_record(event.rid)
-  return record and is_shown_by_feed(record) and 'taken' or 'unrecorded'
-end
-
 local words = {}
-for _, event in ipairs(ask.events) do
-  words[#words + 1] = word_of(event)
-end
-for _, bad in ipairs(ask.bad) do
-  words[#words + 1] = has_mark(weeks, bad) and 'quarantined' or 'unknown'
+for i, event in ipairs(ask.events) do
+  local record = has_mark(weeks, event.seen) and (load_record(event.rid) or { f = {} })
+  words[i] = not record and 'unknown' or is_shown_by_feed(record) and 'taken' or 'unrecorded'
 end
 return words

@@ -43,7 +43,7 @@ describe('the grid', () => {
       'Digests',
       'Suppression',
       'Trust',
-      'Audits',
+      'Quarantine',
       'Retention',
     ])
     const heights = panels.map(({ gridPos }) => gridPos.y)
@@ -52,11 +52,8 @@ describe('the grid', () => {
 })
 
 test.each([
-  'tocsin_audit_missing',
-  'tocsin_audit_awaited',
-  'tocsin_audit_last_completed_timestamp_seconds',
-  'tocsin_ledger_discrepancies',
-  'tocsin_ledger_audit_last_completed_timestamp_seconds',
+  'tocsin_feed_items_unaccounted',
+  'tocsin_sink_items_unaccounted',
   'tocsin_quarantine_entries',
   'tocsin_feed_unreadable',
   'tocsin_retention_kept_bytes',

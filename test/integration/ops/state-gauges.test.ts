@@ -47,8 +47,6 @@ async function scrapeOf({
     circuits: new Map(sinks.map((name) => [name, closed])),
     digests: new Map(),
     canaries: {},
-    audits: {},
-    ledgerCheck: undefined,
     loss: undefined,
     retention: undefined,
     silencesActive: 0,
@@ -122,38 +120,19 @@ test('the memory that Redis may use is told where it has a limit', async () => {
   expect(await scrape(undefined)).not.toMatch(/^tocsin_redis_memory_max_bytes/m)
 })
 
-test('what the last look at the ledger found is told of every sink, and nothing before there was one', async () => {
-  const ledger = await tests.ledger()
-  const before = await scrapeOf({ ledgers: [ledger], sinks: ['soc'] })
-  expect(before).not.toMatch(/^tocsin_ledger_discrepancies/m)
-  expect(before).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 0\n')
-  const proof = { endedAtMs: 1_795_248_004_000, discrepancies: { removed: 2 } }
-  const body = await scrapeOf({
-    ledgers: [ledger],
-    sinks: ['soc'],
-    notes: { ledgerCheck: proof, retention: { bytes: 1_234, oldestMs: 1_795_248_001_000 } },
-  })
-  expect(body).toContain('tocsin_ledger_discrepancies{sink="soc"} 0\n')
-  expect(body).toContain('tocsin_ledger_discrepancies{sink="removed"} 2\n')
-  expect(body).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 1795248004\n')
-  expect(body).toContain('tocsin_retention_kept_bytes 1234\n')
-  expect(body).toContain('tocsin_retention_oldest_timestamp_seconds 1795248001\n')
-})
-
-test('what an audit found of a feed is told while the feed is configured: of another nobody can repair it', async () => {
-  const ledger = await tests.ledger()
-  await openFeed(ledger, 'brand', 0)
-  await openFeed(ledger, 'removed', 0)
-  const found = { missing: 2, awaited: 3, endedAtMs: 1_795_248_004_000 }
-  const body = await scrapeOf({
-    ledgers: [ledger],
-    feeds: [{ name: 'brand', account: ledger.account }],
-    notes: { audits: { brand: found, removed: found } },
-  })
-  expect(body).toContain('tocsin_audit_missing{feed="brand"} 2\n')
-  expect(body).toContain('tocsin_audit_awaited{feed="brand"} 3\n')
-  expect(body).toContain('tocsin_audit_last_completed_timestamp_seconds{feed="brand"} 1795248004\n')
-  expect(body).not.toContain('feed="removed"')
+test('a sink whose counters do not add up shows by how much, over all accounts', async () => {
+  const keys = tests.keys()
+  const ledgers = [await tests.ledger({ keys }), await tests.ledger({ keys, account: 'umbrella' })]
+  const shown = async (): Promise<string | undefined> =>
+    /^tocsin_sink_items_unaccounted\{sink="soc"\} .*/m.exec(
+      await scrapeOf({ ledgers, sinks: ['soc'] }),
+    )?.[0]
+  for (const ledger of ledgers) await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
+  expect(await shown()).toBe('tocsin_sink_items_unaccounted{sink="soc"} 0')
+  const [first, second] = ledgers
+  await tests.redis.hincrby(first!.key('counters'), 's|soc|created', 2)
+  await tests.redis.hincrby(second!.key('counters'), 's|soc|created', -1)
+  expect(await shown()).toBe('tocsin_sink_items_unaccounted{sink="soc"} 3')
 })
 
 test('dead letters and the longest-waiting work of a sink are those of all accounts', async () => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { lookUpInLedger } from '../../../src/audit/audit-feed.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
@@ -10,7 +9,7 @@ import {
   openFeed,
   rewindFeed,
 } from '../../../src/store/feed-state.ts'
-import type { RoutedEvent } from '../../../src/store/intake.ts'
+import { lookUpInLedger, type RoutedEvent } from '../../../src/store/intake.ts'
 import type { Group } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord } from '../../../src/store/records.ts'
 import { areInhibited } from '../../../src/store/silences.ts'
@@ -406,20 +405,9 @@ test('a rewound feed is told so until its first page from there is taken in', as
   const ledger = await tests.ledger()
   await takeIn(ledger, [])
   await rewindFeed(ledger, 'brand', 5_000)
-  await takeIn(ledger, [], { isRepair: true, sequence: 0 })
   expect(await openFeed(ledger, 'brand', dayMs)).toMatchObject({ isRewound: true })
   await takeIn(ledger, [])
   expect(await openFeed(ledger, 'brand', dayMs)).toMatchObject({ isRewound: false })
-})
-
-test('a repair tells nothing again that its feed took in while the audit went on', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
-  const repaired = await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
-    isRepair: true,
-    sequence: 0,
-  })
-  expect(repaired).toMatchObject({ counts: { new: 0, duplicate: 1 }, changes: [] })
 })
 
 test('what stood below a feed before it began is not told by it, however severe it becomes', async () => {
@@ -582,14 +570,13 @@ test('of the events that inhibit others the last three are remembered, however m
   expect(await tests.redis.zrange(ledger.key('inhibit', 'host'), '0', '-1')).toEqual(ids.slice(3))
 })
 
-test('an audit hears of each event and each malformed item what the ledger knows', async () => {
+test('a lookup tells what the ledger has of an event: fingerprint and record, one, or none', async () => {
   const ledger = await tests.ledger()
-  const [bad, other] = ['{"id":1}', '{"id":2}'].map((raw) => ({ uid: null, problem: 'odd', raw }))
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })], { malformed: [bad!] })
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
   await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/2')))
-  const asked = { uids: ['a/b/1', 'a/b/2', 'a/b/3'], malformed: [bad!, other!] }
-  expect(await lookUpInLedger(ledger, 'brand', asked)).toEqual({
-    events: ['taken', 'unrecorded', 'unknown'],
-    malformed: ['quarantined', 'unknown'],
-  })
+  expect(await lookUpInLedger(ledger, 'brand', ['a/b/1', 'a/b/2', 'a/b/3'])).toEqual([
+    'taken',
+    'unrecorded',
+    'unknown',
+  ])
 })

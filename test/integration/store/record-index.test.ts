@@ -1,11 +1,7 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
-import {
-  createLedgerCheckSchedule,
-  readLedgerCheckNote,
-} from '../../../src/audit/ledger-check-schedule.ts'
-import { type LedgerCheck, isConsistent, checkLedgers } from '../../../src/audit/ledger-check.ts'
+import { type LedgerCheck, isConsistent } from '../../../src/operator/ledger-check.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'
@@ -229,11 +225,10 @@ test('no pass asks for names of keys, and keys of others cost none of them a com
     const given = { ledgers: [ledger], redis, keys, logger: silent, isActive: () => true }
     const clock = { ...systemClock, sleep: () => Promise.resolve() }
     const retention = createRetention({ ...given, clock, maxBytes: 1, onTrimmed: () => undefined })
-    const schedule = createLedgerCheckSchedule({ ...given, clock })
-    await redis.del(keys.shared('proof'), keys.shared('keeping'))
+    await redis.del(keys.shared('keeping'))
     await redis.config('RESETSTAT')
     await retention.retainOnce(new AbortController().signal, () => undefined)
-    await schedule.checkOnce(new AbortController().signal, () => undefined)
+    expect(await proofOfOne(ledger)).toMatchObject({ records: 1 })
     for await (const _placed of scanPendingItems(ledger));
     return commandsRun()
   }
@@ -244,32 +239,6 @@ test('no pass asks for names of keys, and keys of others cost none of them a com
   await redis.eval(fill, 0)
   expect(await cost()).toEqual(alone)
   expect(alone).not.toHaveProperty('scan')
-  expect((await readLedgerCheckNote(redis, keys))?.records).toBe(1)
-})
-
-test('settled records are compared with the index by and by, the pending ones each time', async () => {
-  const ledger = await tests.ledger()
-  const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
-  await takeIn(ledger, events)
-  for (const [n, { event }] of events.entries()) {
-    await tests.redis.zadd(
-      ledger.key('records'),
-      1_000 + n,
-      ledger.fingerprints.recordId(event.uid),
-    )
-  }
-  const toMs: number[] = []
-  let found = 0
-  for (let fromMs = 0, pass = 0; pass < 3; pass += 1) {
-    const proving = checkLedgers([ledger], { settledFromMs: () => fromMs, maxSettled: 150 })
-    let step = await proving.next()
-    while (!step.done) step = await proving.next()
-    const [proof] = step.value
-    found += proof!.dangling.filter(({ why }) => why === 'other_state').length
-    toMs.push((fromMs = proof!.settledToMs))
-  }
-  expect(toMs).toEqual([1_199, 1_398, 0])
-  expect(found).toBe(450 + 2) // the last of a part is the first of the next
 })
 
 test('an index that lost a record, or has one too many, is found so, and what names the record says which', async () => {

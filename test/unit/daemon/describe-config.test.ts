@@ -43,12 +43,12 @@ test('the interval is the one that the lanes gave, and the expected one of a fee
   expect(seen).toEqual([42, 900, 7, 900])
 })
 
-test('a reload that ends the audit, the rescan or the canary of what stays ends their intervals, too', async () => {
+test('a reload that ends the rescan or the canary of what stays ends their intervals, too', async () => {
   const more = `
 accounts: {main: {base_url: https://api.example.com, api_key: fw_key}}
 feeds:
-  brand: {type: events, identifier_group: 7, audit: {every: 24h}, rescan: {every: 1h}}
-  staff: {type: events, identifier_group: 8, audit: {every: 24h}, rescan: {every: 1h}}
+  brand: {type: events, identifier_group: 7, rescan: {every: 1h}}
+  staff: {type: events, identifier_group: 8, rescan: {every: 1h}}
 sinks:
   soc: {type: webhook, url: 'https://hooks.example.com/x', secret: a-secret-of-24-bytes-abc}
   lake: {type: webhook, url: 'https://hooks.example.com/y', secret: a-secret-of-24-bytes-abc}
@@ -56,7 +56,7 @@ route: {sinks: [soc, lake]}
 canary: {every: 1h, sinks: [soc, lake]}
 `
   const less = more
-    .replace('group: 8, audit: {every: 24h}, rescan: {every: 1h}', 'group: 8, rescan: false')
+    .replace('group: 8, rescan: {every: 1h}', 'group: 8, rescan: false')
     .replace('1h, sinks: [soc, lake]', '1h, sinks: [soc]')
   const metrics = createMetrics({ clock: systemClock })
   const expectedPolling = () => ({ intervalMs: 7_000, lagObjectiveMs: 900_000 })
@@ -65,11 +65,11 @@ canary: {every: 1h, sinks: [soc, lake]}
     const context = { config, metrics, clock: systemClock }
     describeConfig({ context, files, upstream: { expectedPolling } }, '1.0.0')
     const { body } = await metrics.render()
-    const pattern = /^tocsin_(audit|feed_rescan|canary)_interval_seconds\{.*="(.+)"\}/gm
+    const pattern = /^tocsin_(feed_rescan|canary)_interval_seconds\{.*="(.+)"\}/gm
     return [...body.matchAll(pattern)].map(([, what, name]) => `${what} ${name}`).toSorted()
   }
-  const kept = ['audit brand', 'canary soc', 'feed_rescan brand']
-  const ended = ['audit staff', 'canary lake', 'feed_rescan staff']
+  const kept = ['canary soc', 'feed_rescan brand']
+  const ended = ['canary lake', 'feed_rescan staff']
   expect(await intervals(more)).toEqual([...kept, ...ended].toSorted())
   expect(await intervals(less)).toEqual(kept)
 })

@@ -231,7 +231,6 @@ describe('told briefly', () => {
       }
       for (const word of pendingStates) state.itemsPending.set({ sink, state: word }, 0)
       state.itemsPending.set({ sink, state: 'digest' }, 3)
-      state.ledgerDiscrepancies.set({ sink }, 0)
     }
     state.publish(0)
     return (await scrape(metrics)).split('\n').filter((line) => line.startsWith('tocsin_'))

@@ -12,7 +12,7 @@ import {
   readAccountingSnapshot,
 } from '../store/accounts.ts'
 import { readSinkNames } from '../store/pending-items.ts'
-import { type IndexEntry, scanPendingEntries, scanSettledEntries } from '../store/record-index.ts'
+import { scanEntries } from '../store/record-index.ts'
 import { type Item, type ItemState, pendingStates, scanRecords } from '../store/records.ts'
 
 /** Findings of each kind that are listed at most; a single one raises the alert. */
@@ -21,26 +21,14 @@ const maxListed = 1_000
 /** References that one script checks: Redis serves nobody else while it runs. */
 const refsPerScript = 100
 
-interface LedgerCheckOptions {
-  /**
-   * Compares with the index the records of an account that were settled at this time (ms) or later.
-   */
-  settledFromMs: (account: string) => number
-  /** How many of them at most; pending records are always compared. */
-  maxSettled: number
-}
-
-const fullCheck: LedgerCheckOptions = { settledFromMs: () => 0, maxSettled: Infinity }
-
 /** Checks ledgers; yields how many records it has read, so that the caller can pause in between. */
 export async function* checkLedgers(
   ledgers: readonly AccountLedger[],
-  options = fullCheck,
 ): AsyncGenerator<number, LedgerCheck[]> {
   const checks: LedgerCheck[] = []
   let checkedRecords = 0
   for (const ledger of ledgers) {
-    const steps = checkLedger(ledger, ledgers, options)
+    const steps = checkLedger(ledger, ledgers)
     let step = await steps.next()
     for (; !step.done; step = await steps.next()) yield checkedRecords + step.value
     checkedRecords += step.value.records
@@ -56,7 +44,6 @@ export async function* checkLedgers(
 async function* checkLedger(
   ledger: AccountLedger,
   ledgers: readonly AccountLedger[],
-  options: LedgerCheckOptions,
 ): AsyncGenerator<number, LedgerCheck> {
   const suspects: StrandedItem[] = []
   const scan = yield* scanWithConfirmation(ledger, async (recordIds) => {
@@ -64,18 +51,16 @@ async function* checkLedger(
     suspects.push(...(await findStranded(ledger, ledgers, recordIds)))
   })
   const dangling: DanglingRef[] = []
-  for await (const some of findDangling(ledger)) {
-    if (dangling.length <= maxListed) dangling.push(...some)
-    yield 0
+  for (const found of [findDangling(ledger), findMisfiled(ledger)]) {
+    for await (const some of found) {
+      if (dangling.length <= maxListed) dangling.push(...some)
+      yield 0
+    }
   }
-  const settledToMs = yield* checkIndex(ledger, options, (some) => {
-    if (dangling.length <= maxListed) dangling.push(...some)
-  })
   const stranded = await confirmStranded(ledger, ledgers, suspects)
   return {
     account: ledger.account,
     ...scan,
-    settledToMs,
     stranded: stranded.slice(0, maxListed),
     dangling: dangling.slice(0, maxListed),
     hasMore: stranded.length > maxListed || dangling.length > maxListed,
@@ -92,35 +77,6 @@ async function* scanWithConfirmation(
   return { ...second, differences: confirmDifferences(first.differences, second.differences) }
 }
 
-/**
- * Compares entries of the index with records. Returns from when on, ms, the next check compares
- * settled ones; 0: from the first.
- */
-async function* checkIndex(
-  ledger: AccountLedger,
-  { settledFromMs, maxSettled }: LedgerCheckOptions,
-  onFound: (found: DanglingRef[]) => void,
-): AsyncGenerator<number, number> {
-  let read = 0
-  for await (const entries of scanPendingEntries(ledger)) {
-    yield (read += await check(entries))
-  }
-  let remaining = maxSettled
-  for await (const entries of scanSettledEntries(ledger, settledFromMs(ledger.account))) {
-    yield (read += await check(entries))
-    remaining -= entries.length
-    if (remaining <= 0) return entries.at(-1)?.score ?? 0
-  }
-  return 0
-
-  async function check(entries: readonly IndexEntry[]): Promise<number> {
-    for (let at = 0; at < entries.length; at += refsPerScript) {
-      onFound(await findMisfiled(ledger, entries.slice(at, at + refsPerScript)))
-    }
-    return entries.length
-  }
-}
-
 /** What the check of one account's ledger found. */
 export interface LedgerCheck {
   account: string
@@ -133,10 +89,6 @@ export interface LedgerCheck {
   undated: Record<string, number>
   /** How many existing records the index lacks; below 0: how many it has too many. */
   unfiled: number
-  /**
-   * Settled records were compared with the index up to this time of settling, ms; 0: all of them.
-   */
-  settledToMs: number
   differences: SinkDifference[]
   stranded: StrandedItem[]
   dangling: DanglingRef[]
@@ -182,21 +134,6 @@ export interface DanglingRef {
 }
 
 type DanglingPlace = 'due' | 'timers' | 'orphans' | 'dead' | 'collect' | 'records'
-
-/** Number of defects by sink, 0 for a sink without any; '' stands for the index. */
-export function countDiscrepancies(checks: readonly LedgerCheck[]): Record<string, number> {
-  const sums = new Map<string, number>()
-  const add = (sink: string, count: number): void =>
-    void sums.set(sink, (sums.get(sink) ?? 0) + Math.abs(count))
-  for (const { accounting, unfiled, undated, differences, stranded, dangling } of checks) {
-    if (unfiled !== 0) add('', unfiled)
-    for (const [sink, count] of Object.entries(undated)) add(sink, count)
-    for (const [sink, { unaccounted }] of Object.entries(accounting.sinks)) add(sink, unaccounted)
-    for (const { sink, counted, found } of differences) add(sink, counted - found)
-    for (const { sink } of [...stranded, ...dangling]) add(sink, 1)
-  }
-  return Object.fromEntries(sums)
-}
 
 /** Whether nothing is wrong: the sums of feeds and sinks, the index, and what moves items. */
 export function isConsistent(check: LedgerCheck): boolean {
@@ -380,23 +317,28 @@ async function checkRefs(
   refs: readonly string[],
 ): Promise<DanglingRef[]> {
   const answer = (await ledger.run('find-dangling', place, name, ...refs)) as string[]
-  return answer.flatMap((ref, i): DanglingRef[] => {
-    if (i % 2 === 1) return []
-    return [{ ref, sink: parseRef(ref).sink, place, why: answer[i + 1] as DanglingRef['why'] }]
-  })
+  return toDangling(answer, (ref) => ({ ref, sink: parseRef(ref).sink, place }))
 }
 
 /** Finds entries of the index without a record or with a score that is not the record's. */
-async function findMisfiled(
-  ledger: AccountLedger,
-  entries: readonly IndexEntry[],
-): Promise<DanglingRef[]> {
-  const ids = entries.map(({ recordId }) => recordId)
-  const answer = (await ledger.run('find-misfiled', ledger.retention.history, ...ids)) as string[]
-  return answer.flatMap((ref, i): DanglingRef[] =>
-    i % 2 === 1
-      ? []
-      : [{ ref, sink: '', place: 'records', why: answer[i + 1] as DanglingRef['why'] }],
+async function* findMisfiled(ledger: AccountLedger): AsyncGenerator<DanglingRef[]> {
+  for await (const entries of scanEntries(ledger)) {
+    for (let at = 0; at < entries.length; at += refsPerScript) {
+      const ids = entries.slice(at, at + refsPerScript).map(({ recordId }) => recordId)
+      const args = [ledger.retention.history, ...ids]
+      const answer = (await ledger.run('find-misfiled', ...args)) as string[]
+      yield toDangling(answer, (ref) => ({ ref, sink: '', place: 'records' }))
+    }
+  }
+}
+
+/** A script names each reference with what is wrong with it. */
+function toDangling(
+  answer: readonly string[],
+  about: (ref: string) => Omit<DanglingRef, 'why'>,
+): DanglingRef[] {
+  return answer.flatMap((ref, i) =>
+    i % 2 === 1 ? [] : [{ ...about(ref), why: answer[i + 1] as DanglingRef['why'] }],
   )
 }
 
