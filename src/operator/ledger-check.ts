@@ -412,7 +412,7 @@ function strandedKey({ ref, state, lacks }: StrandedItem): string {
   return [ref, state, lacks].join(' ')
 }
 
-export interface MessageRef {
+interface MessageRef {
   messageId: string
   sink: string
 }
@@ -445,7 +445,7 @@ async function isUpcoming(
 }
 
 /** The messages that the account's flushes are making or will make next, for a sink or for all. */
-export async function listUpcomingMessages(
+async function listUpcomingMessages(
   ledger: AccountLedger,
   sink?: string,
 ): Promise<MessageRef[]> {

@@ -32,7 +32,7 @@ const troubles = {
     subject: 'account',
     text: 'not configured any more, with items that wait',
     toDo: (name) =>
-      `tocsin sinks list says what keeps them; bring it back under its name, or: tocsin accounts discard ${name}`,
+      `tocsin sinks list says what keeps them; bring it back under its name, or: tocsin items discard --account ${name}`,
   },
   'feed-stalled': {
     severity: 'high',

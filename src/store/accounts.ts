@@ -19,7 +19,7 @@ import { pendingStates, scanPendingRecords } from './records.ts'
 
 export interface AccountEntry {
   name: string
-  /** When its ledger was first opened, or found by the migration scan; ms. */
+  /** When its ledger was first opened, ms. */
   sinceMs: number
   /** When a daemon last had it in its configuration, ms; undefined if none ever noted that. */
   configuredMs: number | undefined
@@ -98,8 +98,13 @@ export async function noteDiscarding(
   await redis.hset(keys.shared('accounts'), `${account}|discarding`, note)
 }
 
+/** Takes the note back: others open its ledger again. */
+export async function keepAccount({ redis, keys }: Store, account: string): Promise<void> {
+  await redis.hdel(keys.shared('accounts'), `${account}|discarding`)
+}
+
 async function forgetAccount({ redis, keys }: Store, account: string): Promise<void> {
-  const fields = ['since', 'configured', 'facts', 'discarding'].map((name) => `${account}|${name}`)
+  const fields = ['since', 'configured', 'discarding'].map((name) => `${account}|${name}`)
   await redis.hdel(keys.shared('accounts'), ...fields)
 }
 

@@ -22,6 +22,8 @@ test('accounts', async () => {
       accounts list umbrela
       accounts list --problems
       # writes
+      accounts discard umbrella --yes
+      items discard --account umbrella --state pending --yes
       accounts discard umbrella
       accounts discard umbrella --yes --by ann
       accounts discard umbrella --yes

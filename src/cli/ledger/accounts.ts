@@ -5,21 +5,22 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { accountColumns } from '../../operator/account-report.ts'
-import {
-  type AccountDiscard,
-  type DiscardCounts,
-  settleAccount,
-} from '../../daemon/for-commands/discard-account.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { claimLead, hasReplicas, openExistingLedger } from '../../store/account-ledger.ts'
+import {
+  type AccountLedger,
+  claimLead,
+  hasReplicas,
+  openExistingLedger,
+} from '../../store/account-ledger.ts'
 import {
   type AccountEntry,
-  type Holdings,
+  keepAccount,
   noteDiscarding,
   readAccounts,
   readHoldings,
   removeLedger,
 } from '../../store/accounts.ts'
+import { scanPendingItems } from '../../store/pending-items.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -46,7 +47,7 @@ export function accountsCommand(context: Context): Command {
       listAccounts(context, name, options),
     )
   const discard = addByOption(addCommonOptions(new Command('discard')))
-    .description('give up what an account that left took in, and remove its ledger')
+    .description('remove the ledger of an account that left and for which nothing waits')
     .argument('<account>', 'name of the account; it must not be configured any more')
     .option('--yes', 'do not ask')
     .action((name: string, options: DiscardOptions) => discardAccount(context, name, options))
@@ -69,17 +70,12 @@ async function listAccounts(
 }
 
 /**
- * `accounts discard`: settles what an account that left still has, then removes its ledger. Each
- * item is settled in one script and keys are removed in small steps, so after an interruption the
- * same command continues.
+ * `accounts discard` removes the ledger of an account that left. Keys go in small steps; after an
+ * interruption the same command continues.
  */
 
 export interface DiscardOptions extends CommonOptions, ByOption {
   yes?: true
-}
-
-interface DiscardRun extends AccountDiscard {
-  context: Context
 }
 
 /**
@@ -98,33 +94,29 @@ export async function discardAccount(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const counts = await withStore(config, async (store) => {
-    await requireLeft(store, config, account)
+    const { discarding } = await requireLeft(store, config, account)
     const { redis, keys } = store
     const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
-    const holdings = ledger && (await readHoldings(ledger))
-    if (!options.yes) await requireConfirmation(context, questionLines(account, holdings))
+    const { deadLetters, quarantined } = ledger
+      ? await readHoldings(ledger)
+      : { deadLetters: 0, quarantined: 0 }
+    if (ledger && !discarding?.isRemoving) await requireSettled(store, ledger)
+    const question = questionLines(account, { deadLetters, quarantined })
+    if (!options.yes) await requireConfirmation(context, question)
     const by = operatorName(context, options) ?? 'an operator'
-    const onProgress = (items: number): void => context.terminal.progress(`${items} given up`)
-    const discarding = { context, store, account, ledger, by, onProgress }
     const about = { act: `/accounts/${account}/discard`, account, by: options.by }
     return recordCommand(context, store, about, async () => {
       await handOverLead(store, config, account)
-      return discardLedger(discarding, holdings?.quarantined ?? 0)
+      await noteDiscarding(store, account, by)
+      if (ledger && !discarding?.isRemoving) await waitForDaemons(context, store, ledger)
+      await removeAll(context, store, account)
+      return { deadLetters, quarantined }
     })
   })
-  const { items, deadLetters, quarantined, busy } = counts
   print(context, options, {
-    json: {
-      account,
-      removed: busy === 0,
-      discarded: items,
-      dead_letters: deadLetters,
-      quarantined,
-      on_their_way: busy,
-    },
-    lines: () => discardLines(account, counts),
+    json: { account, dead_letters: counts.deadLetters, quarantined: counts.quarantined },
+    lines: () => [`removed the ledger of ${account} with ${amounts(counts)}`],
   })
-  if (busy > 0) context.exitCode = 1
 }
 
 /**
@@ -150,17 +142,55 @@ async function requireLeft(
   )
 }
 
-function questionLines(account: string, holdings: Holdings | undefined): string[] {
-  const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
-  const all = amounts(pendingTotal, deadLetters, quarantined)
+/** Throws CommandError while items wait, of the account or in a message that its ledger holds. */
+async function requireSettled(store: OpenStore, ledger: AccountLedger): Promise<void> {
+  const { account } = ledger
+  const { pendingTotal } = await readHoldings(ledger)
+  if (pendingTotal > 0) {
+    const select = `--account ${account} --state pending`
+    throw new CommandError(
+      'refused',
+      `${pluralize(pendingTotal, 'item')} of ${account} still wait; first: tocsin items discard ${select}, or: tocsin items move ${select} --to <sink>`,
+    )
+  }
+  const others = store.ledgers.filter((one) => one.account !== account)
+  if (await lacksHead(others)) {
+    throw new CommandError(
+      'refused',
+      `a message with items of other accounts is on its way in the ledger of ${account}; try again in a minute, while a daemon runs`,
+    )
+  }
+}
+
+/** Whether an item of these ledgers is in a frozen message that none of them holds. */
+async function lacksHead(ledgers: readonly AccountLedger[]): Promise<boolean> {
+  const found = new Set<string>()
+  for (const ledger of ledgers) {
+    for await (const { item } of scanPendingItems(ledger)) {
+      const { state, messageId } = item
+      if (state !== 'batch' || messageId === undefined || found.has(messageId)) continue
+      const heads = ledgers.map((one) => one.redis.exists(one.key('batch', messageId)))
+      if (!(await Promise.all(heads)).includes(1)) return true
+      found.add(messageId)
+    }
+  }
+  return false
+}
+
+interface Losses {
+  deadLetters: number
+  quarantined: number
+}
+
+function questionLines(account: string, losses: Losses): string[] {
   return [
-    `${all} of ${account} will be given up and never sent.`,
+    `${amounts(losses)} of ${account} will be gone.`,
     'Its ledger is removed: histories, cursors, and what tells that an event is known.',
   ]
 }
 
-function amounts(items: number, deadLetters: number, quarantined: number): string {
-  return `${pluralize(items, 'item')}, ${pluralize(deadLetters, 'dead letter')} and ${pluralize(quarantined, 'quarantined item')}`
+function amounts({ deadLetters, quarantined }: Losses): string {
+  return `${pluralize(deadLetters, 'dead letter')} and ${pluralize(quarantined, 'quarantined item')}`
 }
 
 /**
@@ -176,41 +206,35 @@ async function handOverLead(store: OpenStore, config: Config, account: string): 
   )
 }
 
-async function discardLedger(discarding: DiscardRun, quarantined: number): Promise<DiscardCounts> {
-  const { context, store, account, by } = discarding
-  const { terminal, clock, stop } = context
-  const counts = { items: 0, deadLetters: 0, quarantined, busy: 0 }
-  await settleAccount(discarding, counts)
-  terminal.progress('')
-  if (counts.busy > 0) return { ...counts, quarantined: 0 }
-  await noteDiscarding(store, account, by)
-  if (await hasReplicas(store.redis, store.keys)) {
-    terminal.progress('waiting for running daemons to close its ledger')
-    await clock.sleep(closeWaitMs, stop)
-    stop.throwIfAborted()
-    await settleAccount(discarding, counts) // what somebody replayed meanwhile
-    if (counts.busy > 0) return { ...counts, quarantined: 0 }
+/** Throws CommandError, and keeps the account, if items wait again that somebody sent meanwhile. */
+async function waitForDaemons(
+  { terminal, clock, stop }: Context,
+  store: OpenStore,
+  ledger: AccountLedger,
+): Promise<void> {
+  if (!(await hasReplicas(store.redis, store.keys))) return
+  terminal.progress('waiting for running daemons to close its ledger')
+  await clock.sleep(closeWaitMs, stop)
+  stop.throwIfAborted()
+  try {
+    await requireSettled(store, ledger)
+  } catch (error) {
+    await keepAccount(store, ledger.account)
+    throw error
   }
+}
+
+async function removeAll(
+  { terminal, clock, stop }: Context,
+  store: OpenStore,
+  account: string,
+): Promise<void> {
   terminal.progress(`removing the ledger of ${account}`)
   const isRemoved = await removeLedger(store, account, (ms) => clock.sleep(ms, stop))
   terminal.progress('')
-  if (isRemoved) return counts
+  if (isRemoved) return
   throw new CommandError(
     'refused',
     `account "${account}" is configured again: what was not removed yet stays`,
   )
-}
-
-function discardLines(
-  account: string,
-  { items, deadLetters, quarantined, busy }: DiscardCounts,
-): string[] {
-  if (busy === 0) {
-    const all = amounts(items, deadLetters, quarantined)
-    return [`discarded ${all} of ${account}; its ledger is removed`]
-  }
-  return [
-    `discarded ${pluralize(items, 'item')} of ${account}; left ${pluralize(busy, 'item')} in messages on their way just now`,
-    `nothing is removed yet: "tocsin accounts discard ${account}" again in a minute`,
-  ]
 }
