@@ -214,7 +214,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
         [{ uid: 'a/b/1' }],
         await tests.ledger({ keys: scene.keys, account: 'gone' }),
       ),
-    [/^problem account gone: .*holds 1 item and 0 dead.*tocsin accounts discard gone$/],
+    [/^problem account gone: .*holds 1 item and 0 dead.*tocsin items discard --account gone$/],
   ],
   [
     'a sink that has never taken anything, what waits and what its fallback got',
