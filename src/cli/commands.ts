@@ -37,11 +37,6 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./set-up/doctor.ts')).doctorCommand,
   },
   {
-    term: 'reload [options]',
-    description: 'reload the configuration of the running daemon; print the outcome',
-    load: async () => (await import('./reload.ts')).reloadCommand,
-  },
-  {
     term: 'schema [options]',
     description: 'print the JSON Schema of the configuration, for editors',
     load: async () => (await import('./config/schema.ts')).schemaCommand,

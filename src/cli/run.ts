@@ -2,11 +2,10 @@
 
 import { Command } from 'commander'
 import { type Config, logLevel, type Mistake } from '../config/config.ts'
-import { loadConfigInTurns } from '../config/load.ts'
-import { type App, createApp, type ReloadOutcome } from '../daemon/daemon.ts'
+import { loadConfig, type LoadedConfig } from '../config/load.ts'
+import { type App, createApp } from '../daemon/daemon.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
-import { defaultTokenFile } from '../ops/reload-access.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import { describeRedis } from '../redis/place.ts'
 import { toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
@@ -43,20 +42,14 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
   try {
     await refuseUnsafeEarly(config)
     if (context.stop.aborted) return
-    const reload = (by: string): Promise<ReloadOutcome> => {
+    const readAgain = async (by: string): Promise<LoadedConfig & { by: string }> => {
       logger.info({ by }, 'asked to read the configuration again')
-      return app.reload(async () => {
-        const read = await loadConfigInTurns({ path: file, env: context.env })
-        logWarnings(read.warnings, logger)
-        return { ...read, by }
-      })
+      const read = loadConfig({ path: file, env: context.env })
+      logWarnings(read.warnings, logger)
+      return { ...read, by }
     }
-    const remoteReload = {
-      tokenFile: config.http.tokenFile ?? defaultTokenFile(file, context.env),
-      reload: (address: string) => reload(`POST /-/reload from ${address}`),
-    }
-    const app = createApp({ ...loaded, version: readVersion(), logger, remoteReload })
-    const changed = reloads.serve(reload)
+    const app = createApp({ ...loaded, version: readVersion(), logger, readAgain })
+    const changed = reloads.serve((by) => app.reload(() => readAgain(by)))
     await runApp(app, { context, logger, place: describeRedis(config.redis), changed })
   } finally {
     await server.release()

@@ -3,54 +3,33 @@
  * to do, and which keys may not change while a process runs. Secrets are compared but never shown.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { RouteConfig } from '../routing/config.ts'
 import { isSection, type Finding } from '../lib/config-fields.ts'
 import { isSecret } from '../lib/secret.ts'
 import type { Config } from './config.ts'
 
-export interface NameDiff {
-  added: string[]
-  removed: string[]
-  changed: string[]
-}
-
-export interface ConfigDiff {
-  accounts: NameDiff
-  feeds: NameDiff
-  sinks: NameDiff
-  /** A route whose branches changed or are in another order counts as changed too. */
-  routes: NameDiff
-  /** Other sections that differ. */
-  sections: string[]
-}
-
-/** The order of routes counts, that of accounts, feeds and sinks does not. */
-export function diffConfigs(before: Config, after: Config): ConfigDiff {
-  return {
-    accounts: diffNamed(before.accounts, after.accounts),
-    feeds: diffNamed(before.feeds, after.feeds),
-    sinks: diffNamed(before.sinks, after.sinks),
-    routes: diffNamed(listRoutes(before.route), listRoutes(after.route)),
-    sections: allKeys(before, after)
-      .filter(
-        (key) =>
-          !namedSections.has(key) && !isSame(readProperty(before, key), readProperty(after, key)),
-      )
-      .map((key) => sectionNames[key] ?? toSnakeCase(key)),
-  }
-}
-
-/** Returns the non-empty parts of a difference, for one line of a log; undefined: no difference. */
-export function listChanges(
-  diff: ConfigDiff & { files?: NameDiff },
-): Record<string, unknown> | undefined {
-  const { sections, ...lists } = diff
-  const changes = Object.entries(lists).flatMap(([part, names]) => {
-    const some = Object.entries(names).filter(([, list]) => list.length > 0)
-    return some.length === 0 ? [] : [[part, Object.fromEntries(some)] as const]
+/** Each difference in words, such as `feeds.staff added`; the order of routes counts. */
+export function listChanges(before: Config, after: Config): string[] {
+  return allKeys(before, after).flatMap((key) => {
+    const [old, wanted] = [readProperty(before, key), readProperty(after, key)]
+    if (isSame(old, wanted)) return []
+    if (!isNamed(old) || !isNamed(wanted)) return [`${toSnakeCase(key)} changed`]
+    return compareByName(old, wanted).map((change) => `${key}.${change}`)
   })
-  if (changes.length === 0 && sections.length === 0) return undefined
-  return { ...Object.fromEntries(changes), ...(sections.length === 0 ? {} : { sections }) }
+}
+
+function isNamed(value: unknown): value is { name: string }[] {
+  return Array.isArray(value) && value.every((one) => isSection(one) && 'name' in one)
+}
+
+function compareByName(before: readonly { name: string }[], after: typeof before): string[] {
+  const byName = (list: typeof before) => new Map(list.map((one) => [one.name, one]))
+  const [olds, wants] = [byName(before), byName(after)]
+  return [...new Set([...olds.keys(), ...wants.keys()])].flatMap((name) => {
+    const [old, wanted] = [olds.get(name), wants.get(name)]
+    if (old === undefined) return [`${name} added`]
+    if (wanted === undefined) return [`${name} removed`]
+    return isSame(old, wanted) ? [] : [`${name} changed`]
+  })
 }
 
 /** Keys of the HTTP server that it reads at each request. */
@@ -69,49 +48,6 @@ export function fixedKeyFindings(before: Config, after: Config): Finding[] {
         remedy: 'restart to change it, or write what was there before',
       }))
   })
-}
-
-/**
- * Finds files of the connection to Redis among those whose contents changed: they are read only when
- * a process starts. Nothing is refused for them, since the connection that there is goes on.
- */
-export function fixedFileFindings(section: object, files: readonly string[]): Finding[] {
-  return Object.entries(section).flatMap(([key, value]) => {
-    if (isSection(value) && !isSecret(value))
-      return fixedFileFindings(value, files).map(({ path, ...rest }) => ({
-        ...rest,
-        path: [toSnakeCase(key), ...path],
-      }))
-    const file: unknown = isSecret(value) ? value.file : value
-    if (typeof file !== 'string' || !files.includes(file)) return []
-    const problem = 'what its file holds has changed, and is read only when the process starts'
-    return [{ path: [toFileKey(key, value)], problem, remedy: 'restart to use it' }]
-  })
-}
-
-const namedSections = new Set(['accounts', 'feeds', 'sinks', 'route'])
-
-/** Sections whose names in the file differ from the configuration's. */
-const sectionNames: Readonly<Record<string, string>> = { ledger: 'dedupe or retention' }
-
-function diffNamed(before: readonly { name: string }[], after: typeof before): NameDiff {
-  const old = new Map(before.map((entry) => [entry.name, entry]))
-  const names = new Set(after.map(({ name }) => name))
-  return {
-    added: [...names].filter((name) => !old.has(name)),
-    removed: [...old.keys()].filter((name) => !names.has(name)),
-    changed: after
-      .filter((entry) => old.has(entry.name) && !isSame(old.get(entry.name), entry))
-      .map(({ name }) => name),
-  }
-}
-
-/** The tree as a list, parents first; each route keeps only the names of its branches. */
-function listRoutes(route: RouteConfig): { name: string }[] {
-  const { routes, ...own } = route
-  return [{ ...own, branches: routes.map(({ name }) => name) }, ...routes.flatMap(listRoutes)].map(
-    (entry) => entry as { name: string },
-  )
 }
 
 function allKeys(before: object, after: object): string[] {

@@ -10,19 +10,12 @@ import { isSecret } from '../lib/secret.ts'
 import { ledgerConfig } from '../store/account-ledger.ts'
 import type { Config, Environment, Mistake } from './config.ts'
 import type { FileContents } from './file-contents.ts'
-import {
-  parseFileInSteps,
-  readFileText,
-  runSteps,
-  runStepsInTurns,
-  type Steps,
-  toSection,
-} from './parse-file.ts'
+import { parseFile, readFileText } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { configFile } from './schema.ts'
 import { environmentWarnings, secretWarnings } from './secret-warnings.ts'
 import { findWarnings } from './warnings.ts'
-import { readTree, type Source } from './yaml-source.ts'
+import type { Source } from './yaml-source.ts'
 
 export interface LoadedConfig {
   config: Config
@@ -41,39 +34,22 @@ interface ConfigPlace {
 }
 
 /** Throws ConfigError, also if the file cannot be read. */
-export function loadConfig(from: ConfigPlace): LoadedConfig {
-  return runSteps(loadInSteps(from))
-}
-
-/** Like `loadConfig`, for a process that goes on polling and sending meanwhile. */
-export async function loadConfigInTurns(from: ConfigPlace): Promise<LoadedConfig> {
-  return runStepsInTurns(loadInSteps(from))
-}
-
-function loadInSteps({ path, env }: ConfigPlace): Steps<LoadedConfig> {
+export function loadConfig({ path, env }: ConfigPlace): LoadedConfig {
   const text = readFileText(path, 'name the configuration with --config')
-  return parseInSteps(text, { file: path, env })
+  return parseConfig(text, { file: path, env })
 }
 
 /**
  * `source.file` names the text in messages; secret files are relative to it. Throws ConfigError.
  */
 export function parseConfig(text: string, source: Source): LoadedConfig {
-  return runSteps(parseInSteps(text, source))
-}
-
-function* parseInSteps(text: string, { file, env }: Source): Steps<LoadedConfig> {
-  const source = { file, env }
   const shape = { schema: configFile, references: referenceMistakes }
-  const { content, tree, files, place } = yield* parseFileInSteps(text, source, shape)
-  yield
+  const { content, tree, files, place } = parseFile(text, source, shape)
   const config = deepFreeze(toConfig(content))
   const hash = configHash(config)
-  yield
   const found = findWarnings(config, systemClock.now())
-  yield
   const warnings = [
-    ...environmentWarnings(env),
+    ...environmentWarnings(source.env),
     ...place([...found, ...secretWarnings(tree, source)]),
   ]
   return { config, warnings, hash, files, place }
@@ -103,20 +79,6 @@ function toConfig(file: z.output<typeof configFile>): Config {
     canary: file.canary,
     messages: file.messages,
   }
-}
-
-/** The `http.token_file` of a file that may be full of mistakes otherwise. */
-export function findTokenFile({
-  path,
-  env,
-}: {
-  path: string
-  env: Environment
-}): string | undefined {
-  const text = readFileText(path, 'name the configuration with --config')
-  const http = toSection(toSection(readTree(text, { file: path, env }).value)['http'])
-  const file = http['token_file']
-  return typeof file === 'string' && file !== '' ? file : undefined
 }
 
 /** Freezes plain objects and lists; the inside of a secret or a matcher stays as it is. */

@@ -1,5 +1,4 @@
 /** Checks an operator's YAML file against its schema: its content, or every mistake at once. */
-import { setImmediate } from 'node:timers/promises'
 import { errorCode } from '../lib/errors.ts'
 import type { z } from 'zod'
 import { type Finding, isSection } from '../lib/config-fields.ts'
@@ -29,26 +28,6 @@ export interface ParsedFile<Content> {
   files: FileContents
   /** Adds file, line and column to findings that are made later. */
   place: (findings: TreeMistake[]) => Mistake[]
-}
-
-/** Reading a file: each `yield` is a place where a process that does more than that can go on. */
-export type Steps<Result> = Generator<undefined, Result, undefined>
-
-/** One step after the other, at once. */
-export function runSteps<Result>(steps: Steps<Result>): Result {
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return step.value
-  }
-}
-
-/** Lets timers, answers and sends have their turn between two steps. */
-export async function runStepsInTurns<Result>(steps: Steps<Result>): Promise<Result> {
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return step.value
-    await setImmediate()
-  }
 }
 
 const fileProblems: Readonly<Record<string, string>> = {
@@ -82,25 +61,13 @@ export function namesInFile(section: string, source: Source): string[] {
 export function parseFile<Content>(
   text: string,
   source: Source,
-  shape: FileShape<Content>,
-): ParsedFile<Content> {
-  return runSteps(parseFileInSteps(text, source, shape))
-}
-
-/** Throws ConfigError. */
-export function* parseFileInSteps<Content>(
-  text: string,
-  source: Source,
   { schema, references }: FileShape<Content>,
-): Steps<ParsedFile<Content>> {
+): ParsedFile<Content> {
   const tree = readTree(text, source)
-  yield
   // Before the files are checked: what changes in between counts as changed.
   const files = readContents(tree.files)
-  yield
   const mistakes = [...tree.mistakes]
   const parsed = tree.isReadable ? schema.safeParse(tree.value) : undefined
-  yield
   if (parsed !== undefined) {
     addNewMistakes(mistakes, (parsed.error?.issues ?? []).map(toMistake))
     addNewMistakes(mistakes, references(tree.value))

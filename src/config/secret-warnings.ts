@@ -4,12 +4,12 @@
  * machine and the network.
  */
 import { type Finding, isSection } from '../lib/config-fields.ts'
-import { findExposure, findOwnFileExposure } from '../lib/private-files.ts'
+import { findExposure } from '../lib/private-files.ts'
 import { findSecretKey, secretFromFile } from '../lib/secret.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
-import { isWrittenFile, type Source, type Tree } from './yaml-source.ts'
+import type { Source, Tree } from './yaml-source.ts'
 
 /** A secret as the configuration gives it. */
 interface WrittenSecret {
@@ -96,8 +96,7 @@ function listSections(path: Place, value: unknown): PlacedSection[] {
 }
 
 function exposedFile({ path, file }: WrittenSecret): Finding[] {
-  if (file === undefined) return []
-  const exposure = isWrittenFile(path) ? findOwnFileExposure(file) : findExposure(file)
+  const exposure = file === undefined ? undefined : findExposure(file)
   return exposure ? [{ path, ...exposure }] : []
 }
 

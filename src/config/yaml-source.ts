@@ -242,18 +242,17 @@ function readText(reading: Reading, written: string, path: Path): unknown {
   if (text === '' && variables.length > 0) return absent
   if (!isFilePath(path) || text.trim() === '') return text
   const file = resolve(dirname(reading.source.file), text)
-  if (!isWrittenFile(path)) reading.files.add(file)
+  if (!isWrittenFolder(path)) reading.files.add(file)
   return file
 }
 
-/** Whether the daemon itself writes the file at this place. */
-export function isWrittenFile(path: Path): boolean {
-  return ['redis.embedded', 'http.token_file'].includes(path.join('.'))
+function isWrittenFolder(path: Path): boolean {
+  return path.join('.') === 'redis.embedded'
 }
 
 /** File paths are relative to the file. Labels are free words and no paths. */
 function isFilePath(path: Path): boolean {
-  if (path.join('.') === 'redis.embedded') return true
+  if (isWrittenFolder(path)) return true
   return String(path.at(-1)).endsWith('_file') && path.at(-2) !== 'labels'
 }
 

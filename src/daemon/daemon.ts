@@ -2,15 +2,12 @@
  * The composition root: builds every part from the configuration, starts them, and stops them in
  * reverse. Only this file knows them all, so that tests run the real thing.
  */
-import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
 import { type Clock, defaultTimings, type Timings, waitAtMost } from '../lib/clock.ts'
-import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import type { HttpConfig } from '../ops/config.ts'
-import { createReloadToken, removeReloadAccess, writeReloadAccess } from '../ops/reload-access.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '../ops/server.ts'
 import { connectRedis } from '../redis/connection.ts'
 import { claimSchema, createRedisWatch, type RedisWatch, refuseUnsafe } from '../redis/health.ts'
@@ -58,8 +55,8 @@ export interface App {
 interface AppOptions extends Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
   version: string
   logger: Logger
-  /** Lets whoever can read the token file ask for a reload. */
-  remoteReload?: RemoteReload
+  /** Reads the configuration again for a user of the page; left out: nobody can ask for it there. */
+  readAgain?: (by: string) => ReturnType<ConfigReader>
   /** The page lets its address sign in. */
   isDemo?: boolean
   /** Left out: Redis' clock. */
@@ -68,21 +65,8 @@ interface AppOptions extends Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
   timings?: Timings
 }
 
-interface RemoteReload {
-  tokenFile: string
-  /** `address`: whose. */
-  reload(address: string): Promise<ReloadOutcome>
-}
-
-interface ReloadAccessFile {
-  open(url: string): void
-  close(): Promise<void>
-}
-
 interface RunningApp extends EngineHost {
   http: HttpServer
-  /** undefined: nobody can ask for a reload over HTTP. */
-  reloadAccess: ReloadAccessFile | undefined
   watch: RedisWatch
   redisClock: RedisClock
   loops: readonly Loop[]
@@ -124,31 +108,37 @@ function createRunningApp(options: AppOptions): RunningApp {
     stopping: stopController.signal,
   }
   const watch = watchRedis(processContext, () => host.current.context.ledgers)
-  const token = createReloadToken()
-  const { remoteReload: remote } = options
-  const reloads = remote && { token, run: (address: string) => remote.reload(address) }
+  const runExclusive = createExclusiveRunner()
+  const { readAgain } = options
+  const reloadFor =
+    readAgain && ((by: string) => runExclusive(() => reload(host, () => readAgain(by))))
   return Object.assign(host, {
     http: buildHttpServer(
-      { ...config.http, page: buildPage(host, options), ...(reloads && { reload: reloads }) },
+      { ...config.http, page: buildPage(host, { ...options, reloadFor }) },
       watch,
       () => host.current,
     ),
-    reloadAccess: remote && buildReloadAccess(remote, token, processContext),
     watch,
     redisClock,
     loops: createLoops(processContext, redisClock),
     stop: stopController,
-    runExclusive: createExclusiveRunner(),
+    runExclusive,
   })
 }
 
 /** The page follows each reload: it asks for the configuration and the engine of now. */
 function buildPage(
   host: EngineHost,
-  { version, isDemo }: Pick<AppOptions, 'version' | 'isDemo'>,
+  {
+    version,
+    isDemo,
+    reloadFor,
+  }: Pick<AppOptions, 'version' | 'isDemo'> & {
+    reloadFor: ((by: string) => Promise<ReloadOutcome>) | undefined
+  },
 ): NonNullable<HttpServerOptions['page']> {
   const http = (): HttpConfig => host.current.context.config.http
-  const engine = (): PageEngine | undefined => buildPageEngine(host.current)
+  const engine = (): PageEngine | undefined => buildPageEngine(host.current, reloadFor)
   const page = createPage({ ...host.processContext, version, isDemo, http, engine })
   return { ...page, publicUrl: () => http().publicUrl }
 }
@@ -174,43 +164,6 @@ function createLoops(context: ProcessContext, redisClock: RedisClock): Loop[] {
   ]
 }
 
-/** Writes the token file, again when a cleaner of old files took it, and removes it. */
-function buildReloadAccess(
-  { tokenFile }: RemoteReload,
-  token: string,
-  { logger, clock, timings }: ProcessContext,
-): ReloadAccessFile {
-  let url = ''
-  let isWritten = false
-  let hasWarned = false
-  function write(): void {
-    try {
-      writeReloadAccess(tokenFile, { url, token })
-      isWritten = true
-    } catch (error) {
-      const message =
-        'tocsin reload cannot be used; name a file that can be written in http.token_file, or send SIGHUP to reload'
-      if (!hasWarned) logger.warn({ reason: errorMessage(error) }, message)
-      hasWarned = true
-    }
-  }
-  const tick = async (): Promise<void> => {
-    if (!isWritten || !existsSync(tokenFile)) write()
-  }
-  const everyMs = timings.housekeepingMs
-  const loop = createLoop({ name: 'token file', everyMs, logger, clock, tick })
-  return {
-    open(localUrl) {
-      url = localUrl
-      loop.start()
-    },
-    async close() {
-      await loop.stop()
-      removeReloadAccess(tokenFile, token)
-    },
-  }
-}
-
 function watchRedis(
   processContext: ProcessContext,
   ledgers: () => readonly AccountLedger[],
@@ -234,7 +187,6 @@ function createExclusiveRunner(): RunningApp['runExclusive'] {
 async function start(running: RunningApp): Promise<{ url: string }> {
   describeConfig(running.current, running.version)
   const web = await running.http.start()
-  running.reloadAccess?.open(web.localUrl)
   running.watch.start()
   for (const loop of running.loops) loop.start()
   await prepareRedis(running.current.context)
@@ -275,7 +227,6 @@ const lastTickMs = 1_000
 
 async function stop(running: RunningApp): Promise<void> {
   running.stop.abort()
-  await running.reloadAccess?.close()
   await Promise.all([running.leaving, stopEngine(running.current)])
   running.processContext.redis.disconnect()
   const loops = [running.watch.stop(), ...running.loops.map((loop) => loop.stop())]
@@ -292,7 +243,7 @@ const maxStallMs = 60_000
 
 /** Builds the server, which outlives reloads; `current` returns the engine that runs now. */
 export function buildHttpServer(
-  config: HttpConfig & Pick<HttpServerOptions, 'reload' | 'page'>,
+  config: HttpConfig & Pick<HttpServerOptions, 'page'>,
   watch: Pick<RedisWatch, 'lastUnreachableMs' | 'isUnreachable'>,
   current: () => Engine,
 ): HttpServer {

@@ -4,12 +4,7 @@
  * begins, waiting for Redis as a start does. Cursors, waiting items and timers are all in Redis:
  * nothing is handed over.
  */
-import {
-  listChanges,
-  diffConfigs,
-  fixedFileFindings,
-  fixedKeyFindings,
-} from '../config/config-diff.ts'
+import { fixedKeyFindings, listChanges } from '../config/config-diff.ts'
 import { ConfigError, formatMistake, type Mistake } from '../config/config.ts'
 import { changedFiles } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -29,13 +24,7 @@ import {
 
 export type ReloadOutcome =
   /** `generation`: 0 while Redis is away. */
-  | {
-      status: 'changed'
-      changes: Record<string, unknown>
-      generation: number
-      warnings: readonly Mistake[]
-    }
-  | { status: 'unchanged'; generation: number; warnings: readonly Mistake[] }
+  | { status: 'changed' | 'unchanged'; generation: number }
   /** The old one stays. Without mistakes if something else failed, which is logged. */
   | { status: 'refused'; mistakes: readonly Mistake[] }
   /** The process was asked to stop meanwhile. */
@@ -88,28 +77,22 @@ async function replace(host: EngineHost, read: ConfigReader): Promise<ReloadOutc
   const fixed = fixedKeyFindings(before.config, loaded.config)
   if (fixed.length > 0) throw new ConfigError(loaded.place(fixed))
   const files = changedFiles(host.current.files, loaded.files)
-  const changes = listChanges({
-    ...diffConfigs(before.config, loaded.config),
-    files: { added: [], removed: [], changed: files },
-  })
-  if (changes === undefined) {
+  const changes = [...listChanges(before.config, loaded.config), ...files]
+  if (changes.length === 0) {
     describeConfig(host.current, host.version)
     logger.info('configuration read again; nothing in it has changed')
     const { revision: generation } = before.generation
-    return { status: 'unchanged', generation, warnings: loaded.warnings }
+    return { status: 'unchanged', generation }
   }
-  const warnings = loaded.place([
-    ...fixedFileFindings({ redis: loaded.config.redis }, files),
-    ...renameFindings(before.config, loaded.config),
-  ])
-  for (const warning of warnings) logger.warn(warning, 'configuration warning')
+  const renamed = loaded.place(renameFindings(before.config, loaded.config))
+  for (const warning of renamed) logger.warn(warning, 'configuration warning')
   const next = createEngine(host.processContext, loaded)
   if (host.current.parts) await replaceRunning(host, next)
   else makeCurrent(host, next) // the new engine waits for Redis in the old one's place
   if (host.stopping.aborted) return { status: 'stopped' }
   const generation = next.context.generation.revision
-  logger.info({ ...(generation > 0 ? { generation } : {}), ...changes }, 'configuration reloaded')
-  return { status: 'changed', changes, generation, warnings: [...loaded.warnings, ...warnings] }
+  logger.info({ ...(generation > 0 ? { generation } : {}), changes }, 'configuration reloaded')
+  return { status: 'changed', generation }
 }
 
 async function replaceRunning(host: EngineHost, next: Engine): Promise<void> {

@@ -101,28 +101,6 @@ function findOpenness(path: string, { gid, mode }: Stats, mayGroup: boolean): st
   return `${who} ${path} (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`
 }
 
-/**
- * Likewise for a file that Tocsin wrote for its own commands: nobody else has a part in it, but root
- * may use those of every user.
- */
-export function findOwnFileExposure(path: string): Refusal | undefined {
-  const stat = lstatSync(path, { throwIfNoEntry: false })
-  return stat?.isFile() ? foreignAccess(path, stat) : undefined
-}
-
-function foreignAccess(path: string, stat: Stats): Refusal | undefined {
-  const self = ownIdentity()
-  if (self === undefined) return undefined
-  if (stat.uid !== self.uid && self.uid !== 0) {
-    const problem = `${path} belongs to user ${stat.uid}, and this is user ${self.uid}`
-    return refusal(problem, 'name a file of your own')
-  }
-  const problem = findOpenness(path, stat, false)
-  return problem === undefined
-    ? undefined
-    : refusal(problem, `run: chmod 600 ${quoteForShell(path)}`)
-}
-
 /** Returns undefined also if Kubernetes replaces the folder between the two calls. */
 function statFile(path: string): { stat: Stats; realPath: string } | undefined {
   try {
@@ -223,25 +201,6 @@ export function readFileWithin(path: string, { maxBytes, mayWait }: FileLimits):
     // reading a directory fails with its own error
     const isUsual = status.isFile() || status.isDirectory()
     if (!isUsual && !mayWait) throw fileError(path, 'SPECIAL', 'is no regular file')
-    return readWithin(file, { path, maxBytes })
-  } finally {
-    closeSync(file)
-  }
-}
-
-/**
- * Reads a file that Tocsin wrote for its own commands. Follows no link. Throws an Error if somebody
- * else than its user and root may read it or could have written it; its `code` is the system's
- * otherwise.
- */
-export function readOwnFile(path: string, { maxBytes }: FileLimits): string {
-  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
-  const file = openSync(path, O_RDONLY | O_NONBLOCK | (O_NOFOLLOW ?? 0))
-  try {
-    const status = fstatSync(file)
-    if (!status.isFile()) throw fileError(path, 'SPECIAL', 'is no regular file')
-    const exposure = foreignAccess(path, status)
-    if (exposure) throw new Error(`${exposure.problem}; ${exposure.remedy}`)
     return readWithin(file, { path, maxBytes })
   } finally {
     closeSync(file)

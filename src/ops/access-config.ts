@@ -12,7 +12,13 @@ import {
   word,
 } from '../lib/config-fields.ts'
 import { passwordHashProblem } from '../lib/password-hash.ts'
-import { type Secret, secretFromSection, secretKeys, secretRule } from '../lib/secret.ts'
+import {
+  declareSecretFile,
+  type Secret,
+  secretFromSection,
+  secretKeys,
+  secretRule,
+} from '../lib/secret.ts'
 import { webAddressProblem } from '../lib/web-address.ts'
 
 /** Who may use the page or its API. With neither hash nor token: who comes by the proxy alone. */
@@ -41,6 +47,8 @@ const nameField = textField({
 const leastTokenLength = 32
 
 const drawRemedy = 'draw one: openssl rand -hex 32'
+
+declareSecretFile('token_file')
 
 const user = section(
   {

@@ -1,7 +1,7 @@
 /**
  * The HTTP server: /metrics, /healthz and /readyz for probes and Prometheus, which it answers within a
  * second, with or without Redis, and without an event; the page and its API, which judge for
- * themselves who may use them; and a reload for whoever is on this machine and holds the token.
+ * themselves who may use them.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,7 +11,6 @@ import {
   type FastifyInstance,
   type FastifyPluginAsync,
   type FastifyReply,
-  type FastifyRequest,
 } from 'fastify'
 import {
   type Clock,
@@ -23,14 +22,12 @@ import {
 import { errorCode, errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
-import { isLoopbackPeer, isSameToken, loopbackUrl, reloadPath } from './reload-access.ts'
 
 export interface HttpServer {
   /**
-   * Rejects with HttpError if it cannot listen. `url` has no trailing slash; `localUrl` is the same
-   * server as this machine reaches it.
+   * Rejects with HttpError if it cannot listen. `url` has no trailing slash.
    */
-  start(): Promise<{ url: string; localUrl: string }>
+  start(): Promise<{ url: string }>
   /** Cuts open connections: a scrape is repeated anyway. */
   stop(): Promise<void>
 }
@@ -56,12 +53,6 @@ export interface HttpServerOptions {
   /** Whether this process's own loops make progress; never queries Redis. */
   health: () => Health
   ready: () => Promise<Readiness>
-  /** Without it nobody can ask for a reload. */
-  reload?: {
-    token: string
-    /** What the asker at the address is told; never rejects. */
-    run: (address: string) => Promise<{ status: string }>
-  }
   /** Left out: `/` lists the paths of this server. */
   page?: {
     routes: FastifyPluginAsync
@@ -105,7 +96,7 @@ function headersFor({ page }: Pick<HttpServerOptions, 'page'>, path?: string): o
 }
 
 /** Of programs, which read no such headers. */
-const machinePaths: ReadonlySet<string> = new Set(['/metrics', '/healthz', '/readyz', reloadPath])
+const machinePaths: ReadonlySet<string> = new Set(['/metrics', '/healthz', '/readyz'])
 
 /** Leaves a tenth of the second in which a probe expects its answer. */
 const readyPatienceMs = 900
@@ -164,7 +155,6 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   addPolicies(server, options)
   cutUnread(server, httpRequestMs)
   addRoutes(server, options)
-  if (options.reload) addReload(server, options.reload, logger)
   if (page) void server.register(async (scope) => page.routes(scope, {}))
   return {
     async start() {
@@ -175,10 +165,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       }
       const bound = boundPort(server) ?? port
       logger.info({ host, port: bound }, 'http server listens')
-      return {
-        url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
-        localUrl: loopbackUrl(host, bound),
-      }
+      return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` }
     },
     stop: () => server.close(),
   }
@@ -296,39 +283,6 @@ function shareForAWhile<T>(make: () => Promise<T>, clock: Clock): () => Promise<
     return made
   }
 }
-
-/** No body is read before the asker is known; a body of any kind is left alone. */
-function addReload(
-  server: FastifyInstance,
-  { token, run }: NonNullable<HttpServerOptions['reload']>,
-  logger: Logger,
-): void {
-  const refuse = (
-    { ip }: FastifyRequest,
-    reply: FastifyReply,
-    { status, error }: { status: number; error: string },
-  ): FastifyReply => {
-    const about = { cause: `reload ${status}`, list: 'hosts', name: ip } as const
-    logger.repeated.warn({ address: ip, status, reason: error }, 'reload refused', about)
-    return reply.code(status).send({ error })
-  }
-  const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    if (!isLoopbackPeer(request.socket.remoteAddress)) {
-      return refuse(request, reply, { status: 403, error: 'only from the machine of the daemon' })
-    }
-    const bearer = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
-    if (isSameToken(bearer, token)) return undefined
-    reply.header('www-authenticate', 'Bearer')
-    return refuse(request, reply, { status: 401, error: 'not the token' })
-  }
-  server.post(reloadPath, { onRequest, bodyLimit: 1 }, async ({ ip }, reply) => {
-    const outcome = await run(ip)
-    return reply.code(statusByOutcome[outcome.status] ?? 200).send(outcome)
-  })
-}
-
-/** A script needs no more than these; the body says the rest. */
-const statusByOutcome: Readonly<Record<string, number>> = { refused: 422, stopped: 503 }
 
 /** Not ready beats no answer: a probe that times out says nothing about why. */
 async function readyWithin(

@@ -20,7 +20,16 @@ export interface PageEngine {
   /** Both throw UpstreamError. */
   triageEvent(account: string, uid: string, action: TriageAction): Promise<unknown>
   noteEvent(account: string, uid: string, note: string): Promise<unknown>
+  /** Reads the configuration again, for whoever is named. undefined: it came from no file. */
+  reload?: ((by: string) => Promise<Reloaded>) | undefined
 }
+
+export type Reloaded =
+  | { status: 'changed' | 'unchanged'; generation: number }
+  /** The old configuration stays. Without mistakes: something else failed, which is logged. */
+  | { status: 'refused'; mistakes: readonly string[] }
+  /** The process was asked to stop meanwhile. */
+  | { status: 'stopped' }
 
 export interface Asker {
   user: User

@@ -9,6 +9,7 @@ import {
   testSink,
 } from './acts/flow.ts'
 import { discardItems, resendItems } from './acts/items.ts'
+import { reloadConfig } from './acts/reload.ts'
 import { noteEvent, triageEvent } from './acts/service.ts'
 import { addSilence, expireSilence } from './acts/silences.ts'
 import type { Question } from './question.ts'
@@ -57,4 +58,5 @@ export const acts = [
   expireSilence,
   triageEvent,
   noteEvent,
+  reloadConfig,
 ] as unknown as readonly ActRow[]

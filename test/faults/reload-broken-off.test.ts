@@ -76,8 +76,8 @@ test('signals that come during a reload are one more reload, of the file as it i
   daemon.reload(aConfig('twice', ['siem', 'third']))
   await daemon.hasSaid(reloaded, 2)
   expect(daemon.lines(reloaded)).toMatchObject([
-    { sinks: { added: ['extra'] } },
-    { sinks: { added: ['third'], removed: ['extra'] } },
+    { changes: ['sinks.extra added', 'route changed'] },
+    { changes: ['sinks.extra removed', 'sinks.third added', 'route changed'] },
   ])
 })
 

@@ -1,10 +1,9 @@
-/** What the commands of the first hour print: a configuration is made, checked, tried and reloaded. */
-import { readFileSync, writeFileSync } from 'node:fs'
+/** What the commands of the first hour print: a configuration is made, checked and tried. */
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createKeys } from '../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { startDaemon } from '../integration/cli/daemon.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 import { redisForTests } from '../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
@@ -39,7 +38,7 @@ let prefixes = 0
 function configText(sandbox: Sandbox): string {
   prefixes += 1
   return `redis: { url: "${tests.server.url}", prefix: hour${prefixes} }
-http: { port: 0, token_file: token }
+http: { port: 0 }
 accounts:
   main: { base_url: "${sandbox.url}", api_key: ${sandbox.apiKeys[0]}, limits: { search: 100, basic: 100 } }
 feeds:
@@ -130,28 +129,6 @@ test('doctor', async () => {
       { texts: addresses(sandbox) },
     ),
   ).toMatchFileSnapshot(transcriptFile('doctor'))
-})
-
-test('reload', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox)
-  const daemon = await startDaemon(text)
-  const change = (next: string): void => writeFileSync(daemon.file, next)
-  await expect(
-    await transcript(
-      (...args) => tocsin(...args, '--config', daemon.file),
-      async ({ type }) => {
-        await type('reload')
-        change(text.replace('identifier_group: 1042', 'identifier_group: 1043'))
-        await type('reload')
-        await type('reload --output json')
-        change(text.replace('type: slack', 'type: slak'))
-        await type('reload')
-        await type('reload --output json')
-      },
-      { texts: addresses(sandbox) },
-    ),
-  ).toMatchFileSnapshot(transcriptFile('reload'))
 })
 
 /** How often a page was read until all was sent. */

@@ -5,7 +5,6 @@ import {
   chownSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -184,33 +183,6 @@ describe.runIf(isRoot)('a secret that root hands to a service', () => {
   })
 })
 
-describe('the file in which the daemon leaves its token', () => {
-  const token = JSON.stringify({
-    url: 'http://127.0.0.1:9464',
-    token: 'Pq7Zr2Lx9Vt4Kw8N'.repeat(3),
-  })
-  const config = (): string =>
-    `${readFileSync(inFiles(), 'utf8')}http: {token_file: ${at('token')}}\n`
-
-  test('is named where others may read it, and is no matter before there is one', () => {
-    rmSync(at('token'), { force: true })
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
-    aFile('token', token)
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
-    aFile('token', token, 0o640)
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([
-      expect.stringMatching(
-        /token\.yaml:\d+:\d+ http\.token_file: group \d+ may read \S+token \(mode 0640\); run: chmod 600 \S+token$/,
-      ),
-    ])
-  })
-
-  test.runIf(isRoot)("is in order for root where it is another user's: that is the daemon", () => {
-    chownSync(aFile('token', token), 1001, 1001)
-    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
-  })
-})
-
 describe('a configuration that others may read', () => {
   const literal = {
     key: env.KEY,
@@ -351,8 +323,7 @@ test('the daemon says them in its log at start, with place and remedy', async ()
 })
 
 /**
- * `token_file` is written by the daemon, for itself. A template holds words for people and no
- * secret, so its file needs no mode 600.
+ * A template holds words for people and no secret, so its file needs no mode 600.
  */
 test('every file that a key names holds a secret, certificates and templates apart', () => {
   const names = configKeys()

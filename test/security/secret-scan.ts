@@ -187,7 +187,7 @@ function asked(scene: SecretScene): string[][] {
     ['items', 'list', '--state', 'quarantined'],
     ['items', 'list', '--state', 'all'],
     ...accounts.map((name) => ['token', 'test', '--account', name]),
-    ...['check', 'audit', 'plan', 'doctor', 'reload'].map((name) => [name]),
+    ...['check', 'audit', 'plan', 'doctor'].map((name) => [name]),
     ...['siem', 'vault', 'soc', 'oncall'].map((sink) => ['render', uids[0] ?? '', '--sink', sink]),
     ['audit', '--feed', 'main'],
     ...['feeds', 'sinks', 'items', 'silences'].map((noun) => [noun, 'list']),

@@ -4,7 +4,6 @@ import { BlockList, isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { isLoopback } from '../../lib/web-address.ts'
 import type { HttpConfig } from '../../ops/config.ts'
-import { isLoopbackPeer } from '../../ops/reload-access.ts'
 
 type Proxy = NonNullable<HttpConfig['proxy']>
 
@@ -55,6 +54,11 @@ function textOf(header: string | string[] | undefined): string {
 function plainAddress(address: string): string {
   const [, within] = /^::ffff:([\d.]+)$/i.exec(address) ?? []
   return within ?? address
+}
+
+/** Whether a peer is this machine, also as an IPv4 address within IPv6. */
+function isLoopbackPeer(address: string | undefined): boolean {
+  return /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/.test(address ?? '')
 }
 
 const forwarding = /^(?:x-forwarded-.*|forwarded|via|x-real-ip)$/

@@ -44,8 +44,6 @@ const wholes = [
   'render . --sink soc --config CONFIG',
   'render paste/x/1 --sink nowhere --config CONFIG',
   'render paste/x/1 --config CONFIG',
-  'reload --config /nowhere',
-  'reload now',
   'completion tcsh',
   'completion feeds sinks',
   'run --for 1m --config CONFIG',

@@ -70,7 +70,6 @@ const without = [
   'run',
   'init',
   'check',
-  'reload',
   'schema',
   'demo',
   'sandbox',

@@ -1,25 +1,12 @@
-import {
-  chmodSync,
-  chownSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { getCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { kept, reloaded, startDaemon } from './daemon.ts'
-import { aFile, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
+import { startTocsin, tocsinProcess } from './tocsin.ts'
 
 const tests = redisForTests()
 let sandbox: Sandbox
@@ -82,9 +69,7 @@ test('a new feed, sink and route are taken up, and what is gone leaves the metri
   await daemon.hasSaid(reloaded, 1)
   expect(daemon.lines(reloaded)[0]).toMatchObject({
     generation: 2,
-    feeds: { added: ['staff'], removed: ['brand'] },
-    sinks: { added: ['extra'] },
-    routes: { changed: ['root'] },
+    changes: ['feeds.brand removed', 'feeds.staff added', 'sinks.extra added', 'route changed'],
   })
   const body = await daemon.metrics()
   expect(body).not.toMatch(/^tocsin_.*feed="brand"/m)
@@ -168,153 +153,60 @@ test('a command that reads its configuration once ends with its terminal', async
   expect((await ended).code).toBe(0)
 })
 
-/** Another state of the file, put in place in one step, and nobody is told. */
-function replace(file: string, text: string): void {
-  writeFileSync(`${file}.new`, text, { mode: 0o600 })
-  renameSync(`${file}.new`, file)
-}
-
 /** Two authorities that nobody uses. */
 const certificates = getCACertificates('bundled').slice(0, 2)
 
-const asked = 'asked to read the configuration again'
-
 const generation = /^tocsin_config_generation (\d+)$/m
 
-test('`reload` waits for the outcome and says the generation and what changed', async () => {
+test('`POST /api/v1/reload` takes the file over, says the generation, and refuses mistakes', async () => {
+  const [all, some] = ['a', 'b'].map((letter) => letter.repeat(32))
+  const users = `users: [{name: mara, role: act, token_file: all}, {name: ben, role: act, accounts: [main], token_file: some}]`
   const config = configurations()
-  const daemon = await startDaemon(config())
-  const again = await tocsinProcess('reload', '--config', daemon.file)
-  expect(again).toMatchObject({
-    code: 0,
-    out: `nothing in ${daemon.file} has changed: still generation 1\n`,
+  const text = (parts?: Parts): string => config(parts).replace('port: 0', `port: 0, ${users}`)
+  const daemon = await startDaemon(text(), 'tocsin runs', { all: all!, some: some! })
+  const { port } = daemon.lines('http server listens')[0]!
+  const reload = async (token: string | undefined) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const url = `http://127.0.0.1:${Number(port)}/api/v1/reload`
+    const answer = await fetch(url, { method: 'POST', headers })
+    return { status: answer.status, ...((await answer.json()) as object) }
+  }
+  expect(await reload(all)).toMatchObject({
+    status: 200,
+    said: [expect.stringContaining('not changed')],
   })
-  replace(daemon.file, config({ sinks: ['siem', 'extra'] }))
-  const { code, out } = await tocsinProcess('reload', '--config', daemon.file)
-  expect(out).toBe('reloaded: generation 2\n  sinks: added extra\n  routes: changed root\n')
-  expect(code).toBe(0)
-  expect(generation.exec(await daemon.metrics())?.[1]).toBe('2')
-  const digest = config({ sinks: ['siem', 'extra'] }).replace(
-    'brand: {',
-    'brand: {labels: {a: b}, ',
-  )
-  replace(daemon.file, digest)
-  const json = await tocsinProcess('reload', '--config', daemon.file, '--output', 'json')
-  expect(JSON.parse(json.out)).toMatchObject({ status: 'changed', generation: 3 })
-  expect(generation.exec(await daemon.metrics())?.[1]).toBe('3')
+  writeFileSync(daemon.file, text({ sinks: ['siem', 'extra'] }))
+  expect(await reload(some)).toMatchObject({ status: 403 })
+  expect(await reload(all)).toMatchObject({ status: 200, said: ['Reloaded: generation 2.'] })
+  expect(daemon.lines('asked to read the configuration again')).toMatchObject([
+    { by: 'mara' },
+    { by: 'mara' },
+  ])
+  writeFileSync(daemon.file, text().replace('every: 5s', 'evry: 5s'))
+  const detail = expect.stringContaining('feeds.brand.evry') as unknown
+  expect(await reload(all)).toMatchObject({ status: 400, detail })
+  expect(await daemon.metrics()).toContain('sink="extra"')
 })
 
 test('a change of nothing but a sink is a generation of its own', async () => {
   const config = configurations()
   const daemon = await startDaemon(config())
-  replace(
-    daemon.file,
-    config().replace('allow_private: true', 'allow_private: true, batch: {wait: 2s}'),
-  )
-  const { out } = await tocsinProcess('reload', '--config', daemon.file)
-  expect(out).toBe('reloaded: generation 2\n  sinks: changed siem\n')
-  expect(generation.exec(await daemon.metrics())?.[1]).toBe('2')
+  daemon.reload(config().replace('allow_private: true', 'allow_private: true, batch: {wait: 2s}'))
+  await daemon.hasSaid(reloaded, 1)
+  expect(daemon.lines(reloaded)).toMatchObject([{ generation: 2, changes: ['sinks.siem changed'] }])
 })
 
-test('`reload` warns that a renamed account sends all again', async () => {
+test('the log warns that a renamed account sends all again', async () => {
   const config = configurations()
   const daemon = await startDaemon(config())
-  replace(daemon.file, config().replace('accounts: {main:', 'accounts: {acme:'))
-  const { code, out } = await tocsinProcess('reload', '--config', daemon.file)
-  expect(code).toBe(0)
-  expect(out).toMatch(
-    /^warning \S+:\d+:\d+ accounts\.acme: is new and main has left: a renamed account starts anew and sends again what it has sent; keep the name of an account that is the same; if they are others, go on\nreloaded: generation 2\n/,
-  )
+  daemon.reload(config().replace('accounts: {main:', 'accounts: {acme:'))
+  await daemon.hasSaid(reloaded, 1)
+  expect(daemon.lines('configuration warning')).toMatchObject([
+    { path: 'accounts.acme', problem: expect.stringContaining('starts anew') as unknown },
+  ])
 })
 
-test('`reload` prints every mistake with its line as check does, and the old one stays', async () => {
-  const config = configurations()
-  const daemon = await startDaemon(config())
-  const wrong = config({ sinks: ['siem', 'extra'] })
-    .replace('every: 5s', 'evry: 5s')
-    .replace('sinks: [siem, extra]', 'sinks: [siem, extr]')
-  replace(daemon.file, wrong)
-  const reload = await tocsinProcess('reload', '--config', daemon.file)
-  const checked = await tocsinProcess('check', daemon.file)
-  expect(reload).toEqual(checked)
-  expect(reload.code).toBe(2)
-  expect(reload.err).toContain('the configuration has 2 mistakes')
-  expect(await daemon.metrics()).not.toContain('sink="extra"')
-})
-
-test('without a daemon `reload` says where it looked and what to do', async () => {
-  const config = configurations()
-  const file = aFile('tocsin.yaml', config())
-  const none = await tocsinProcess('reload', '--config', file)
-  expect(none.code).toBe(1)
-  expect(none.err).toMatch(
-    /^no daemon is found for .*tocsin\.yaml: there is no readable .*\.reload; start it with: /,
-  )
-  writeFileSync(file, config().replace('every: 5s', 'evry: 5s'))
-  expect(await tocsinProcess('reload', '--config', file)).toMatchObject({ code: 2 })
-})
-
-test('the token is for its user alone, where the file says, and goes with the daemon', async () => {
-  const config = configurations()
-  const named = (text: string): string => text.replace('port: 0', 'port: 0, token_file: run/token')
-  const daemon = await startDaemon(named(config()))
-  const token = join(dirname(daemon.file), 'run/token')
-  expect(statSync(token).mode & 0o777).toBe(0o600)
-  const { url } = JSON.parse(readFileSync(token, 'utf8')) as {
-    url: string
-  }
-  const headers = { authorization: 'Bearer wrong' }
-  const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
-  expect(answer.status).toBe(401)
-  replace(daemon.file, named(config({ sinks: ['siem', 'extra'] })))
-  expect(await tocsin('reload', '--config', daemon.file)).toMatchObject({ code: 0 })
-  daemon.child.kill('SIGTERM')
-  await daemon.ended
-  expect(() => statSync(token)).toThrow('ENOENT')
-})
-
-test.runIf(process.getuid?.() === 0)('root may reload the daemon of another user', async () => {
-  const config = configurations()
-  const daemon = await startDaemon(config().replace('port: 0', 'port: 0, token_file: token'))
-  chownSync(join(dirname(daemon.file), 'token'), 1001, 1001)
-  expect(await tocsinProcess('reload', '--config', daemon.file)).toMatchObject({ code: 0 })
-})
-
-test.each<[what: string, answer: RequestListener]>([
-  ['a page', (_request, response) => void response.end('<h1>It works!</h1>')],
-  ['a refusal of the token', (_request, response) => void response.writeHead(401).end()],
-  ['no state of a reload', (_request, response) => void response.end('{"status":"\u001b[31m"}')],
-  ['no end', (_request, response) => void pipeline(endless(), response).catch(() => undefined)],
-])('what answers %s is no daemon', async (_what, answer) => {
-  const stranger = createServer(answer).listen(0, '127.0.0.1')
-  onTestFinished(() => void stranger.close())
-  await once(stranger, 'listening')
-  const { port } = stranger.address() as AddressInfo
-  const file = aFile('tocsin.yaml', configurations()().replace('port: 0', 'token_file: token'))
-  const access = { url: `http://127.0.0.1:${port}`, token: 'a-token' }
-  writeFileSync(join(dirname(file), 'token'), JSON.stringify(access), { mode: 0o600 })
-  const { code, out, err } = await tocsin('reload', '--config', file)
-  expect({ code, out }).toEqual({ code: 1, out: '' })
-  expect(err).toContain(`${access.url}: no daemon takes this token`)
-})
-
-function* endless(): Generator<string> {
-  for (;;) yield ' '.repeat(64 * 1024)
-}
-
-test('a token file that others may read is not used, and one that a killed daemon left leads nowhere', async () => {
-  const file = aFile('tocsin.yaml', configurations()().replace('port: 0', 'token_file: token'))
-  const token = join(dirname(file), 'token')
-  writeFileSync(token, '{"url":"http://127.0.0.1:9","token":"t"}', { mode: 0o644 })
-  const open = await tocsin('reload', '--config', file)
-  expect(open.err).toContain(`${token} is not to be trusted: every user may read`)
-  chmodSync(token, 0o600)
-  const gone = await tocsin('reload', '--config', file)
-  expect(gone).toMatchObject({ code: 1, out: '' })
-  expect(gone.err).toContain('http://127.0.0.1:9: no daemon answers; start the daemon')
-})
-
-test('a file that keeps its name and holds something else is a change; the log says who asked', async () => {
+test('a file that keeps its name and holds something else is a change', async () => {
   const config = configurations()
   const daemon = await startDaemon(
     config().replace('api_key:', 'ca_file: ca.pem, api_key:'),
@@ -325,19 +217,16 @@ test('a file that keeps its name and holds something else is a change; the log s
   const hash = /^tocsin_config_hash (\d+)$/m
   const before = hash.exec(await daemon.metrics())?.[1]
   writeFileSync(ca, certificates[1]!)
-  const { out } = await tocsinProcess('reload', '--config', daemon.file)
-  expect(out).toBe(`reloaded: generation 2\n  files: changed ${ca}\n`)
+  daemon.child.kill('SIGHUP')
+  await daemon.hasSaid(reloaded, 1)
+  expect(daemon.lines(reloaded)).toMatchObject([{ changes: [ca] }])
   const { port } = daemon.lines('http server listens')[0]!
   const rules = await fetch(`http://127.0.0.1:${Number(port)}/rules`)
-  expect(await rules.text()).toContain('loaded by <bdi>POST /-/reload from 127.0.0.1</bdi>')
+  expect(await rules.text()).toContain('loaded by <bdi>SIGHUP</bdi>')
   const body = await daemon.metrics()
   expect(generation.exec(body)?.[1]).toBe('2')
   expect(hash.exec(body)?.[1]).not.toBe(before)
   utimesSync(ca, 1, 1)
   daemon.child.kill('SIGHUP')
   await daemon.says('nothing in it has changed')
-  expect(daemon.lines(asked)).toMatchObject([
-    { by: 'POST /-/reload from 127.0.0.1' },
-    { by: 'SIGHUP' },
-  ])
 })

@@ -79,7 +79,7 @@ test.each([
   'allowPrivilegeEscalation: false',
   'drop: [ALL]',
   'automountServiceAccountToken: false',
-  'mountPath: /tmp', // where the daemon leaves what `kubectl exec … reload` needs
+  'mountPath: /tmp', // the root is read-only
   'httpGet: { path: /healthz, port: http }',
   'httpGet: { path: /readyz, port: http }',
   'checksum/config: {{ .Values.config | sha256sum }}',

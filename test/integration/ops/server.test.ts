@@ -306,15 +306,18 @@ describe('readers that do not read', () => {
     expect(answer).toContain('late')
   })
 
-  test('lose their places, while a reload that takes longer gets its answer', async () => {
-    const reloaded = Promise.withResolvers<{ status: string }>()
+  test('lose their places, while an act that takes longer gets its answer', async () => {
+    const acted = Promise.withResolvers<{ done: boolean }>()
     const url = await started({
       timings: { httpRequestMs: 1_000 },
       metrics: { render: async () => ({ contentType: 'text/plain', body: 'x'.repeat(16e6) }) },
-      reload: { token: 'a-token', run: () => reloaded.promise },
+      page: {
+        routes: async (scope) => void scope.post('/act', () => acted.promise),
+        publicUrl: () => undefined,
+        notFound: () => '',
+      },
     })
-    const headers = { authorization: 'Bearer a-token' }
-    const reload = fetch(`${url}/-/reload`, { method: 'POST', headers })
+    const act = fetch(`${url}/act`, { method: 'POST' })
     const { hostname, port, host } = new URL(url)
     const sockets = Array.from({ length: 63 }, () => connect(Number(port), hostname).pause())
     onTestFinished(() => sockets.forEach((socket) => socket.destroy()))
@@ -323,47 +326,7 @@ describe('readers that do not read', () => {
     }
     await Promise.all(sockets.map((socket) => once(socket, 'connect')))
     await vi.waitFor(async () => expect((await fetch(`${url}/healthz`)).status).toBe(200), 20_000)
-    reloaded.resolve({ status: 'unchanged' })
-    expect(await (await reload).json()).toEqual({ status: 'unchanged' })
-  })
-})
-
-describe('POST /-/reload', () => {
-  const token = 'a-token'
-  const asked = { token, run: async () => ({ status: 'unchanged' }) }
-
-  test.each([
-    ['changed', 200],
-    ['unchanged', 200],
-    ['refused', 422],
-    ['stopped', 503],
-  ])('says to whoever has the token that the configuration was %s', async (outcome, status) => {
-    const run = async (address: string) => ({ status: outcome, address })
-    const url = await started({ reload: { token, run } })
-    const headers = { authorization: `Bearer ${token}` }
-    const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
-    expect(answer.status).toBe(status)
-    expect(await answer.json()).toEqual({ status: outcome, address: '127.0.0.1' })
-  })
-
-  test.each([
-    undefined,
-    'Bearer',
-    `Bearer ${token.slice(1)}`,
-    `Bearer ${token}s`,
-    `Basic ${token}`,
-  ])('refuses %s, and runs nothing', async (authorization) => {
-    const run = vi.fn<typeof asked.run>(asked.run)
-    const url = await started({ reload: { token, run } })
-    const headers = authorization === undefined ? {} : { authorization }
-    const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
-    expect(answer.status).toBe(401)
-    expect(run).not.toHaveBeenCalled()
-  })
-
-  test('a page that made its own name lead here is refused, token or not', async () => {
-    const url = await started({ reload: asked })
-    const request = `POST /-/reload HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
-    expect(await raw(url, request)).toContain('421')
+    acted.resolve({ done: true })
+    expect(await (await act).json()).toEqual({ done: true })
   })
 })

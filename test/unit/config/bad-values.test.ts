@@ -89,7 +89,6 @@ const keys: [place: Place, key: string, good: Value[], left?: string][] = [
   ['http', 'metrics', []],
   ['limits', 'polls', ['a number', 'a large number', 'a fraction']],
   ['retention', 'history', []],
-  ['http', 'token_file', ['a word', 'two words', 'control characters']],
   ['retention', 'max_bytes', []],
   ['self_alerts', 'sink', [], 'sink'],
   ['self_alerts', 'fallback', []],

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
@@ -10,12 +9,7 @@ import {
   formatMistake,
   type Mistake,
 } from '../../../src/config/config.ts'
-import {
-  loadConfig,
-  loadConfigInTurns,
-  type LoadedConfig,
-  parseConfig,
-} from '../../../src/config/load.ts'
+import { loadConfig, type LoadedConfig, parseConfig } from '../../../src/config/load.ts'
 import { expectPolling } from '../../../src/config/warnings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-config-'))
@@ -347,40 +341,6 @@ test('the error prints every mistake with its place and its remedy', () => {
 test('a file that is not there is a mistake of the configuration', () => {
   expect(() => loadConfig({ path: join(folder, 'nowhere.yaml'), env: {} })).toThrow(ConfigError)
   expect(() => loadConfig({ path: folder, env: {} })).toThrow(/cannot be read \(EISDIR\)/)
-})
-
-describe('a file that is read in turns', () => {
-  const path = join(folder, 'in-turns.yaml')
-
-  /** What a timer or an answer would have: chances to run until it is done. */
-  async function countTurns(work: Promise<unknown>): Promise<number> {
-    let isOver = false
-    const end = (): void => void (isOver = true)
-    work.then(end, end)
-    let turns = 0
-    for (; !isOver; turns += 1) await setImmediate()
-    return turns
-  }
-
-  test('lets others run between reading, checking and warning, and comes out the same', async () => {
-    writeFileSync(path, fileWith())
-    const reading = loadConfigInTurns({ path, env: {} })
-    expect(await countTurns(reading)).toBeGreaterThanOrEqual(6)
-    const { hash, warnings, files } = loadConfig({ path, env: {} })
-    expect(await reading).toMatchObject({ hash, warnings, files })
-  })
-
-  test('tells the same mistakes', async () => {
-    const text = fileWith({ feed: 'evry: 5s' })
-    writeFileSync(path, text)
-    const error = await loadConfigInTurns({ path, env: {} }).catch((cause: unknown) => cause)
-    expect(error).toBeInstanceOf(ConfigError)
-    const paths = (error as ConfigError).mistakes.map(
-      ({ path: place, problem }) => `${place}: ${problem}`,
-    )
-    expect(paths).toEqual(mistakesOf(text))
-    expect(paths).not.toEqual([])
-  })
 })
 
 test('a file of four mebibytes is not parsed', () => {
