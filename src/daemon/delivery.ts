@@ -10,7 +10,7 @@ import {
   type DetailJobsOptions,
   fetchDetail,
 } from '../delivery/full-events.ts'
-import { createOrphans, type Orphans } from '../delivery/orphans.ts'
+import { createGoneSinks, type GoneSinks } from '../delivery/gone-sinks.ts'
 import { createRerouter, createRetryNow, type FailoverSink } from '../delivery/reroute.ts'
 import { type DrainOptions, SinkDrain } from '../delivery/sink-drain.ts'
 import { noteDigestSent } from '../grouping/flusher.ts'
@@ -18,7 +18,6 @@ import {
   type GroupingSink,
   fallbackGroup,
   blockedGroup,
-  returnedGroup,
   listMoveTargets,
 } from '../grouping/placement.ts'
 import { replicaId } from '../lib/clock.ts'
@@ -73,7 +72,7 @@ export function buildDelivery(
     createDrain: (sink) => new SinkDrain(sink, drainOptions),
     ledgers,
     hints,
-    orphans: buildOrphans(context, batchWaits, (sink) => grouping.sinks.get(sink)),
+    goneSinks: buildGoneSinks(context, (sink) => grouping.sinks.get(sink)),
     standing: standingOf(context),
     noteGroups: (account) => grouping.noteGroups(account),
     detailWaitMs: timings.detailWaitMs,
@@ -114,20 +113,14 @@ export function buildDelivery(
   }
 }
 
-function buildOrphans(
+function buildGoneSinks(
   context: EngineContext,
-  batchWaits: SinkBatchWaits,
   find: (sink: string) => GroupingSink | undefined,
-): Orphans {
-  const { ledgers, clock, logger } = context
-  return createOrphans({
-    ledgers,
-    batchWaits,
-    returnGroups: (sink) => returnGroups(find(sink)),
-    standing: standingOf(context),
-    clock,
-    logger,
-  })
+): GoneSinks {
+  const { ledgers, logger } = context
+  const standing = standingOf(context)
+  const groupsOf = (sink: string): Record<string, Group> => blockedGroups(find(sink))
+  return createGoneSinks({ ledgers, blockedGroups: groupsOf, standing, logger })
 }
 
 function attemptOptions(
@@ -191,12 +184,6 @@ async function noteDeliveryTime(
   } catch (error) {
     logger.debug({ sink, err: error }, 'the time of a delivery was not noted')
   }
-}
-
-/** Items for people that were held while their sink was gone are sent as one summary. */
-function returnGroups(sink: GroupingSink | undefined): Record<string, Group> {
-  if (!sink?.isForPeople) return {}
-  return Object.fromEntries(sink.destinations.map(({ id }) => [id, returnedGroup(id)]))
 }
 
 interface FailoverParts {

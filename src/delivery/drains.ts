@@ -9,7 +9,7 @@ import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import { type ItemChange, readSinkNames } from '../store/pending-items.ts'
 import type { DueInfo, DueWork, WorkHints, WorkAnnouncer } from './due-accounts.ts'
-import type { Orphans } from './orphans.ts'
+import type { GoneSinks } from './gone-sinks.ts'
 import type { SinkDrain } from './sink-drain.ts'
 
 export interface DrainsOptions {
@@ -17,7 +17,7 @@ export interface DrainsOptions {
   createDrain: (sink: Sink) => SinkDrain
   ledgers: readonly AccountLedger[]
   hints: WorkHints
-  orphans: Orphans
+  goneSinks: GoneSinks
   standing: Pick<Standing, 'isNewest' | 'isForeign'>
   /** Members have joined groups of an account. */
   noteGroups: (account: string) => void
@@ -117,12 +117,9 @@ export class Drains implements WorkAnnouncer {
     )
   }
 
-  /**
-   * The slow pass: nudges what is due in every account, and holds or takes back items without a
-   * sink.
-   */
+  /** The slow pass: nudges what is due in every account, and notes which sinks are gone or back. */
   async reconcileOnce(signal?: AbortSignal, alive: () => void = () => undefined): Promise<void> {
-    const { ledgers, orphans } = this.#options
+    const { ledgers } = this.#options
     const failures: PromiseSettledResult<void>[] = []
     for (let at = 0; at < ledgers.length && !signal?.aborted; at += ledgersAtOnce) {
       const batch = ledgers
@@ -133,7 +130,6 @@ export class Drains implements WorkAnnouncer {
       )
       alive()
     }
-    orphans.report()
     const [failed] = failures
     if (failed?.status === 'rejected') throw failed.reason
   }
@@ -254,14 +250,14 @@ export class Drains implements WorkAnnouncer {
   }
 
   async #reconcileLedger(ledger: AccountLedger): Promise<void> {
-    const { sinks, orphans, standing, clock } = this.#options
+    const { sinks, goneSinks, standing, clock } = this.#options
     if (standing.isForeign(ledger.account)) return
     const names = await readSinkNames(ledger)
     if (names.length === 0) return
     const pipeline = ledger.redis.pipeline()
     for (const sink of names) {
       pipeline.zrange(ledger.key('due', sink), '0', '0', 'WITHSCORES')
-      pipeline.scard(ledger.key('orphans', sink))
+      pipeline.sismember(ledger.key('gone'), sink)
     }
     const replies = ((await pipeline.exec()) ?? []).map(([error, value]) => {
       if (error) throw error
@@ -271,13 +267,13 @@ export class Drains implements WorkAnnouncer {
       const [, dueText] = replies[2 * i] as string[]
       // the tolerance for clock skew hides no due work: the claim itself uses Redis' clock
       const isDue = dueText !== undefined && Number(dueText) <= clock.now() + maxClockSkewMs
-      const hasOrphans = Number(replies[2 * i + 1]) > 0
+      const isGone = replies[2 * i + 1] === 1
       this.#noteLedger(ledger.account, sink)
       if (!sinks.has(sink)) {
-        if (isDue) await orphans.hold(ledger, sink)
+        if (isDue) await goneSinks.note(ledger, sink)
       } else {
-        const isBack = hasOrphans && (await orphans.takeBack(ledger, sink)) > 0
-        if (isDue || isBack) this.#nudge(ledger.account, sink, {})
+        if (isGone) await goneSinks.takeBack(ledger, sink)
+        if (isDue) this.#nudge(ledger.account, sink, {})
       }
     }
   }

@@ -8,7 +8,6 @@
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
-import { holdOrphan } from '../store/pending-items.ts'
 import type { FlushContext } from './flush-context.ts'
 import { type DigestReading, ensureDigests, flushDigest, readForDigests } from './digest-flush.ts'
 import { releaseMembers, deriveMessageId } from './freeze.ts'
@@ -77,7 +76,7 @@ const maxFlushes = 2_000
 /** Pages of one pass: enough to postpone ten thousand groups of a blocked sink. */
 const maxPages = 100
 
-/** How long the flushes of a blocked sink are postponed. */
+/** How long the flushes of a sink that is blocked or gone are postponed. */
 const blockedMs = 15_000
 
 /**
@@ -266,7 +265,7 @@ async function claimDueFlushes(
     for (const [sink, sinkTimers] of Map.groupBy(ours, (timer) => parseRef(timer).sink)) {
       const isKnown = options.sinks.has(sink)
       if (!isKnown && !(await options.standing.checkNewest())) skipped += sinkTimers.length
-      else if (!isKnown) await holdOrphanedGroups(options, ledger, { sink, timers: sinkTimers })
+      else if (!isKnown) await postponeTimers(ledger, sinkTimers, clock.now() + blockedMs)
       else flushes.push(...(await claimFlushes(remembering, ledger, { sink, timers: sinkTimers })))
     }
     if (timers.length < pageLength) break
@@ -298,27 +297,6 @@ async function claimFlushes(
   }
   const claimed = await Promise.all(free.map((timer) => claimFlush(ledger, timer, clock.now())))
   return claimed.filter((flush) => flush !== undefined)
-}
-
-async function holdOrphanedGroups(
-  { ledgers, clock, logger }: FlushContext,
-  ledger: AccountLedger,
-  { sink, timers }: { sink: string; timers: string[] },
-): Promise<void> {
-  let heldCount = 0
-  for (const timer of timers) {
-    const flush = await claimFlush(ledger, timer, clock.now())
-    // Another replica makes a message of it: what that has frozen would have no head any more.
-    if (!flush) continue
-    // A message that a crash interrupted has members already; a digest has them in other ledgers
-    // too.
-    const messageRef = `b:${deriveMessageId(flush)}:${sink}`
-    for (const each of ledgers) await holdOrphan(each, messageRef)
-    await holdOrphan(ledger, timer)
-    heldCount += 1
-  }
-  if (heldCount > 0)
-    logger.warn({ sinks: [sink] }, 'items held: their sink is not in the configuration')
 }
 
 async function flushDestination(

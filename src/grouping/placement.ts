@@ -184,13 +184,6 @@ export function blockedGroup(destination: string): Group {
   return { ...group, isUrgent: true }
 }
 
-/**
- * Where items for people wait that were held while their sink was gone, to be sent as one message.
- */
-export function returnedGroup(destination: string): Group {
-  return labelledGroup(destination, { 'held until': 'the sink was back' })
-}
-
 function labelledGroup(destination: string, labels: Record<string, string>): Group {
   return {
     id: groupId('together', destination, JSON.stringify(labels)),

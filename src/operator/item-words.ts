@@ -145,7 +145,6 @@ export const sinkReasonWords: Record<SinkReason, string> = {
 const reasonWords = {
   ...sinkReasonWords,
   detail: 'waits for its full event',
-  orphaned: 'the running configuration has no such sink',
   silence: 'a silence keeps such events back',
   inhibition: 'an event that says more came shortly before',
   mute: 'its route is muted',

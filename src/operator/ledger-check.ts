@@ -117,9 +117,9 @@ export interface StrandedItem {
 
 /**
  * The place from which a stranded item would be moved and where it is missing: its due time, its
- * sink's orphans, its group, that group's timer, its frozen message, that message's due time.
+ * group, that group's timer, its frozen message, that message's due time.
  */
-export type MissingPlace = 'due' | 'orphans' | 'collection' | 'timer' | 'message' | 'message_due'
+export type MissingPlace = 'due' | 'collection' | 'timer' | 'message' | 'message_due'
 
 /**
  * A reference to something that is gone, that is in a state in which it does not belong there, or
@@ -133,7 +133,7 @@ export interface DanglingRef {
   why: 'gone' | 'other_state' | 'unfiled'
 }
 
-type DanglingPlace = 'due' | 'timers' | 'orphans' | 'dead' | 'collect' | 'records'
+type DanglingPlace = 'due' | 'timers' | 'dead' | 'collect' | 'records'
 
 /** Whether nothing is wrong: the sums of feeds and sinks, the index, and what moves items. */
 export function isConsistent(check: LedgerCheck): boolean {
@@ -274,7 +274,7 @@ interface RefPlace {
 /** Finds references that have no effect; yields after each page, so that the caller can pause. */
 async function* findDangling(ledger: AccountLedger): AsyncGenerator<DanglingRef[]> {
   for (const name of await readSinkNames(ledger)) {
-    for (const place of ['due', 'orphans', 'dead', 'collect'] as const) {
+    for (const place of ['due', 'dead', 'collect'] as const) {
       yield* findDanglingIn(ledger, { place, name })
     }
   }
@@ -301,12 +301,9 @@ async function* scanRefs(
   const set = name === '' ? ledger.key(place) : ledger.key(place, name)
   let cursor = '0'
   do {
-    const [next, listed] =
-      place === 'orphans'
-        ? await ledger.redis.sscan(set, cursor, 'COUNT', refsPerScript)
-        : await ledger.redis.zscan(set, cursor, 'COUNT', refsPerScript)
+    const [next, listed] = await ledger.redis.zscan(set, cursor, 'COUNT', refsPerScript)
     cursor = next
-    const refs = place === 'orphans' ? listed : listed.filter((_text, i) => i % 2 === 0)
+    const refs = listed.filter((_text, i) => i % 2 === 0)
     for (let at = 0; at < refs.length; at += refsPerScript) yield refs.slice(at, at + refsPerScript)
   } while (cursor !== '0')
 }

@@ -3,7 +3,7 @@ import { type Item, type ItemState, pendingStates } from './records.ts'
 
 export const itemStates = {
   queued: 'waits to be sent, or for the batch of its sink',
-  held: 'waits for a mute to end, its full event, or a sink that is gone',
+  held: 'waits for a mute to end or its full event',
   grouped: 'waits for the message of its group, or its digest',
   frozen: 'is in a message that is composed and not delivered yet',
   sending: 'an attempt is under way',

@@ -48,11 +48,7 @@ export interface ItemFilter {
 }
 
 /** What needs somebody: nothing that Tocsin does by itself ends it. */
-function needsSomebody({ state, reason }: LedgerItem): boolean {
-  return state === 'dead' || state === 'quarantined' || (state === 'held' && reason === 'orphaned')
-}
-
-export const needyStates: ReadonlySet<State> = new Set(['dead', 'quarantined', 'held'])
+export const needyStates: ReadonlySet<State> = new Set(['dead', 'quarantined'])
 
 export function fits(item: LedgerItem, filter: ItemFilter): boolean {
   const { states, sink, feed, severity, fromMs = 0, toMs = Infinity } = filter
@@ -239,7 +235,7 @@ export async function listItems(
   }
   for (const ledger of ledgers) {
     for await (const item of scanItems(ledger, filter, () => leastMs)) {
-      if (order === 'worst' && !needsSomebody(item)) continue
+      if (order === 'worst' && !needyStates.has(item.state)) continue
       items.push(item)
       if (items.length > 2 * (limit + 1)) trim()
     }

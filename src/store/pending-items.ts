@@ -225,29 +225,6 @@ function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
 }
 
 /**
- * Holds what a ref names, because the configuration has no such sink. A summary whose outcome is
- * known stays as it is: only its members remain to be settled. `repeatRisks`: the lost answers of
- * a message whose head is in another account's ledger.
- */
-export async function holdOrphan(
-  ledger: AccountLedger,
-  ref: string,
-  repeatRisks = 0,
-): Promise<void> {
-  while ((await ledger.run('orphan-item', ref, 'hold', repeatRisks)) === 0);
-}
-
-/**
- * Reads how many attempts on a message of this ledger ended without an answer. One that is under
- * way counts: its answer will not be waited for.
- */
-export async function readRepeatRisks(ledger: AccountLedger, ref: string): Promise<number> {
-  const text = await ledger.redis.get(ledger.key('batch', ref.split(':')[1] ?? ''))
-  const { st, rr = 0 } = JSON.parse(text ?? '{}') as { st?: string; rr?: number }
-  return rr + (st === 'sending' ? 1 : 0)
-}
-
-/**
  * The attempts at a frozen message, of which its members learn once it is settled, and when the next
  * one is; undefined for one that is settled. A digest of several accounts is in one of their ledgers.
  */
@@ -262,31 +239,6 @@ export async function readMessageAttempts(
   if (text === undefined) return undefined
   const { n, h, st, at } = JSON.parse(text) as Pick<StoredItem, 'n' | 'h' | 'st' | 'at'>
   return { attempts: n, history: parseHistory(h), atMs: st === 'retrying' ? at : undefined }
-}
-
-interface ReturningSink {
-  sink: string
-  batchWait: number | false
-  /** Groups by destination: the returned items for people come as one summary. */
-  groups: Record<string, Group>
-}
-
-/**
- * Queues items again that were held for a sink which is back, at most `max` per call; returns how
- * many.
- */
-export async function returnOrphans(
-  ledger: AccountLedger,
-  { sink, batchWait, groups }: ReturningSink,
-  max: number,
-): Promise<number> {
-  const refs = await ledger.redis.srandmember(ledger.key('orphans', sink), max)
-  if (refs.length === 0) return 0
-  const text = JSON.stringify(toStoredGroups(groups))
-  for (const ref of refs) {
-    await ledger.run('orphan-item', ref, 'return', batchWait === false ? '' : batchWait, text)
-  }
-  return refs.length
 }
 
 /** Groups by destination, as the scripts take them. */
@@ -437,6 +389,9 @@ export function resendItem(
   return redirect(ledger, { ref, verb: 'resend', by, bw: batchWaitMs, was })
 }
 
+/** An attempt that began longer ago died with its process. */
+export const staleAttemptMs = 60_000
+
 async function redirect(
   ledger: AccountLedger,
   ask: Record<string, unknown>,
@@ -445,7 +400,8 @@ async function redirect(
 }
 
 async function runRedirect(ledger: AccountLedger, ask: Record<string, unknown>): Promise<string> {
-  const args = { ...ask, horizon: ledger.horizonMs, retention: ledger.retention }
+  const bounds = { horizon: ledger.horizonMs, retention: ledger.retention }
+  const args = { stale: staleAttemptMs, ...bounds, ...ask }
   return String(await ledger.run('redirect-item', JSON.stringify(args)))
 }
 

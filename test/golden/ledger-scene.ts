@@ -5,12 +5,7 @@ import type { ThreatEvent } from '../../src/event.ts'
 import { mutedGroup } from '../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { noteFeedTrouble, pauseFeed } from '../../src/store/feed-state.ts'
-import {
-  discardItem,
-  holdOrphan,
-  rerouteItem,
-  withholdItems,
-} from '../../src/store/pending-items.ts'
+import { discardItem, rerouteItem, withholdItems } from '../../src/store/pending-items.ts'
 import { readItems } from '../../src/store/records.ts'
 import { aSocScene, type SocScene } from '../integration/cli/soc-scene.ts'
 import { tocsin } from '../integration/cli/tocsin.ts'
@@ -66,8 +61,7 @@ export async function aLedgerScene(tests: RedisForTests): Promise<LedgerScene> {
   const umbrella = await tests.ledger({ keys, account: 'umbrella' })
   await fill(scene)
   await takeInOne(umbrella, 'paste/site/left', { type: 'paste' }, { sink: 'lake' })
-  const orphan = await takeInOne(umbrella, 'paste/site/orphan', { type: 'paste' }, { sink: 'gone' })
-  await holdOrphan(umbrella, orphan)
+  await takeInOne(umbrella, 'paste/site/orphan', { type: 'paste' }, { sink: 'gone' })
   for (const feed of ['slow', 'staff']) await takeIn(second, [], { feed })
   const refused = { reason: 'unavailable', answer: 'HTTP 503', waitMs: 60_000 }
   for (let i = 0; i < 3; i += 1) await noteFeedTrouble(second, 'slow', 'feed', refused)

@@ -2,13 +2,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
 import { Drains } from '../../src/delivery/drains.ts'
-import { createOrphans } from '../../src/delivery/orphans.ts'
+import { createGoneSinks } from '../../src/delivery/gone-sinks.ts'
 import { createRerouter } from '../../src/delivery/reroute.ts'
 import { createSendPace } from '../../src/delivery/attempt.ts'
 import type { MemberOptions } from '../../src/delivery/delivery-member.ts'
 import { SinkDrain, type DrainOptions } from '../../src/delivery/sink-drain.ts'
 import type { AccountLedger, Standing } from '../../src/store/account-ledger.ts'
-import type { SinkBatchWaits } from '../../src/store/pending-items.ts'
+import type { Group, SinkBatchWaits } from '../../src/store/pending-items.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Redis } from '../../src/redis/connection.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
@@ -43,6 +43,8 @@ export interface DeliveryRigOptions {
   standing?: Standing
   leaseMs?: number
   drain?: Partial<DrainOptions>
+  /** By sink: what late items join when it is back. */
+  blockedGroups?: Record<string, Record<string, Group>>
 }
 
 export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
@@ -64,12 +66,10 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     release: (account, made) => drains.announceChanges(account, made),
     ...given.drain,
   }
-  const orphans = createOrphans({
-    ledgers: ledgers,
-    batchWaits: modes,
-    returnGroups: () => ({}),
+  const goneSinks = createGoneSinks({
+    ledgers,
+    blockedGroups: (name) => given.blockedGroups?.[name] ?? {},
     standing,
-    clock,
     logger: silent,
   })
   const drains: Drains = new Drains({
@@ -78,7 +78,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     createDrain: (sink) => new SinkDrain(sink, options),
     ledgers: ledgers,
     hints,
-    orphans,
+    goneSinks,
     standing,
     detailWaitMs: 20_000,
     leaseMs: given.leaseMs ?? 10_000,

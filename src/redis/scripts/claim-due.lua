@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Claims what is due for one sink: the worst first, one place in ten for the longest waiting. A
 -- claim is no attempt: it keeps other processes away until its lease ends. What is for a destination
--- in trouble is put off instead, so that it takes nobody's place. Runs when memory is full: only what
--- has left can make room.
+-- in trouble is put off instead, so that it takes nobody's place. Of a sink noted as gone nothing is
+-- claimed. Runs when memory is full: only what has left can make room.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads; the last claim may exceed
 --          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
@@ -20,6 +20,9 @@
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
+if redis.call('SISMEMBER', key('gone'), ask.sink) == 1 then
+  return { '{"left":0}' }
+end
 local due, ready, readied = key('due', ask.sink), key('ready', ask.sink), key('readied')
 local looked = 200
 local waits = ask.waits or {}

@@ -1,7 +1,7 @@
 -- Finds refs in a set that have no effect there: what they name is gone, or in another state.
 -- Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV     place (due | timers | orphans | dead | collect), name ('' | sink | group), refs
+-- ARGV     place (due | timers | dead | collect), name ('' | sink | group), refs
 -- Returns  {ref, gone | other_state | unfiled (its record is not in the index), …}
 -- @include lib/ledger.lua
 
@@ -9,18 +9,12 @@ local place, name = ARGV[1], ARGV[2]
 local set = name == '' and key(place) or key(place, name)
 
 local function is_listed(ref)
-  if place == 'orphans' then
-    return redis.call('SISMEMBER', set, ref) == 1
-  end
   return redis.call('ZSCORE', set, ref) and true or false
 end
 
 local fits = {
   due = function(item)
-    return not final[item.st] and item.st ~= 'batch' and item.why ~= 'orphaned' and (not item.y or item.why == 'detail')
-  end,
-  orphans = function(item)
-    return item.st == 'held' and item.why == 'orphaned'
+    return not final[item.st] and item.st ~= 'batch' and (not item.y or item.why == 'detail')
   end,
   dead = function(item)
     return item.st == 'dead'

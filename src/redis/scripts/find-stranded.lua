@@ -3,7 +3,7 @@
 -- KEYS[1]  the account's base
 -- ARGV     ids of records
 -- Returns  JSON [{r (ref), u (uid), k (sink), st (state), why?, b? (its message), lacks: due |
---          orphans | collection | timer | message | message_due | lead (its message is not stored
+--          collection | timer | message | message_due | lead (its message is not stored
 --          here; another account may hold it, or a flush may be about to write it)}]
 -- @include lib/ledger.lua
 
@@ -56,8 +56,6 @@ end
 local function lack_of(ref, item)
   if item.st == 'batch' then
     return lack_in_message(ref, item)
-  elseif item.why == 'orphaned' then
-    return redis.call('SISMEMBER', key('orphans', item.k), ref) == 0 and 'orphans' or nil
   elseif item.y and item.why ~= 'detail' then
     return lack_in_collection(ref, item)
   elseif has_due(ref) then

@@ -3,8 +3,7 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: ref, verb (move | divert | discard | resend), by (who asked), bw? (resend: batch
 --          wait in ms), was? (resend: the state in which it was found), horizon (ms), retention {history, payload} (ms), targets? [{d, k, m, b, bw?,
---          place? (group)}] (move, divert), stale? (divert: an attempt that began so many ms ago
---          has died)
+--          place? (group)}] (move, divert), stale (an attempt that began so many ms ago has died)
 -- Returns  done | collect (resent into its sink's batch) | busy (being sent or in a frozen message;
 --          divert: also held until later; resend: not final yet) | other (in no such state) |
 --          no_payload; divert: JSON {status (one of these), made? [{ref, k, sv, rk, kind}]}
@@ -23,7 +22,6 @@ local movable = { queued = true, held = true, group = true, digest = true, retry
 
 local function take_out()
   leave_collection(ask.ref, item)
-  redis.call('SREM', key('orphans', item.k), ask.ref)
   unwake(ask.ref)
   item.y = nil
   item.at = nil
@@ -101,15 +99,15 @@ local function add_item(target)
   note_made(n_moved, moved, enqueue(rid, n_moved, moved, target.bw))
 end
 
--- Whether an item can be rerouted. An attempt whose process died is over. An item that a mute
--- holds, or that waits for its full event, stays until that time.
-local function ready_to_divert()
+-- Whether an item can leave. An attempt whose process died is over. An item that a mute holds, or
+-- that waits for its full event, is not diverted before that time.
+local function is_ready()
   if item.st == 'sending' and now - item.at >= ask.stale then
     item.rr = (item.rr or 0) + 1
     remember(item, { n = item.n, at = item.at, o = 'answer lost', r = 'interrupted' })
     return true
   end
-  return movable[item.st] and (item.st ~= 'held' or (item.at or 0) <= now)
+  return movable[item.st] and (ask.verb ~= 'divert' or item.st ~= 'held' or (item.at or 0) <= now)
 end
 
 local function resend()
@@ -141,11 +139,7 @@ local function give_up()
   if final[item.st] then
     return 'other'
   end
-  local is_ready = movable[item.st]
-  if ask.verb == 'divert' then
-    is_ready = ready_to_divert()
-  end
-  if not is_ready then
+  if not is_ready() then
     return 'busy'
   end
   take_out()

@@ -7,7 +7,6 @@ import { type Circuit, createCircuit } from '../../../src/delivery/circuit.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
 import { activateGeneration } from '../../../src/store/account-ledger.ts'
 import { noteFeedTrouble, pauseFeed } from '../../../src/store/feed-state.ts'
-import { holdOrphan } from '../../../src/store/pending-items.ts'
 import { createAccountKey } from '../../../src/upstream/tokens.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
@@ -330,8 +329,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     'items of a sink that left the configuration',
     async ({ ledger }) => {
       await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['old'])], { isCaughtUp: true })
-      const [ref = ''] = await tests.redis.zrange(ledger.key('due', 'old'), '0', '0')
-      await holdOrphan(ledger, ref)
     },
     [
       /^problem delivery old: not configured any more, 1 item waits -> tocsin items move --sink old/,

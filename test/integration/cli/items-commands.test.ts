@@ -4,7 +4,7 @@ import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { holdOrphan, moveItem, rerouteItem } from '../../../src/store/pending-items.ts'
+import { moveItem, rerouteItem } from '../../../src/store/pending-items.ts'
 import { readItems } from '../../../src/store/records.ts'
 import { beginAttempt } from '../../support/attempts.ts'
 import { startFeedRig } from '../../support/feed-rig.ts'
@@ -48,11 +48,6 @@ async function pendingOf(ledger: AccountLedger, sink: string): Promise<Record<st
   return Object.fromEntries(Object.entries(states).filter(([, count]) => count !== 0))
 }
 
-async function orphan({ ledger }: SocScene, sink: string): Promise<void> {
-  const refs = await ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
-  for (const ref of refs) await holdOrphan(ledger, ref)
-}
-
 const problem = 'metadata.severity: not a string'
 const malformed = (name: string, uid: string | null = `a/b/${name}`) => ({
   uid,
@@ -75,7 +70,6 @@ async function aScene(): Promise<SocScene> {
   await scene.attempt('lake', { outcome: 'delivered' })
   await step()
   await scene.show(['old'], [{ uid: 'a/held/4', severity: 'medium' }])
-  await orphan(scene, 'old')
   await step()
   await takeIn(second, [], { feed: 'staff', malformed: [malformed('5')] })
   await step()
@@ -88,7 +82,6 @@ test('items list has what needs somebody, the worst first, of all accounts', asy
   const found = await list(scene)
   expect(found.items).toMatchObject([
     { uid: 'a/b/5', state: 'quarantined', reason: 'malformed', problem, account: 'second' },
-    { uid: 'a/held/4', state: 'held', reason: 'orphaned', sink: 'old' },
     { uid: 'a/dead/1', state: 'dead', reason: 'gone', severity: 'low', attempts: 1 },
   ])
   expect(found.next).toBeNull()
@@ -232,7 +225,6 @@ test('moving to a machine takes every item there by itself, the worst first', as
     ['old'],
     severities.flatMap((severity) => uids(1, severity)),
   )
-  await orphan(scene, 'old')
   const { code, out } = await items(scene, 'move --sink old --to siem --yes')
   expect({ code, out }).toEqual({
     code: 0,
@@ -310,9 +302,8 @@ test('discarding gives up what waits and closes letters: counted as dead, with w
   await scene.show(['old'], uids(1, 'low'))
   await scene.attempt('old', { outcome: 'dead' })
   await scene.show(['old'], uids(2))
-  await orphan(scene, 'old')
   expect((await items(scene, 'discard --sink old')).err).toContain(
-    '3 items of sink old (2 held, 1 dead; 2 high, 1 low) will be given up and never sent.',
+    '3 items of sink old (2 queued, 1 dead; 2 high, 1 low) will be given up and never sent.',
   )
   const { code, out } = await items(scene, 'discard --sink old --yes --by ann')
   expect({ code, out }).toEqual({ code: 0, out: '3 items discarded\n' })

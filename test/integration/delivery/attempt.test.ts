@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { Admission } from '../../../src/delivery/admission.ts'
 import { readSummaryParts } from '../../../src/delivery/attempt.ts'
 import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
-import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
@@ -202,44 +201,6 @@ test('the halves of a batch whose answer was lost once say that they may be repe
   const halves = split.next === 'done' ? split.halves : []
   for (const half of halves) await deliver(siem, half)
   expect(siem.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true, true, true])
-  await expectConservation(ledger)
-})
-
-test('an item held while it was being sent says that it may be a repeat when its sink is back', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  await beginAttempt(ledger, ref, 'cut off', 30_000)
-  await holdOrphan(ledger, ref)
-  await returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: {} }, 10)
-  await deliver(soc, ref)
-  expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([true])
-})
-
-test('members of a batch held while it was being sent say so in their next batch', async () => {
-  const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { ledger, deliver } = await rig(siem)
-  const ref = await sealed(ledger, 'siem', ['a/b/1', 'a/b/2'])
-  await beginAttempt(ledger, ref, 'cut off', 30_000)
-  await holdOrphan(ledger, ref)
-  await returnOrphans(ledger, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)
-  await deliver(siem, await sealed(ledger, 'siem', ['a/b/3']))
-  expect(siem.received).toMatchObject([{ mayBeRepeat: true, members: [{}, {}, {}] }])
-})
-
-test('an attempt held under way that ends in a retry stays held, and is delivered when the sink is back', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  soc.next(async () => {
-    await holdOrphan(ledger, ref)
-    throw new Error('cut')
-  })
-  await deliver(soc, ref)
-  expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
-  await returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: {} }, 10)
-  await deliver(soc, ref)
-  expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'delivered' })
   await expectConservation(ledger)
 })
 

@@ -518,7 +518,7 @@ test('what ended or went elsewhere between claim and send is not sent, and due n
   await claim(ledger)
   const record = ledger.key('rec', ledger.fingerprints.recordId('a/high/0'))
   const stored = JSON.parse((await ledger.redis.get(record))!) as { i: object[] }
-  const held = { ...stored, i: [{ ...stored.i[0], st: 'held', why: 'orphaned' }] }
+  const held = { ...stored, i: [{ ...stored.i[0], st: 'held', why: 'mute', y: 'g' }] }
   await ledger.redis.set(record, JSON.stringify(held))
   await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/high/1')))
   const begin = refs.map((ref) => ({ ref, token: 't' }))

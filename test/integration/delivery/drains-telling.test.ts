@@ -1,11 +1,10 @@
 /** How processes tell each other of work, and what the slow pass looks at. */
 import { expect, test } from 'vitest'
 import { Drains } from '../../../src/delivery/drains.ts'
-import type { Orphans } from '../../../src/delivery/orphans.ts'
+import type { GoneSinks } from '../../../src/delivery/gone-sinks.ts'
 import type { SinkDrain } from '../../../src/delivery/sink-drain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { attemptOf } from '../../support/attempts.ts'
@@ -114,7 +113,7 @@ test('thousands of hints of a sink that is slow hide no later one, and all of th
       }) as unknown as SinkDrain,
     ledgers: [ledger],
     hints,
-    orphans: {} as Orphans,
+    goneSinks: {} as GoneSinks,
     standing: aStanding(),
     detailWaitMs: 0,
     leaseMs: 10_000,
@@ -152,7 +151,7 @@ test('what is told of a sink while it is at work begins no second loop beside it
     createDrain: () => drain as unknown as SinkDrain,
     ledgers: [ledger],
     hints,
-    orphans: {} as Orphans,
+    goneSinks: {} as GoneSinks,
     standing: aStanding(),
     detailWaitMs: 0,
     leaseMs: 10_000,
@@ -232,20 +231,4 @@ test('the slow pass looks at every account, though one of them fails, and says s
   await drains.reconcileOnce(AbortSignal.abort(), () => void (alive += 1))
   expect(alive).toBe(0)
   await drains.stop(1_000)
-})
-
-test('a sink that is back takes up what was held for it, whatever other sinks the account has', async () => {
-  const names = ['a', 'b', 'c', 'd']
-  const { ledger, drains } = await rig(...names.map((name) => aRehearsedSink(name)))
-  for (const name of names) await takeIn(ledger, [routed({ uid: name }, [name])])
-  for (const name of names)
-    await holdOrphan(ledger, `i:${ledger.fingerprints.recordId(name)}:0:${name}`)
-  for (const name of ['a', 'b']) {
-    await returnOrphans(ledger, { sink: name, batchWait: false, groups: {} }, 10)
-  }
-  await drains.reconcileOnce()
-  const held = await Promise.all(
-    names.map((name) => ledger.redis.scard(ledger.key('orphans', name))),
-  )
-  expect(held).toEqual([0, 0, 0, 0])
 })

@@ -20,14 +20,7 @@ import {
 } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig, type DeliveryRigOptions } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import {
-  aStanding,
-  expectConservation,
-  redisForTests,
-  redisMs,
-  routed,
-  takeIn,
-} from '../../support/ledger.ts'
+import { expectConservation, redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
 
@@ -140,28 +133,6 @@ test('who makes work tells the other processes: they take it up without looking 
   await until('the hint is cleared', async () => (await maker.hints.read(10)).length === 0)
   await listener.drains.stop(1_000)
   expect(soc.received).toHaveLength(3)
-})
-
-test('of two configurations only the active one holds or takes back: nothing goes to and fro', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, with: under } = await rig()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
-  const active = under([])
-  const older = under([soc], { standing: aStanding({ isActive: false, isNewest: false }) })
-  for (const { drains } of [older, active]) drains.start()
-  await active.drains.reconcileOnce()
-  expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
-  await older.drains.reconcileOnce()
-  await active.drains.reconcileOnce()
-  expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
-  expect(soc.received).toEqual([])
-  const again = under([soc])
-  again.drains.start()
-  await again.drains.reconcileOnce()
-  await allLeft(ledger)
-  expect(soc.received).toHaveLength(1)
-  for (const { drains } of [older, active, again]) await drains.stop(1_000)
-  await expectConservation(ledger)
 })
 
 test.concurrent('while the circuit is open the backlog stays where it is, unopened, and goes when it lets it', async () => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SinkDrain, type DrainOptions } from '../../../src/delivery/sink-drain.ts'
-import { createOrphans } from '../../../src/delivery/orphans.ts'
+import { createGoneSinks } from '../../../src/delivery/gone-sinks.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
@@ -87,8 +87,12 @@ async function start({ keys, ledger }: Place, config: Config): Promise<Replica> 
     standing,
     batchWaits,
   }
-  const shared = { ledgers: [ledger], batchWaits, standing, clock: systemClock, logger: silent }
-  const orphans = createOrphans({ ...shared, returnGroups: () => ({}) })
+  const goneSinks = createGoneSinks({
+    ledgers: [ledger],
+    blockedGroups: () => ({}),
+    standing,
+    logger: silent,
+  })
   await activateGeneration(redis, keys, names)
   return {
     name,
@@ -103,9 +107,9 @@ async function start({ keys, ledger }: Place, config: Config): Promise<Replica> 
     async pass() {
       for (const sink of ['oncall', 'soc']) {
         const own = sinks.get(sink)
-        if (!own) await orphans.hold(ledger, sink)
+        if (!own) await goneSinks.note(ledger, sink)
         else {
-          await orphans.takeBack(ledger, sink)
+          await goneSinks.takeBack(ledger, sink)
           await drainOnce(ledger, own, options)
         }
       }
@@ -148,11 +152,10 @@ async function itemsOf(ledger: AccountLedger): Promise<Item[]> {
 /** What somebody has called removed. */
 async function countRemoved(ledger: AccountLedger): Promise<number> {
   const items = await itemsOf(ledger)
-  return items.filter(
-    ({ state, heldFor, history }) =>
-      heldFor === 'orphaned' ||
-      (state === 'dead' && history.at(-1)?.reason === 'recipient_removed'),
-  ).length
+  const dead = items.filter(
+    ({ state, history }) => state === 'dead' && history.at(-1)?.reason === 'recipient_removed',
+  )
+  return dead.length + (await ledger.redis.scard(ledger.key('gone')))
 }
 
 async function bring(

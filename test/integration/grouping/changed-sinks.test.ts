@@ -2,16 +2,8 @@
 import { expect, test } from 'vitest'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
-import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
-import {
-  aGatheringRig,
-  around,
-  aSlackRig,
-  dieAt,
-  uids,
-  type SlackRig,
-} from '../../support/grouping.ts'
+import { aGatheringRig, around, aSlackRig, uids, type SlackRig } from '../../support/grouping.ts'
 import {
   aStanding,
   expectConservation,
@@ -19,7 +11,6 @@ import {
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { makeDue } from '../../support/attempts.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
@@ -36,26 +27,17 @@ async function aWaitingGroup(count: number): Promise<SlackRig> {
   return rig
 }
 
-/** The same place, under a configuration that has no sinks. */
-function withoutSinks({ keys, ledger }: SlackRig) {
-  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [ledger], sinks: [] })
-  rig.clock.aheadMs = 60_000
-  const { clock } = rig
-  const { drains } = aDeliveryRig({ redis: given.redis, keys, ledger: ledger, sinks: [], clock })
-  return { flush: () => rig.flush(), heal: () => drains.reconcileOnce() }
-}
-
-async function collectionKeys(ledger: AccountLedger): Promise<string[]> {
-  const names = await given.redis.keys(ledger.key('*'))
-  return names.filter((name) => /:(?:gather|told|sealed|collect|timers)\b/.test(name))
-}
-
-test('groups of a removed sink are held, and their collections leave no key behind', async () => {
+test('groups of a removed sink wait until it is back, and go as one message then', async () => {
   const waiting = await aWaitingGroup(30)
-  await withoutSinks(waiting).flush()
+  const { keys, ledger } = waiting
+  const without = aGatheringRig({ redis: given.redis, keys, ledgers: [ledger], sinks: [] })
+  without.clock.aheadMs = 60_000
+  for (let pass = 0; pass < 2; pass += 1) await without.flush()
   const { soc } = (await expectConservation(waiting.ledger)).sinks
-  expect(waitingIn(soc)).toEqual({ held: 30 })
-  expect(await collectionKeys(waiting.ledger)).toEqual([])
+  expect(waitingIn(soc)).toEqual({ group: 30 })
+  waiting.clock.aheadMs = 80_000
+  expect(await waiting.flush()).toBe(1)
+  expect(waiting.soc.received[0]!.summary).toMatchObject({ total: 30 })
 })
 
 test('a configuration that is not the newest one leaves groups of sinks that it does not know to the other, and sends its own', async () => {
@@ -68,8 +50,7 @@ test('a configuration that is not the newest one leaves groups of sinks that it 
     Array.from({ length: 250 }, (_none, n) => inGroup(n)),
   )
   const pager = aRehearsedSink('pager', { type: 'slack' })
-  let isNewest = false
-  const standing = aStanding({ isActive: true, checkNewest: async () => isNewest })
+  const standing = aStanding({ isActive: true, isNewest: false })
   const sinks = { redis: given.redis, keys, ledgers: [ledger], sinks: [pager] }
   const passive = aGatheringRig({ ...sinks, standing })
   const its = uids(3).map((one) => passive.event(one))
@@ -78,10 +59,6 @@ test('a configuration that is not the newest one leaves groups of sinks that it 
   expect(await passive.flush()).toBe(1)
   expect(pager.received[0]!.members).toHaveLength(3)
   expect(waitingIn((await expectConservation(ledger)).sinks['soc'])).toEqual({ group: 250 })
-  isNewest = true
-  passive.clock.aheadMs = 12_000
-  await passive.flush()
-  expect(waitingIn((await expectConservation(ledger)).sinks['soc'])).toEqual({ held: 250 })
 })
 
 test.each([
@@ -122,28 +99,6 @@ test('digests are left to the active configuration: another may have another sch
   const older = await aDigestRig(given, { keys, ledgers, aheadMs, standing })
   expect(await older.flush()).toBe(0)
   expect(await active.flush()).toBe(1)
-})
-
-test('a sink that goes after a turn was cut off leaves nothing stuck in its message', async () => {
-  const waiting = await aWaitingGroup(3)
-  dieAt(waiting.ledger, 'close-flush', 1)
-  await expect(waiting.seal()).rejects.toThrow('killed')
-  await withoutSinks(waiting).flush()
-  const { soc } = (await expectConservation(waiting.ledger)).sinks
-  expect(waitingIn(soc)).toEqual({ held: 3 })
-  expect(await collectionKeys(waiting.ledger)).toEqual([])
-})
-
-test('what was delivered stays so when its sink goes before all of it is settled', async () => {
-  const waiting = await aWaitingGroup(700)
-  const [ref] = await waiting.seal()
-  dieAt(waiting.ledger, 'settle-members', 2)
-  await waiting.deliver(ref!) // whoever settled the rest was killed
-  await makeDue(waiting.ledger, ref!)
-  await withoutSinks(waiting).heal()
-  const { soc } = (await expectConservation(waiting.ledger)).sinks
-  expect(soc!.delivered).toBe(700)
-  expect(waitingIn(soc)).toEqual({})
 })
 
 test('what a mute holds comes when the mute is gone from the configuration, or ends sooner', async () => {

@@ -1,7 +1,5 @@
 /** Turns that a crash cuts off, that a process sleeps through, or whose answer from Redis is lost. */
 import { expect, test } from 'vitest'
-import { createFlusher } from '../../../src/grouping/flusher.ts'
-import { createLogger } from '../../../src/lib/logger.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import { around, aSlackRig, dieAt, uids } from '../../support/grouping.ts'
@@ -220,32 +218,4 @@ test('a digest that has to be begun again goes on with the ledgers that are clos
   rig.toMorning(2)
   await rig.flush()
   expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([6, 0])
-})
-
-test('a replica that has not the sink holds no group of which another one is just making a message', async () => {
-  const rig = await aSlackRig(given)
-  const { ledger } = rig
-  await takeIn(ledger, [rig.event({ uid: 'a/b/1' })])
-  rig.clock.aheadMs = 11_000
-  const lines: string[] = []
-  const logger = createLogger({
-    level: 'warn',
-    destination: { write: (line) => void lines.push(line) },
-  })
-  const without = createFlusher({ ...rig.options, sinks: new Map(), logger })
-  let isFirst = true
-  around(ledger, async (script, run) => {
-    if (script === 'claim-timer' && isFirst) {
-      isFirst = false
-      dieAt(ledger, 'close-flush', 1)
-      await rig.seal().catch(() => undefined) // it had read the same timer, and froze what is in there
-    }
-    return run()
-  })
-  await without.flushGroupsOnce()
-  expect(await given.redis.keys(ledger.key('members', '*'))).toHaveLength(1)
-  expect(lines).toEqual([]) // nothing is held yet
-  rig.clock.aheadMs = 1_000_000
-  await rig.flush()
-  await expectAllDelivered(ledger, 1)
 })

@@ -7,7 +7,7 @@ import {
   settleMembers,
   unfreezeMessage,
 } from '../../../src/grouping/freeze.ts'
-import { returnedGroup } from '../../../src/grouping/placement.ts'
+import { blockedGroup } from '../../../src/grouping/placement.ts'
 import {
   claimFlush,
   readDueTimers,
@@ -18,12 +18,7 @@ import {
   type Flush,
 } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import {
-  holdOrphan,
-  listDeadLetters,
-  readDueRefs,
-  returnOrphans,
-} from '../../../src/store/pending-items.ts'
+import { groupItems, listDeadLetters, readDueRefs } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
@@ -121,13 +116,9 @@ test('a message says that it may be a repeat when the answer about one of its me
   await takeIn(rig.ledger, [rig.event({ uid: 'a/b/1' }, { grouping: { waitMs: 0 } })])
   const ref = `i:${rig.ledger.fingerprints.recordId('a/b/1')}:0:soc`
   await rig.deliver(ref)
-  await holdOrphan(rig.ledger, ref)
-  await rig.show('a/b/2')
-  await holdOrphan(rig.ledger, `i:${rig.ledger.fingerprints.recordId('a/b/2')}:0:soc`)
-  const places = { soc: returnedGroup('soc') }
-  expect(
-    await returnOrphans(rig.ledger, { sink: 'soc', batchWait: false, groups: places }, 10),
-  ).toBe(2)
+  await takeIn(rig.ledger, [rig.event({ uid: 'a/b/2' }, { grouping: { waitMs: 0 } })])
+  const refs = [ref, `i:${rig.ledger.fingerprints.recordId('a/b/2')}:0:soc`]
+  expect(await groupItems(rig.ledger, refs, { soc: blockedGroup('soc') })).toBe(2)
   const back = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1'))
   expect(back!.items[0]).toMatchObject({ state: 'group', heldFor: undefined })
   rig.clock.aheadMs = 16_000

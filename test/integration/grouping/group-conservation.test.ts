@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { createGoneSinks } from '../../../src/delivery/gone-sinks.ts'
 import { createRerouter, rerouteAll, type RerouteContext } from '../../../src/delivery/reroute.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
 import { createFlusher } from '../../../src/grouping/flusher.ts'
@@ -12,21 +13,21 @@ import { sumPending } from '../../../src/store/accounts.ts'
 import {
   discardItem,
   groupItems,
-  holdOrphan,
   moveItem,
   readDueRefs,
   scanPendingItems,
   resendItem,
-  returnOrphans,
   readSinkNames,
   readPendingRefs,
 } from '../../../src/store/pending-items.ts'
 import { type Item, pendingStates, scanRecords } from '../../../src/store/records.ts'
 import { aGatheringRig, type GatheringRig } from '../../support/grouping.ts'
 import {
+  aStanding,
   expectConservation,
   expectNothingStranded,
   redisForTests,
+  silent,
   takeIn,
 } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -295,19 +296,19 @@ async function take(world: World, doing: Step): Promise<void> {
   }
 }
 
+/** Whoever has no such sink notes it as gone, or takes it back. */
 async function comeAndGo(
   { ledger, rig }: World,
   doing: { do: string; sink: string },
 ): Promise<void> {
-  if (doing.do === 'return') {
-    return void (await returnOrphans(
-      ledger,
-      { sink: doing.sink, batchWait: false, groups: {} },
-      100,
-    ))
-  }
-  const due = await readDueRefs(ledger, doing.sink, rig.clock.now(), { offset: 0, count: 50 })
-  for (const ref of due) await holdOrphan(ledger, ref)
+  const goneSinks = createGoneSinks({
+    ledgers: [ledger],
+    blockedGroups: (name) => (name === 'siem' ? {} : { [name]: blockedGroup(name) }),
+    standing: aStanding(),
+    logger: silent,
+  })
+  if (doing.do === 'return') return void (await goneSinks.takeBack(ledger, doing.sink))
+  await goneSinks.note(ledger, doing.sink)
   const others = [...rig.options.sinks].filter(([name]) => name !== doing.sink)
   const without = createFlusher({ ...rig.options, sinks: new Map(others) })
   await without.flushDigestsOnce()
@@ -340,9 +341,7 @@ async function settleAll(world: World): Promise<void> {
     rig.clock.aheadMs += 90_000_000
     // Redis' own clock does not go with it: how many messages a destination may get now
     await given.redis.del(...sinks.map((name) => ledger.key('flushes', name)))
-    for (const name of sinks) {
-      await returnOrphans(ledger, { sink: name, batchWait: false, groups: {} }, 100)
-    }
+    await given.redis.del(ledger.key('gone'))
     await rig.seal()
     for (const name of await readSinkNames(ledger)) await deliverDue(world, name)
   }

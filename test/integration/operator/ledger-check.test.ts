@@ -7,7 +7,7 @@ import {
 import { deriveMessageId } from '../../../src/grouping/freeze.ts'
 import { claimFlush } from '../../../src/grouping/timers.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
+import { groupItems } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
@@ -204,7 +204,6 @@ describe('a reference dangles', () => {
     expect(await danglingIn(ledger)).toEqual([])
     const { redis } = tests
     await redis.zadd(ledger.key('due', 'soc'), 1, refOf(ledger, 0), 2, 'b:gone:soc', 3, 'c:soc')
-    await redis.sadd(ledger.key('orphans', 'soc'), refOf(ledger, 2))
     await redis.zadd(ledger.key('dead', 'soc'), Date.now(), refOf(ledger, 3))
     await redis.zadd(ledger.key('timers'), 1, 'c:0123:soc')
     expect(await danglingIn(ledger)).toEqual(
@@ -212,7 +211,6 @@ describe('a reference dangles', () => {
         `due other_state ${refOf(ledger, 0)}`,
         'due gone b:gone:soc',
         'due gone c:soc',
-        `orphans other_state ${refOf(ledger, 2)}`,
         `dead other_state ${refOf(ledger, 3)}`,
         'timers gone c:0123:soc',
       ].toSorted(),
@@ -225,7 +223,7 @@ describe('a reference dangles', () => {
     const { ledger } = rig
     const refOfOne = (name: string): string =>
       `i:${ledger.fingerprints.recordId(`a/b/${name}`)}:0:soc`
-    const alone = ['queued', 'retrying', 'delivered', 'dead', 'orphaned']
+    const alone = ['queued', 'retrying', 'delivered', 'dead']
     const inBatch = ['collected', 'batch']
     const events = alone.map((name) => routed({ uid: `a/b/${name}` }))
     const detailed = { ...rig.event({ uid: 'a/b/detail' }), wantsDetail: true }
@@ -238,21 +236,13 @@ describe('a reference dangles', () => {
     await beginAttempt(ledger, refOfOne('retrying'), 't', 60_000)
     const attempt = { ref: refOfOne('retrying'), token: 't', replica: 'r' }
     await settleAttempt(ledger, attempt, { outcome: 'retry', inMs: 60_000 })
-    await holdOrphan(ledger, refOfOne('orphaned'))
     const names = [...alone, ...inBatch, 'detail', 'group']
     return { ledger: ledger, refs: new Map(names.map((name) => [name, refOfOne(name)])) }
   }
 
   test.each([
-    ['due', ['batch', 'dead', 'delivered', 'group', 'orphaned']],
-    [
-      'orphans',
-      ['batch', 'collected', 'dead', 'delivered', 'detail', 'group', 'queued', 'retrying'],
-    ],
-    [
-      'dead',
-      ['batch', 'collected', 'delivered', 'detail', 'group', 'orphaned', 'queued', 'retrying'],
-    ],
+    ['due', ['batch', 'dead', 'delivered', 'group']],
+    ['dead', ['batch', 'collected', 'delivered', 'detail', 'group', 'queued', 'retrying']],
     ['collect', ['dead', 'delivered', 'detail', 'group']],
   ])(
     'where %s has an item that something else moves, or nothing any more',
@@ -264,8 +254,7 @@ describe('a reference dangles', () => {
           ledger,
           ledger.fingerprints.recordId(`a/b/${name}`),
         ))!
-        if (place === 'orphans') await tests.redis.sadd(ledger.key(place, 'soc'), ref)
-        else await tests.redis.zadd(ledger.key(place, 'soc'), firstSeenMs, ref)
+        await tests.redis.zadd(ledger.key(place, 'soc'), firstSeenMs, ref)
       }
       expect(await danglingIn(ledger)).toEqual(
         wrong.map((name) => `${place} other_state ${refs.get(name)}`).toSorted(),
@@ -273,13 +262,10 @@ describe('a reference dangles', () => {
     },
   )
 
-  test.each(['due', 'orphans'])(
-    'but not what left %s after it was read there, and before it was looked at',
-    async (place) => {
-      const { ledger, refs } = await inEveryState()
-      expect(await ledger.run('find-dangling', place, 'soc', refs.get('delivered')!)).toEqual([])
-    },
-  )
+  test('but not what left a set after it was read there, and before it was looked at', async () => {
+    const { ledger, refs } = await inEveryState()
+    expect(await ledger.run('find-dangling', 'due', 'soc', refs.get('delivered')!)).toEqual([])
+  })
 })
 
 test('what ended and was replayed while the first scan went on is no difference', async () => {
@@ -309,11 +295,17 @@ test('an item that was accepted after all leaves the group in which it waited', 
   const rig = await aSlackRig(tests)
   const { ledger } = rig
   await takeIn(ledger, [rig.event({ uid: 'paste/site/0' }, { grouping: { waitMs: 0 } })])
-  await beginAttempt(ledger, refOf(ledger, 0), 't', 60_000)
-  await holdOrphan(ledger, refOf(ledger, 0))
+  const ref = refOf(ledger, 0)
+  await beginAttempt(ledger, ref, 't', 60_000)
+  await beginAttempt(ledger, ref, 't2', 60_000)
+  await settleAttempt(
+    ledger,
+    { ref, token: 't2', replica: 'r' },
+    { outcome: 'retry', inMs: 60_000 },
+  )
   const place = rig.event({ uid: 'paste/site/1' }).items[0]!.group!
-  await returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: { soc: place } }, 10)
-  const late = { ref: refOf(ledger, 0), token: 't', replica: 'r' }
+  expect(await groupItems(ledger, [ref], { soc: place })).toBe(1)
+  const late = { ref, token: 't', replica: 'r' }
   await settleAttempt(ledger, late, { outcome: 'delivered' })
   expect(await proofOfOne(ledger)).toMatchObject({ stranded: [], dangling: [], differences: [] })
   rig.clock.aheadMs += 400_000

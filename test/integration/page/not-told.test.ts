@@ -9,8 +9,9 @@ import {
   type WaitingSearch,
 } from '../../../src/page/questions/waiting.ts'
 import type { NotToldData } from '../../../src/page/view-data.ts'
+import { mutedGroup } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { holdOrphan, resendItem, withholdItems } from '../../../src/store/pending-items.ts'
+import { resendItem, withholdItems } from '../../../src/store/pending-items.ts'
 import { attemptOf } from '../../support/attempts.ts'
 import {
   pastThisMillisecond,
@@ -44,7 +45,13 @@ async function show(ledger: AccountLedger, uids: string[]): Promise<string[]> {
 }
 
 async function hold(ledger: AccountLedger, ...uids: string[]): Promise<void> {
-  for (const ref of await show(ledger, uids)) await holdOrphan(ledger, ref)
+  const refs = await show(ledger, uids)
+  const until = { rule: 'night', untilMs: Date.now() + dayMs }
+  const group = mutedGroup('soc', until.rule, until.untilMs)
+  await withholdItems(
+    ledger,
+    refs.map((ref) => ({ ref, act: 'hold', ...until, group })),
+  )
 }
 
 async function silence(ledger: AccountLedger, ...uids: string[]): Promise<void> {
@@ -134,11 +141,11 @@ test('the first page shows the newest of what waits, of all accounts, and leads 
     [...uids, 'a/b/malformed', 'a/b/silenced'].toSorted(),
   )
   await hold(two!, 'a/b/newest')
-  const { items, waiting } = await askNotToldOf([one!, two!], { reason: 'orphaned' })
+  const { items, waiting } = await askNotToldOf([one!, two!], { reason: 'mute' })
   expect(items.map(({ uid }) => uid)).toContain('a/b/newest')
   expect(items).toHaveLength(20)
   expect(waiting).toEqual([{ state: 'held', url: expect.stringContaining('state=held') }])
-  expect(waiting[0]!.url).toContain('reason=orphaned')
+  expect(waiting[0]!.url).toContain('reason=mute')
 })
 
 test('what began to wait longer ago is hidden only from who asks for less', async () => {

@@ -3,12 +3,10 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   countDeadLetters,
   type Group,
-  holdOrphan,
   withholdItems,
   listDeadLetters,
   readDueRefs,
   releaseDetail,
-  returnOrphans,
   readSinkNames,
   makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
@@ -266,7 +264,6 @@ test('only what waits to be sent is kept back: nothing that ended, was tried, or
   const ledger = await tests.ledger()
   const [ended = ''] = await madeBy(ledger, 'a/b/ended', ['soc'], 1_000)
   const [tried = ''] = await madeBy(ledger, 'a/b/tried')
-  const [away = ''] = await madeBy(ledger, 'a/b/away')
   const [single = ''] = await madeBy(ledger, 'a/b/single')
   const [inBatch = ''] = await madeBy(ledger, 'a/b/in-batch', ['soc'], 1_000)
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
@@ -279,18 +276,17 @@ test('only what waits to be sent is kept back: nothing that ended, was tried, or
   await attemptOf(ledger, ended, { outcome: 'delivered' })
   await tests.redis.zadd(ledger.key('collect', 'soc'), 1, ended, 1, 'i:gone:0:soc')
   await attemptOf(ledger, tried, { outcome: 'retry', inMs: 1_000, counts: true })
-  await holdOrphan(ledger, away)
   const keep = (ref: string, collection?: string): Promise<string[]> =>
     withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
   for (const ref of [ended, 'i:gone:0:soc', single]) expect(await keep(ref, 'soc')).toEqual([])
-  for (const ref of [tried, away, grouped, ended, 'i:gone:0:soc']) {
+  for (const ref of [tried, grouped, ended, 'i:gone:0:soc']) {
     expect(await keep(ref)).toEqual([])
   }
   expect(await keep(single)).toEqual([single])
   expect(await keep(inBatch, 'soc')).toEqual([inBatch])
-  const uids = ['ended', 'tried', 'away', 'grouped', 'single', 'in-batch']
+  const uids = ['ended', 'tried', 'grouped', 'single', 'in-batch']
   const items = await Promise.all(uids.map((uid) => itemOf(ledger, `a/b/${uid}`)))
-  const states = ['delivered', 'retrying', 'held', 'group', 'suppressed', 'suppressed']
+  const states = ['delivered', 'retrying', 'group', 'suppressed', 'suppressed']
   expect(items.map(({ state }) => state)).toEqual(states)
 })
 
@@ -427,25 +423,6 @@ test('a refused batch is halved down to the one bad item', async () => {
   expect(
     (await listDeadLetters(ledger, 'siem', { offset: 0, count: 5 })).letters[0]?.record.uid,
   ).toBe('a/b/bad')
-})
-
-test('items of a sink that is gone are held, visible and counted, and go on when it is back', async () => {
-  const ledger = await tests.ledger()
-  const [single = ''] = await madeBy(ledger, 'a/b/1', ['gone'])
-  const batch = await sealedBatch(ledger, ['a/b/2'])
-  await madeBy(ledger, 'a/b/3', ['siem'], 1_000)
-  for (const ref of [single, batch, 'c:siem']) await holdOrphan(ledger, ref)
-  expect(await dueAt(ledger, Number.MAX_SAFE_INTEGER)).toEqual([])
-  expect(await beginAttempt(ledger, single, 't', lease)).toEqual({ status: 'missing' })
-  const held = await expectConservation(ledger)
-  expect(held.sinks['gone']?.pending).toMatchObject({ held: 1, queued: 0 })
-  expect(held.sinks['siem']?.pending).toMatchObject({ held: 2, batch: 0 })
-  expect(await returnOrphans(ledger, { sink: 'gone', batchWait: false, groups: {} }, 10)).toBe(1)
-  expect(await returnOrphans(ledger, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)).toBe(2)
-  expect((await dueAt(ledger, Number.MAX_SAFE_INTEGER)).toSorted()).toEqual(
-    ['c:siem', single].toSorted(),
-  )
-  await expectConservation(ledger)
 })
 
 test('a feed and a sink may have a name that every object knows', async () => {

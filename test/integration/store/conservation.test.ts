@@ -6,10 +6,8 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { MalformedItem } from '../../../src/store/intake.ts'
 import {
   rerouteItem,
-  holdOrphan,
   overflowItems,
   releaseDetail,
-  returnOrphans,
   type SinkBatchWaits,
   readSinkNames,
   makeRetriesDue,
@@ -78,11 +76,11 @@ type Step = { twice: boolean; batches: boolean } & (
   | { do: 'claim'; replica: string; sink: string; max: number }
   | { do: 'open' | 'renew' | 'expire' | 'jump'; replica: string; place: number }
   | { do: 'give back'; replica: string; inMs: number | undefined }
-  | { do: 'begin any' | 'hold' | 'replay' | 'discard' | 'release'; place: number }
+  | { do: 'begin any' | 'replay' | 'discard' | 'release'; place: number }
   | { do: 'unseal' | 'divert' | 'overflow'; place: number }
   | { do: 'settle'; place: number; outcome: Outcome }
   | { do: 'seal'; replica: string; sink: string; count: number }
-  | { do: 'return' | 'wake'; sink: string }
+  | { do: 'wake'; sink: string }
 )
 
 const always = { twice: fc.boolean(), batches: fc.boolean() }
@@ -149,13 +147,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: fc.record({ ...always, do: fc.constantFrom('return', 'wake'), sink }),
+    arbitrary: fc.record({ ...always, do: fc.constantFrom('wake'), sink }),
   },
   {
     weight: 5,
     arbitrary: fc.record({
       ...always,
-      do: fc.constantFrom('begin any', 'hold', 'replay', 'discard', 'release'),
+      do: fc.constantFrom('begin any', 'replay', 'discard', 'release'),
       place,
     }),
   },
@@ -229,17 +227,6 @@ async function perform({ ledger: stored, claims }: Rehearsal, next: Step): Promi
       return claims.settle(next.place, next.outcome, ledger)
     case 'seal':
       return claims.freeze(next.replica, next.sink, next.count, ledger)
-    case 'hold': {
-      const ref = pick(await dueRefs(ledger), next.place)
-      return ref === undefined ? undefined : holdOrphan(ledger, ref)
-    }
-    case 'return':
-      await returnOrphans(
-        ledger,
-        { sink: next.sink, batchWait: modes[next.sink] ?? false, groups: {} },
-        10,
-      )
-      return undefined
     case 'wake':
       await makeRetriesDue(ledger, next.sink, 2)
       return undefined
@@ -325,9 +312,6 @@ async function deadLetters(ledger: AccountLedger): Promise<string[]> {
 async function expectAllLeaves({ ledger, claims }: Rehearsal): Promise<void> {
   const modes = { soc: false, oncall: false, siem: false } as const
   for (const uid of uids) await release(ledger, uid, modes)
-  for (const [name, mode] of Object.entries(modes)) {
-    while ((await returnOrphans(ledger, { sink: name, batchWait: mode, groups: {} }, 10)) > 0);
-  }
   await claims.expireAll()
   for (const ref of await dueRefs(ledger)) await makeDue(ledger, ref)
   for (const name of Object.keys(modes)) while (await leaveSome(ledger, name));
@@ -382,9 +366,6 @@ async function isReachable(
   ref: string,
   item: Item,
 ): Promise<boolean> {
-  if (item.state === 'held' && item.heldFor === 'orphaned') {
-    return (await ledger.redis.sismember(ledger.key('orphans', item.sink), ref)) === 1
-  }
   if (item.state === 'batch') {
     const sealed = [...due].filter((other) => other.startsWith('b:'))
     const texts = await Promise.all(

@@ -5,14 +5,12 @@ import {
   firstDueMs,
   type Group,
   groupItems,
-  holdOrphan,
   withholdItems,
   listDeadLetters,
   overflowItems,
   postponeDue,
   readMemberRefs,
   releaseDetail,
-  returnOrphans,
 } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
 import { type Item, readPayload, readRecord } from '../../../src/store/records.ts'
@@ -53,21 +51,6 @@ function due(ledger: AccountLedger, sink: string): Promise<string[]> {
   return tests.redis.zrange(ledger.key('due', sink), '0', '-1')
 }
 
-test('an item that a late answer delivered stays delivered when the batch it was put into dies', async () => {
-  const { ledger, ref } = await aLedger()
-  await beginAttempt(ledger, ref, 'late', lease)
-  await holdOrphan(ledger, ref)
-  await returnOrphans(ledger, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)
-  const refs = (await peekBatch(ledger, 'siem', 9)).map((waiting) => waiting.ref)
-  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
-  await beginAttempt(ledger, batch!, 't', lease)
-  await settle(ledger, ref, 'late', { outcome: 'delivered' })
-  await settle(ledger, batch!, 't', { outcome: 'dead', reason: 'invalid' })
-  expect((await itemIn(ledger)).state).toBe('delivered')
-  expect((await listDeadLetters(ledger, 'siem', { offset: 0, count: 9 })).total).toBe(0)
-  expect((await expectConservation(ledger)).sinks['siem']).toMatchObject({ delivered: 1, dead: 0 })
-})
-
 test('a try that was cut off makes every later one a possible repeat, whatever the next was answered', async () => {
   const { ledger, ref } = await aLedger('soc')
   await beginAttempt(ledger, ref, 'cut off', lease)
@@ -79,46 +62,6 @@ test('a try that was cut off makes every later one a possible repeat, whatever t
     reason: 'unavailable',
   })
   expect(await beginAttempt(ledger, ref, 't3', lease)).toMatchObject({ mayBeRepeat: true })
-})
-
-test('an item that a late answer delivered while its sink was gone does not come back with the sink', async () => {
-  const { ledger, ref } = await aLedger()
-  await beginAttempt(ledger, ref, 'late', lease)
-  await holdOrphan(ledger, ref)
-  await settle(ledger, ref, 'late', { outcome: 'delivered' })
-  expect(await itemIn(ledger)).toMatchObject({ state: 'delivered', heldFor: undefined })
-  expect(await tests.redis.smembers(ledger.key('orphans', 'siem'))).toEqual([])
-  expect(await returnOrphans(ledger, { sink: 'siem', batchWait: false, groups: {} }, 10)).toBe(0)
-  await expectConservation(ledger)
-})
-
-test('an item whose sink is gone is neither due, nor in its batch, nor on its way', async () => {
-  const { ledger, ref } = await aLedger()
-  await beginAttempt(ledger, ref, 't1', lease)
-  expect(await due(ledger, 'siem')).toEqual([ref])
-  await holdOrphan(ledger, ref)
-  expect(await due(ledger, 'siem')).toEqual([])
-  expect(await itemIn(ledger)).toMatchObject({
-    state: 'held',
-    heldFor: 'orphaned',
-    atMs: undefined,
-    messageId: undefined,
-    repeatRisks: 1,
-  })
-  expect(await settle(ledger, ref, 't1', { outcome: 'dead' })).toEqual({ status: 'stale' })
-  await expectConservation(ledger)
-})
-
-test('an item of a batch that is sealed leaves with it when its sink is gone', async () => {
-  const ledger = await tests.ledger()
-  const page = { batchWaitMs: 1_000 }
-  await takeIn(ledger, [routed({ uid }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])], page)
-  const refs = (await peekBatch(ledger, 'siem', 9)).map((waiting) => waiting.ref)
-  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
-  await holdOrphan(ledger, batch!)
-  expect(await due(ledger, 'siem')).toEqual([])
-  expect(await tests.redis.smembers(ledger.key('orphans', 'siem'))).toHaveLength(2)
-  await expectConservation(ledger)
 })
 
 test('an event whose group ended while its details were fetched opens it again', async () => {
@@ -233,27 +176,6 @@ test('a full event that comes when its message went leaves what was told as it i
     ),
   ).toEqual([])
   expect(await readPayload(ledger, recordId)).toEqual(told)
-})
-
-test('a message whose outcome is known keeps its members when its sink is gone: they are to be settled', async () => {
-  const { ledger, ref } = await aLedger('soc')
-  const name = ledger.key('batch', 'm1')
-  const message = JSON.stringify({ k: 'soc', d: 'soc', kind: 'group', n: 1, o: 'delivered' })
-  await tests.redis.set(name, message)
-  await tests.redis.zadd(ledger.key('members', 'm1'), 1, ref)
-  await holdOrphan(ledger, 'b:m1:soc')
-  expect(await tests.redis.get(name)).toBe(message)
-  expect(await tests.redis.zrange(ledger.key('members', 'm1'), '0', '-1')).toEqual([ref])
-  expect((await itemIn(ledger)).state).toBe('queued')
-})
-
-test('of what waits for a sink that is gone one step holds five hundred: Redis answers others in between', async () => {
-  const ledger = await tests.ledger()
-  const refs = Array.from({ length: 510 }, (_none, n) => [n, `i:${n}:0:soc`] as const)
-  await tests.redis.zadd(ledger.key('collect', 'g'), ...refs.flat())
-  expect(await ledger.run('orphan-item', 'c:g:soc', 'hold', 0)).toBe(0)
-  expect(await tests.redis.zcard(ledger.key('collect', 'g'))).toBe(10)
-  expect(await ledger.run('orphan-item', 'c:g:soc', 'hold', 0)).toBe(1)
 })
 
 test('items that still go singly are gathered and counted, and listed a page at a time', async () => {

@@ -6,13 +6,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import {
-  discardItem,
-  holdOrphan,
-  scanPendingItems,
-  resendItem,
-  returnOrphans,
-} from '../../../src/store/pending-items.ts'
+import { discardItem, scanPendingItems, resendItem } from '../../../src/store/pending-items.ts'
 import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
 import {
   scanPendingEntries,
@@ -70,8 +64,6 @@ const steps: Record<string, (ledger: AccountLedger, n: number) => Promise<unknow
   resend: (ledger, n) =>
     resendItem(ledger, refOf(ledger, n), { batchWaitMs: undefined, by: 'ann' }),
   discard: (ledger, n) => discardItem(ledger, refOf(ledger, n), 'ann'),
-  orphan: (ledger, n) => holdOrphan(ledger, refOf(ledger, n)),
-  adopt: (ledger) => returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: {} }, 9),
 }
 
 test('whatever happens to events, in any order, each record has one entry and stands where it belongs', async () => {

@@ -5,7 +5,6 @@ import {
   blockedGroup,
   movedGroup,
   placeItem,
-  returnedGroup,
   type GroupingSink,
 } from '../../../src/grouping/placement.ts'
 
@@ -119,11 +118,6 @@ test.each([
       about: { ...about, labels: { 'kept while': 'nothing could be sent here' } },
     },
   ],
-  [
-    'for the others of a sink that is back',
-    returnedGroup('soc'),
-    { ...together, about: { ...about, labels: { 'held until': 'the sink was back' } } },
-  ],
 ])('an event waits %s', (_what, gathering, expected) => {
   expect(gathering).toEqual({ ...expected, id: expect.stringMatching(/^[0-9a-f]{24}$/) })
 })
@@ -153,7 +147,6 @@ test('what one mute, sink or destination holds does not come with what another h
     mutedGroup('ir', 'night', 1),
     ...['soc', 'ir'].flatMap((destination) => [
       blockedGroup(destination),
-      returnedGroup(destination),
       ...['old', 'older'].flatMap((from) => [
         movedGroup(people, { ...moved, destination, from }, nowMs),
         fallbackGroup(people, { ...moved, destination, from }),

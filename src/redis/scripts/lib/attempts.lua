@@ -48,7 +48,7 @@ end
 -- Whether the item can be sent by itself: pending, not in a frozen message or a group, and its sink
 -- is configured.
 local function is_sendable(item)
-  return item and not final[item.st] and item.st ~= 'batch' and item.why ~= 'orphaned' and not item.y
+  return item and not final[item.st] and item.st ~= 'batch' and not item.y
 end
 
 -- Gives a member the outcome of its message; how: {outcome, n (attempts), h? (their notes), rr?,

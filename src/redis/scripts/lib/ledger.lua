@@ -432,7 +432,6 @@ local function end_item(rid, n, record, item, how)
   if item.st ~= 'batch' then -- freezing has removed a message's members from all of these
     unwake(own)
     leave_collection(own, item) -- an attempt that answers late may find it in a group or batch
-    redis.call('SREM', key('orphans', item.k), own)
   end
   local last = item.h and item.h[#item.h]
   move(item, how.outcome, {
