@@ -126,12 +126,7 @@ function sortByName<Entry extends { name: string }>(entries: readonly Entry[]): 
 }
 
 function withoutSecrets(sink: Config['sinks'][number]): object {
-  return Object.fromEntries(Object.entries(sink).filter(([, value]) => !holdsSecrets(value)))
-}
-
-/** An empty list counts too, so that a webhook's first secret is no other configuration. */
-function holdsSecrets(value: unknown): boolean {
-  return Array.isArray(value) ? value.every(isSecret) : isSecret(value)
+  return Object.fromEntries(Object.entries(sink).filter(([, value]) => !isSecret(value)))
 }
 
 function sortKeys(value: unknown): unknown {

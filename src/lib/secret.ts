@@ -5,15 +5,7 @@ import { dirname } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
 import { z } from 'zod'
-import {
-  type Finding,
-  list,
-  refusal,
-  type Refusal,
-  type Rule,
-  textField,
-  wrongKind,
-} from './config-fields.ts'
+import { type Finding, refusal, type Refusal, type Rule, wrongKind } from './config-fields.ts'
 import { errorMessage } from './errors.ts'
 import { redactField } from './logger.ts'
 import {
@@ -73,8 +65,8 @@ type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<
 const declaredKeys = new Map<string, string>()
 
 /**
- * Returns the key of the secret that a name of the file stands for: `secret` for itself, for the
- * list `secrets` and for `secret_file`; undefined: no section declares a secret so. The schema of
+ * Returns the key of the secret that a name of the file stands for: `secret` for itself and for
+ * `secret_file`; undefined: no section declares a secret so. The schema of
  * the whole file must be loaded.
  */
 export function findSecretKey(name: string): string | undefined {
@@ -82,15 +74,15 @@ export function findSecretKey(name: string): string | undefined {
 }
 
 /** Its values stay out of logs, under the names that the file and the code give it. */
-function declareSecret(name: string, key: string): void {
-  declaredKeys.set(name, key)
+function declareSecret(name: string): void {
+  declaredKeys.set(name, name)
   redactField(name)
   redactField(name.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()))
 }
 
 /** The two fields, for a section's shape. */
 export function secretKeys<const Key extends string>(key: Key, describe: string): SecretKeys<Key> {
-  declareSecret(key, key)
+  declareSecret(key)
   declaredKeys.set(`${key}_file`, key)
   const remedy = 'write a text, in quotes'
   const field = (description: string): z.ZodOptional<z.ZodString> =>
@@ -104,28 +96,6 @@ export function secretKeys<const Key extends string>(key: Key, describe: string)
 /** Declares a key whose file holds a secret that is never written out, such as a private key. */
 export function declareSecretFile(key: `${string}_file`): void {
   declaredKeys.set(key, key.replace(/_file$/, ''))
-}
-
-interface SecretListOptions {
-  /** The key of a single one, such as `secret`. */
-  of: string
-  describe: string
-  /** Describes each. */
-  describeEach: string
-  /** What to write. */
-  remedy: string
-  check: (text: string) => Refusal | undefined
-}
-
-/** The field of several secrets, for a section's shape; `name` is its key there. */
-export function secretList(name: string, options: SecretListOptions): z.ZodType<Secret[]> {
-  declareSecret(name, options.of)
-  const each = textField({
-    describe: options.describeEach,
-    remedy: 'write a secret, in quotes',
-    parse: (text) => options.check(text) ?? secretFromText(text),
-  })
-  return list(each, options.describe, options.remedy)
 }
 
 interface SecretRuleOptions {

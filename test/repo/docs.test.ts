@@ -181,18 +181,18 @@ describe('the webhook', () => {
     }
     const body = renderBody(delivery)
     const timestamp = 1_795_248_004
-    const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'a plain text of 24 bytes']
+    const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
     const headers = {
       'webhook-id': 'e1',
       'webhook-timestamp': String(timestamp),
-      'webhook-signature': sign({ id: 'e1', timestamp, body }, secrets),
+      'webhook-signature': sign({ id: 'e1', timestamp, body }, secret),
     }
     const nowMs = timestamp * 1000 + 60_000
-    for (const secret of secrets) expect(isFromTocsin(headers, body, secret, nowMs)).toBe(true)
-    expect(isFromTocsin(headers, `${body} `, secrets[0], nowMs)).toBe(false)
+    expect(isFromTocsin(headers, body, secret, nowMs)).toBe(true)
+    expect(isFromTocsin(headers, `${body} `, secret, nowMs)).toBe(false)
     expect(isFromTocsin(headers, body, 'another', nowMs)).toBe(false)
-    expect(isFromTocsin(headers, body, secrets[0], nowMs + 600_000)).toBe(false)
-    expect(isFromTocsin({}, body, secrets[0], nowMs)).toBe(false)
+    expect(isFromTocsin(headers, body, secret, nowMs + 600_000)).toBe(false)
+    expect(isFromTocsin({}, body, secret, nowMs)).toBe(false)
   })
 })
 

@@ -149,9 +149,9 @@ async function configuration({
   const { url } = gateway
   const closed = `http://127.0.0.1:${await freePort()}`
   const hook = (path: string, more = ''): string =>
-    `{type: webhook, url: '${path}/${operators.webhookPath}?token=${operators.webhookQuery}', authorization: 'Splunk ${operators.authorization}', allow_private: true${more}}`
+    `{type: webhook, url: '${path}/${operators.webhookPath}?token=${operators.webhookQuery}', headers: [{name: Authorization, value: 'Splunk ${operators.authorization}'}], allow_private: true${more}}`
   const signed = `, secret: '${operators.signingSecret}'`
-  const rotating = `, secrets: ['${operators.rotatedSecret}', '${operators.signingSecret}']`
+  const rotating = `, secret: '${operators.rotatedSecret}'`
   const login = `analyst:${encodeURIComponent(operators.smtpPassword)}`
   const mail = (smtpUrl: string): string =>
     `{type: email, smtp: 'smtp://${login}@127.0.0.1:${new URL(smtpUrl).port}', from: tocsin@example.com, to: [a@example.com], tls: off}`

@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import {
   duration,
-  type Finding,
   flag,
   foreignKeys,
   isSection,
@@ -20,7 +19,6 @@ import {
   requiredSecretFromSection,
   secretFromSection,
   secretKeys,
-  secretList,
   secretRule,
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
@@ -48,12 +46,6 @@ const batch = section(
   { describe: 'Several events in one request. Default: one each.' },
 ).transform((file) => ({ max: file.max, waitMs: file.wait, maxBytes: file.max_bytes }))
 
-const oneKindOfSecret: Rule = (sink) => {
-  const other = ['secret', 'secret_file'].find((key) => sink[key] !== undefined)
-  if (sink['secrets'] === undefined || other === undefined) return []
-  return [{ path: ['secrets'], ...refusal(`given beside ${other}`, `keep either of the two`) }]
-}
-
 const noTemplateOfBatches: Rule = (sink) =>
   sink['batch'] === undefined || sink['templates'] === undefined
     ? []
@@ -66,7 +58,7 @@ const noTemplateOfBatches: Rule = (sink) =>
 
 /** What the connection needs, and what Tocsin says of a delivery. */
 const takenHeaders =
-  /^(?:host|connection|keep-alive|te|trailer|upgrade|expect|transfer-encoding|content-.*|proxy-.*|authorization|user-agent|idempotency-key|webhook-.*|tocsin-.*)$/
+  /^(?:host|connection|keep-alive|te|trailer|upgrade|expect|transfer-encoding|content-.*|proxy-.*|user-agent|idempotency-key|webhook-.*|tocsin-.*)$/
 
 const headerNameRemedy = 'write a header that Tocsin does not send itself, such as X-Api-Key'
 
@@ -102,21 +94,6 @@ function nameOf(one: unknown): string | undefined {
   return isSection(one) && typeof one['name'] === 'string' ? one['name'].toLowerCase() : undefined
 }
 
-const oneLogin: Rule = (sink) => {
-  const given = (key: string): boolean =>
-    sink[key] !== undefined || sink[`${key}_file`] !== undefined
-  const at = (key: string, problem: string, remedy: string): Finding[] => [
-    { path: [sink[key] === undefined ? `${key}_file` : key], ...refusal(problem, remedy) },
-  ]
-  if (given('username') && !given('password'))
-    return at('username', 'a user without a password', 'write password or password_file too')
-  if (given('password') && !given('username'))
-    return at('password', 'a password without a user', 'write username too')
-  if (given('username') && given('authorization'))
-    return at('username', 'given beside authorization', 'keep either of the two')
-  return []
-}
-
 /** Quotes nothing of it. */
 export function headerValueProblem(input: string): Refusal | undefined {
   return /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(input)
@@ -130,25 +107,10 @@ const webhookConfig = section(
     type: z.literal('webhook').meta({ description: 'An HTTP endpoint of a machine.' }),
     ...secretKeys('url', 'Where the requests go.'),
     ...secretKeys('secret', 'Signs every request (Standard Webhooks).'),
-    secrets: secretList('secrets', {
-      of: 'secret',
-      describe: 'Several signing secrets, newest first, while they are rotated.',
-      describeEach: 'A signing secret.',
-      remedy: 'write secrets, such as [new, old]',
-      check: secretProblem,
-    }).optional(),
-    ...secretKeys('authorization', 'Value of the header Authorization, such as Splunk <token>.'),
-    username: textField({
-      describe: 'User for basic authentication.',
-      remedy: 'write a name without ":"',
-      parse: (input) =>
-        /[:\p{Cc}]/u.test(input) ? refusal('no user name', 'write a name without ":"') : input,
-    }).optional(),
-    ...secretKeys('password', 'Password for basic authentication.'),
     headers: list(
       header,
-      'Further headers, such as the key of a gateway.',
-      'write a list, such as [{ name: X-Api-Key, value_file: api-key }]',
+      'Further headers, such as Authorization or the key of a gateway.',
+      'write a list, such as [{ name: Authorization, value_file: token }]',
     ).optional(),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     batch: batch.optional(),
@@ -170,35 +132,25 @@ const webhookConfig = section(
           sectionAddressProblem(url, sink) ?? knownAddressProblem('webhook', url, sink),
       }),
       secretRule('secret', { required: false, check: secretProblem }),
-      secretRule('authorization', { required: false, check: headerValueProblem }),
-      secretRule('password', { required: false }),
-      oneLogin,
       eachHeaderOnce,
-      oneKindOfSecret,
       noTemplateOfBatches,
       ...outboundRules,
     ],
   },
-).transform((file) => {
-  const single = secretFromSection(file, 'secret')
-  return {
-    type: file.type,
-    url: requiredSecretFromSection(file, 'url'),
-    secrets: single ? [single] : (file.secrets ?? []),
-    authorization: secretFromSection(file, 'authorization'),
-    username: file.username,
-    password: secretFromSection(file, 'password'),
-    headers: file.headers,
-    templates: file.templates,
-    allowPrivate: file.allow_private,
-    batch: file.batch,
-    digest: undefined,
-    limitPerSecond: file.limit,
-    reveal: file.reveal,
-    ...readOutbound(file),
-    ...readFailover(file),
-  }
-})
+).transform((file) => ({
+  type: file.type,
+  url: requiredSecretFromSection(file, 'url'),
+  secret: secretFromSection(file, 'secret'),
+  headers: file.headers,
+  templates: file.templates,
+  allowPrivate: file.allow_private,
+  batch: file.batch,
+  digest: undefined,
+  limitPerSecond: file.limit,
+  reveal: file.reveal,
+  ...readOutbound(file),
+  ...readFailover(file),
+}))
 
 export type WebhookConfig = SinkSettings<typeof webhookConfig>
 
@@ -208,11 +160,10 @@ export const webhookType = {
   address({ url }) {
     return url
   },
-  warn({ secrets, authorization, password }) {
+  warn({ secret, headers }) {
+    if (secret !== undefined || headers !== undefined) return []
     const remedy = 'give a secret, so that the receiver can tell who sends'
-    return secrets.length > 0 || authorization || password
-      ? []
-      : [{ problem: 'its requests are not signed', remedy }]
+    return [{ problem: 'its requests are not signed', remedy }]
   },
   async create(config, parts) {
     const { createWebhookSink } = await import('./webhook-sink.ts')

@@ -29,7 +29,7 @@ export interface WebhookSinkOptions extends TemplateParts {
   resolve?: LookupFunction
 }
 
-/** Reads the URL and the signing secrets at each send, so that they rotate without a restart. */
+/** Reads the URL and the secrets at each send, so that they rotate without a restart. */
 export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOptions): Sink {
   const renderOwnBody = createBodyRenderer(config, options)
   const { post, ...sink } = createHttpSink(
@@ -54,10 +54,10 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   function signatureHeaders({ id }: Delivery, body: string): Record<string, string> {
     const timestamp = Math.floor(options.clock.now() / 1000)
     const stamp = { 'webhook-timestamp': String(timestamp) }
-    if (config.secrets.length === 0) return stamp
+    if (config.secret === undefined) return stamp
     try {
-      const secrets = config.secrets.map((secret) => secret.reveal())
-      return { ...stamp, 'webhook-signature': sign({ id, timestamp, body }, secrets) }
+      const signature = sign({ id, timestamp, body }, config.secret.reveal())
+      return { ...stamp, 'webhook-signature': signature }
     } catch (error) {
       throw new SinkError('misconfigured', `cannot sign: ${errorMessage(error)}`)
     }
@@ -87,34 +87,25 @@ function previewRequest(config: WebhookConfig, delivery: Delivery, rendered: str
 }
 
 /** The headers that a preview leaves out. */
-function listAdded({ secrets, authorization, password, headers = [] }: WebhookConfig): string {
+function listAdded({ secret, headers = [] }: WebhookConfig): string {
   const names = [
     'webhook-timestamp',
-    ...(secrets.length > 0 ? ['webhook-signature'] : []),
-    ...(authorization || password ? ['authorization'] : []),
+    ...(secret === undefined ? [] : ['webhook-signature']),
     ...headers.map(({ name }) => name),
   ]
   return names.join(' and ')
 }
 
 /** Reads them at each send, so that they can change without a restart. */
-function configuredHeaders(config: WebhookConfig): Record<string, string> {
-  const { authorization, username, password, headers = [] } = config
-  const given = headers.map(({ name, value }) => [name, readHeader('headers', value)])
-  const own: Record<string, string> = Object.fromEntries(given)
-  if (authorization) own['authorization'] = readHeader('authorization', authorization)
-  if (username !== undefined && password) {
-    const login = `${username}:${revealSecret(password, 'password')}`
-    own['authorization'] = `Basic ${Buffer.from(login).toString('base64')}`
-  }
-  return own
+function configuredHeaders({ headers = [] }: WebhookConfig): Record<string, string> {
+  return Object.fromEntries(headers.map(({ name, value }) => [name, readHeader(name, value)]))
 }
 
-function readHeader(key: string, secret: Secret): string {
-  const value = revealSecret(secret, key)
+function readHeader(name: string, secret: Secret): string {
+  const value = revealSecret(secret, 'headers')
   const problem = headerValueProblem(value)
   if (problem === undefined) return value
-  throw new SinkError('misconfigured', `${key}: ${problem.problem}; ${problem.remedy}`)
+  throw new SinkError('misconfigured', `headers ${name}: ${problem.problem}; ${problem.remedy}`)
 }
 
 function buildHeaders(
@@ -135,7 +126,7 @@ function buildHeaders(
 
 const advice: Partial<Record<SinkReason, string>> = {
   redirected: ', a redirect, and webhooks follow none: set url to the address it leads to',
-  unauthorized: ': check the signing secret and any token in url',
+  unauthorized: ': check the signing secret, the headers and any token in url',
   gone: ': the endpoint is no more; set a new url or remove the sink',
   rejected: ': check that url names the endpoint',
 }

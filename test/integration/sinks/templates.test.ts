@@ -19,7 +19,7 @@ afterAll(() => sandbox.close())
 const fails = '{% if source == "boom" %}{{ "now" | date: "%s" }}{% endif %}'
 const token = 'quokka-token-4711'
 
-function configText(authorization = `authorization: "Splunk ${token}"`): string {
+function configText(): string {
   return `accounts: { main: { base_url: "https://api.example.com", api_key: fw_key } }
 feeds: { brand: { type: events, identifier_group: 1 } }
 sinks:
@@ -33,7 +33,7 @@ sinks:
     url: "${sandbox.webhookUrl}"
     secret: ${sandbox.webhookSecret}
     allow_private: true
-    ${authorization}
+    headers: [{ name: Authorization, value: "Splunk ${token}" }]
     templates: { webhook_body: '{"own": {{ uid }}, "list": [1${fails}]}' }
 route: { sinks: [soc, siem] }
 `

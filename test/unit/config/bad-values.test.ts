@@ -111,8 +111,6 @@ const keys: [place: Place, key: string, good: Value[], left?: string][] = [
   ['sinks.chat', 'time_zone', []],
   ['sinks.siem', 'time_zone', []],
   ['sinks.duty', 'time_zone', []],
-  ['sinks.siem', 'authorization', ['a word', 'two words']],
-  ['sinks.siem', 'authorization_file', []],
   ['sinks.duty', 'url', []],
   ['sinks.duty', 'routing_key', [], 'routing_key'],
   ['sinks.duty', 'routing_key_file', [], 'routing_key'],
@@ -163,7 +161,7 @@ test.each(keys)('%s.%s takes %j and refuses all else with one mistake', (...row)
 })
 
 test.each(["''", "'  '"])('a path of %s names no file, and is no file that is missing', (path) => {
-  const text = fileWith('sinks.siem', `authorization_file: ${path}`, 'nothing')
+  const text = fileWith('sinks.soc', `proxy_file: ${path}`, 'nothing')
   expect(mistakesIn(text)).toMatchObject([
     { problem: 'has no value', remedy: 'write the path of a file, or remove the line' },
   ])

@@ -64,13 +64,6 @@ test.each<[what: string, after: Partial<typeof sections>, changes: string[]]>([
   ],
   ['another section', { retention: '{history: 30d}' }, ['ledger changed']],
   ['a secret', { sinks: withSecrets(`secret: ${other}`) }, ['sinks.siem changed']],
-  ['a list of the one secret', { sinks: withSecrets(`secrets: [${old}]`) }, []],
-  ['a list of another', { sinks: withSecrets(`secrets: [${other}]`) }, ['sinks.siem changed']],
-  [
-    'one secret more',
-    { sinks: withSecrets(`secrets: [${other}, ${old}]`) },
-    ['sinks.siem changed'],
-  ],
   ['no secret', { sinks: withSecrets('allow_private: false') }, ['sinks.siem changed']],
 ])('%s', (_what, after, expected) => {
   expect(changes(after)).toEqual(expected)

@@ -124,7 +124,11 @@ describe('what is left out has its default', () => {
   test('of sinks', () => {
     expect(config.sinks[0]).toMatchObject({ type: 'slack', limitPerSecond: 1, allowPrivate: false })
     expect(config.sinks.map(({ reveal }) => reveal)).toEqual([false, false])
-    expect(config.sinks[1]).toMatchObject({ secrets: [], batch: undefined, allowPrivate: false })
+    expect(config.sinks[1]).toMatchObject({
+      secret: undefined,
+      batch: undefined,
+      allowPrivate: false,
+    })
   })
 })
 
@@ -288,18 +292,15 @@ describe('secrets', () => {
     const { config } = load(
       fileWith({
         account: 'api_key: the-api-key\n    proxy: http://u:the-proxy-password@proxy.example',
-        sinks: `${webhook}    secrets: [the-new-secret-of-24-bytes, the-old-secret-of-24-bytes]`,
+        sinks: `${webhook}    secret: the-new-secret-of-24-bytes`,
         top: 'redis:\n  url: redis://:the-redis-password@127.0.0.1',
       }),
     )
     const printed = `${JSON.stringify(config)} ${inspect(config, { depth: 20 })}`
-    expect(printed).not.toMatch(/the-(api|proxy|new|old|redis|slack)/)
+    expect(printed).not.toMatch(/the-(api|proxy|new|redis|slack)/)
     expect(config.sinks[1]).toMatchObject({ type: 'webhook' })
-    const secrets = config.sinks[1]?.type === 'webhook' ? config.sinks[1].secrets : []
-    expect(secrets.map((secret) => secret.reveal())).toEqual([
-      'the-new-secret-of-24-bytes',
-      'the-old-secret-of-24-bytes',
-    ])
+    const secret = config.sinks[1]?.type === 'webhook' ? config.sinks[1].secret : undefined
+    expect(secret?.reveal()).toBe('the-new-secret-of-24-bytes')
   })
 })
 
@@ -409,12 +410,7 @@ describe('the hash names what happens to events', () => {
   const duty = '  duty:\n    type: pagerduty\n    routing_key: c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p\n'
 
   test.each([
-    ['a list of them', `${webhook}    secrets: [${fresh}, ${old}]`, webhook],
-    [
-      'one more in a list',
-      `${webhook}    secrets: [${fresh}, ${old}]`,
-      `${webhook}    secret: ${old}`,
-    ],
+    ['a signing secret', `${webhook}    secret: ${fresh}`, `${webhook}    secret: ${old}`],
     ['a routing key', duty, duty.replace('c04d', 'd15e')],
   ])('no secret counts, whatever its key: %s', (_what, before, after) => {
     expect(load(fileWith({ sinks: before })).hash).toBe(load(fileWith({ sinks: after })).hash)

@@ -26,7 +26,6 @@ export function aWebhookSink(
       name: 'siem',
       type: 'webhook',
       url: secretFromText(url),
-      secrets: [],
       allowPrivate: true,
       batch: undefined,
       limitPerSecond: undefined,
