@@ -34,11 +34,11 @@ export function readFields<Fields extends z.ZodObject>(
   throw new PageError('bad_request', `${place}: ${first?.message ?? 'not valid'}`)
 }
 
-const shortText = (describe: string, longest = 600): z.ZodType<string | undefined> =>
+const shortText = (describe: string): z.ZodType<string | undefined> =>
   z
     .string()
     .trim()
-    .max(longest)
+    .max(600)
     .optional()
     .transform((text) => (text === '' ? undefined : text)) // a form sends its empty fields
     .describe(describe)
@@ -60,8 +60,7 @@ export const field = {
   account: shortText('Only of this account.'),
   since: shortText('From then on: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z.'),
   until: shortText('Up to then, as since; a day such as 2026-11-01 counts whole.'),
-  // one of messages names those of which more may come
-  cursor: shortText('Where to go on: next of the answer before.', 12_000),
+  cursor: shortText('Where to go on: next of the answer before.'),
   severity: oneOf(severities, 'This or higher.'),
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('How many, at most.'),
 }

@@ -54,17 +54,14 @@ function fits(entry: Entry, filter: EndingFilter): boolean {
   )
 }
 
-interface Limit {
+interface ListOptions {
   /** Endings at most. */
   limit: number
   /** Items at most, but for those of the last ending. */
   itemsAtMost?: number
-}
-
-interface ListOptions extends Limit {
   /** Where the page before ended. */
   before?: string | undefined
-  /** Entries read at most, from 1 on. Where that ends a page, its last message may be there in part. */
+  /** Entries read at most, from 1 on. */
   scanAtMost: number
   /** Each entry is an ending of its own, also where it is part of a message. */
   isByEntry?: boolean
@@ -80,129 +77,77 @@ export interface EndingList {
 
 /**
  * Lists endings of all ledgers, newest first. The cursor survives new entries: each that was there at the
- * first page is on one page. Throws CursorError for a cursor that is none.
+ * first page is on one page. Entries of one message are one ending where they are on one page. Throws
+ * CursorError for a cursor that is none.
  */
 export async function listEndings(
   ledgers: readonly AccountLedger[],
   filter: EndingFilter,
   options: ListOptions,
 ): Promise<EndingList> {
-  const { before, scanAtMost, isByEntry = false } = options
-  const start = before === undefined ? undefined : parseCursor(before)
-  const page = new Page(filter, options, start?.shown)
-  let scanned = 0
+  const { limit, itemsAtMost = Infinity, scanAtMost, isByEntry = false } = options
+  const start = options.before === undefined ? undefined : parseCursor(options.before)
+  const found: Entry[] = []
+  /** Of each message the ending that more of it belongs to. */
+  const open = new Map<string, Entry>()
+  let [scanned, count, items] = [0, 0, 0]
+  let last: Entry | undefined
   for await (const entry of walkEntries(ledgers, filter, start)) {
-    if (scanned === scanAtMost || page.isComplete(entry)) return page.end(true)
-    page.add(isByEntry ? { ...entry, isPart: false } : entry)
+    const known = isByEntry ? undefined : findRest(open, entry)
+    const before = known ? countFitting(known, filter) : 0
+    const isFull = count >= limit || items >= itemsAtMost
+    if (scanned === scanAtMost || (isFull && before === 0)) return endPage(found, filter, last)
+    if (known) merge(known, entry)
+    else found.push(entry)
+    if (!known && entry.isPart) open.set(nameOf(entry), entry)
+    const after = countFitting(known ?? entry, filter)
+    count += Math.sign(after) - Math.sign(before)
+    items += after - before
+    last = entry
     scanned += 1
   }
-  return page.end(false)
+  return endPage(found, filter, undefined)
 }
 
 /**
  * Within so long of its newest entry the rest of a message is looked for, ms: some hundred members are
- * settled at a time, account after account. What is settled later is an ending of its own.
+ * settled at a time, account after account. What is settled later was sent again.
  */
 const settlingMs = 60_000
 
-/** Gathers endings up to the limit, and after that only what belongs to those that it has. */
-class Page {
-  readonly #filter: EndingFilter
-  readonly #limit: Limit
-  readonly #shownBefore: ReadonlyMap<string, number>
-  readonly #found: Entry[] = []
-  /** Messages of which more may come. */
-  readonly #open = new Map<string, Entry>()
-  #count = 0
-  #items = 0
-  /** The last entry that belongs to the page, or to none. */
-  #last: Entry | undefined
-  #hasPassedOver = false
-
-  constructor(filter: EndingFilter, limit: Limit, shownBefore: Cursor['shown'] = []) {
-    this.#filter = filter
-    this.#limit = limit
-    this.#shownBefore = new Map(shownBefore)
-  }
-
-  isComplete({ atMs }: Entry): boolean {
-    return this.#isFull() && !this.#listOpen(atMs).some(([name]) => this.#open.has(name))
-  }
-
-  #isFull(): boolean {
-    const { limit, itemsAtMost = Infinity } = this.#limit
-    return this.#count >= limit || this.#items >= itemsAtMost
-  }
-
-  add(entry: Entry): void {
-    const isFull = this.#isFull()
-    if (!isFull) this.#last = entry
-    const name = nameOf(entry)
-    const shownMs = this.#shownBefore.get(name) ?? Infinity
-    if (entry.isPart && shownMs - entry.atMs <= settlingMs) return
-    const known = entry.isPart ? this.#open.get(name) : undefined
-    if (known && known.atMs - entry.atMs <= settlingMs) {
-      if (!isFull || fits(known, this.#filter)) this.#merge(known, entry)
-    } else if (isFull) this.#hasPassedOver = true
-    else {
-      this.#found.push(entry)
-      this.#count += Number(fits(entry, this.#filter))
-      this.#items += fits(entry, this.#filter) ? countItems(entry) : 0
-      if (entry.isPart && this.#hasRoom(entry)) this.#open.set(name, entry)
-    }
-  }
-
-  #merge(known: Entry, { items, severity, toldAfterMs, isOwn }: Entry): void {
-    const didFit = fits(known, this.#filter)
-    const worse = severityRank(severity) - severityRank(known.severity)
-    const isLonger = worse === 0 && (toldAfterMs ?? -1) > (known.toldAfterMs ?? -1)
-    if (worse > 0 || isLonger) Object.assign(known, { severity, toldAfterMs })
-    known.isOwn &&= isOwn
-    if (worse > 0) known.items.unshift(...items)
-    else known.items.push(...items)
-    this.#count += Number(fits(known, this.#filter)) - Number(didFit)
-    this.#items += fits(known, this.#filter) ? countItems({ items }) : 0
-  }
-
-  /** Messages on this page, or on one before, of which more may come at this time or before it. */
-  #listOpen(atMs: number): Cursor['shown'] {
-    return this.#listNear(atMs, (entry) => fits(entry, this.#filter))
-  }
-
-  /** A cursor names so many as fit into an address; later parts of others are rows of their own. */
-  #hasRoom({ atMs }: Entry): boolean {
-    return this.#listNear(atMs, () => true).length < mostShown
-  }
-
-  #listNear(atMs: number, isWanted: (entry: Entry) => boolean): Cursor['shown'] {
-    const here = [...this.#open].filter(([, entry]) => isWanted(entry))
-    const newest = here.map(([name, entry]): [string, number] => [name, entry.atMs])
-    return [...this.#shownBefore, ...newest].filter(([, newestMs]) => newestMs - atMs <= settlingMs)
-  }
-
-  end(hasMore: boolean): EndingList {
-    const endings = this.#found.filter((entry) => fits(entry, this.#filter)).map(toEnding)
-    const last = hasMore || this.#hasPassedOver ? this.#last : undefined
-    if (!last) return { endings, next: undefined, scannedToMs: undefined }
-    const next = formatCursor({ ...last, shown: this.#listOpen(last.atMs) })
-    return { endings, next, scannedToMs: last.atMs }
-  }
+/** The ending of which the entry is more. */
+function findRest(open: ReadonlyMap<string, Entry>, entry: Entry): Entry | undefined {
+  const known = entry.isPart ? open.get(nameOf(entry)) : undefined
+  return known && known.atMs - entry.atMs <= settlingMs ? known : undefined
 }
 
-function countItems({ items }: Pick<Entry, 'items'>): number {
-  return items.reduce((sum, { text }) => sum + text.split(' ').length, 0)
+function nameOf({ messageId = '', outcome }: Entry): string {
+  return `${messageId} ${outcome}`
 }
 
-/** Short, for when many digests end at once a cursor names hundreds. */
-function nameOf({ messageId = '', outcome }: Pick<Entry, 'messageId' | 'outcome'>): string {
-  return `${messageId.slice(1, 11)}${outcome.slice(0, 3)}`
+function merge(known: Entry, { items, severity, toldAfterMs, isOwn }: Entry): void {
+  const worse = severityRank(severity) - severityRank(known.severity)
+  const isLonger = worse === 0 && (toldAfterMs ?? -1) > (known.toldAfterMs ?? -1)
+  if (worse > 0 || isLonger) Object.assign(known, { severity, toldAfterMs })
+  known.isOwn &&= isOwn
+  if (worse > 0) known.items.unshift(...items)
+  else known.items.push(...items)
 }
 
-const mostShown = 300
+/** `last`: behind which more may be. */
+function endPage(
+  found: readonly Entry[],
+  filter: EndingFilter,
+  last: Entry | undefined,
+): EndingList {
+  const endings = found.filter((entry) => fits(entry, filter)).map(toEnding)
+  return { endings, next: last && formatCursor(last), scannedToMs: last?.atMs }
+}
 
-interface Cursor extends Place {
-  /** Messages that earlier pages have, of which more may come, and when the newest of each ended, ms. */
-  shown: [name: string, newestMs: number][]
+/** How many items an ending has that fits, else 0. */
+function countFitting(entry: Entry, filter: EndingFilter): number {
+  if (!fits(entry, filter)) return 0
+  return entry.items.reduce((sum, { text }) => sum + text.split(' ').length, 0)
 }
 
 function comparePlaces(one: Place, other: Place): number {
@@ -224,27 +169,23 @@ const storedCursor = z.tuple([
   z.int().min(1), // no entry is at 0-0
   z.int().min(0),
   z.string().max(200),
-  z.array(z.tuple([z.string().max(20), z.int()])).max(mostShown),
 ])
 
-function formatCursor({ atMs, sequence, account, shown }: Cursor): string {
-  const after = shown.map(([name, newestMs]): [string, number] => [name, newestMs - atMs])
-  const stored: z.infer<typeof storedCursor> = [atMs, sequence, account, after]
-  return Buffer.from(JSON.stringify(stored)).toString('base64url')
+function formatCursor({ atMs, sequence, account }: Place): string {
+  return Buffer.from(JSON.stringify([atMs, sequence, account])).toString('base64url')
 }
 
 /** A cursor of a list by entries that goes on with this one, however many new ones come. */
 export function cursorAt({ account, id }: Ending): string {
   const [atMs = 0, sequence = 0] = id.split('-').map(Number)
-  return formatCursor({ account, atMs, sequence: sequence + 1, shown: [] })
+  return formatCursor({ account, atMs, sequence: sequence + 1 })
 }
 
-function parseCursor(text: string): Cursor {
+function parseCursor(text: string): Place {
   try {
     const json: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    const [atMs, sequence, account, after] = storedCursor.parse(json)
-    const shown = after.map(([name, afterMs]): [string, number] => [name, atMs + afterMs])
-    return { atMs, sequence, account, shown }
+    const [atMs, sequence, account] = storedCursor.parse(json)
+    return { atMs, sequence, account }
   } catch {
     throw new CursorError()
   }

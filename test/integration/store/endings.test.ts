@@ -427,8 +427,7 @@ test('pages of any size have every ending of all accounts once, whatever comes m
         (one, other) => one.atMs - other.atMs,
       )) {
         const id = `${atMs}-${ids.length}`
-        // where the bound ends a page, a message may be there in part
-        await append(ledgers[account]!, id, scanAtMost < 1_000 ? {} : { part })
+        await append(ledgers[account]!, id, { part })
         ids.push(id)
       }
       let n = 0
@@ -438,42 +437,39 @@ test('pages of any size have every ending of all accounts once, whatever comes m
       expect(times).toEqual(times.toSorted((one, other) => other - one))
       const items = found.flatMap((ending) => ending.items.map(({ recordId }) => recordId))
       expect(items.toSorted()).toEqual(ids.toSorted())
-      const messages = found.flatMap(({ messageId }) => messageId ?? [])
-      expect(messages).toHaveLength(new Set(messages).size)
     }),
     { numRuns, seed: 7 },
   )
 })
 
-test('a message settled in several runs and accounts is one ending on one page, with the worst of it', async () => {
+test('a message settled in several runs and accounts is one row of a page, with the worst of it', async () => {
   const [one, two, three] = await threeLedgers()
   await append(one!, '1000-0', { part: 'm', severity: 5 })
   await append(two!, '1001-0', { part: 'm', severity: 2 })
   await append(three!, '1001-1')
   await append(two!, '1002-0', { part: 'm', severity: 3, isOwn: true })
   await append(one!, '1003-0')
-  const ledgers = [one!, two!, three!]
-  for (const limit of [1, 2, 3, 4]) {
-    const found = await listAll(ledgers, {}, { limit })
-    expect(found.map(({ messageId, items }) => `${messageId} ${items.length}`)).toEqual([
-      'undefined 1',
-      'bm 3',
-      'undefined 1',
-    ])
-    expect(found[1]).toMatchObject({ id: '1002-0', severity: 'critical', isOwn: false })
-  }
-  expect((await listAll(ledgers, {}, { limit: 4 }))[1]!.items[0]).toMatchObject({ account: 'a' })
-  const critical = await listAll(ledgers, { leastSeverity: 'critical' }, { limit: 1 })
-  expect(critical.map(({ items }) => items.length)).toEqual([3])
+  const rows = async (filter: EndingFilter, limit: number) =>
+    (await listAll([one!, two!, three!], filter, { limit })).map(
+      ({ atMs, messageId, items }) => `${atMs} ${messageId} ${items.length}`,
+    )
+  expect(await rows({}, 4)).toEqual(['1003 undefined 1', '1002 bm 3', '1001 undefined 1'])
+  expect(await rows({}, 2)).toEqual([
+    '1003 undefined 1',
+    '1002 bm 2',
+    '1001 undefined 1',
+    '1000 bm 1',
+  ])
+  const [worst] = await listAll([one!, two!, three!], { leastSeverity: 'critical' }, { limit: 1 })
+  expect(worst).toMatchObject({ id: '1002-0', severity: 'critical', isOwn: false })
+  expect(worst!.items.map(({ account }) => account)).toEqual(['a', 'b', 'b'])
 })
 
-test('what is settled of a message more than a minute before is a row of its own, on any page', async () => {
+test('what ends of a message more than a minute before the rest is a row of its own', async () => {
   const [ledger] = await threeLedgers()
   for (const atMs of [1_000, 2_000, 70_000]) await append(ledger!, `${atMs}-0`, { part: 'm' })
-  for (const limit of [1, 9]) {
-    const found = await listAll([ledger!], {}, { limit })
-    expect(found.map(({ items }) => items.length)).toEqual([1, 2])
-  }
+  const found = await listAll([ledger!], {}, { limit: 9 })
+  expect(found.map(({ items }) => items.length)).toEqual([1, 2])
 })
 
 test('a list narrows by outcome, severity, rule and time, and says how far back it looked', async () => {
@@ -502,45 +498,12 @@ test('a list narrows by outcome, severity, rule and time, and says how far back 
   expect(scannedToMs).toBeUndefined()
 })
 
-test.each(['', 'x', '!!', 'W10', Buffer.from('[1,2,"a"]').toString('base64url')])(
+test.each(['', 'x', '!!', 'W10', Buffer.from('[1,2]').toString('base64url')])(
   'the cursor "%s" is refused',
   async (before) => {
     const [ledger] = await threeLedgers()
     await expect(listEndings([ledger!], {}, { limit: 1, scanAtMost: 1, before })).rejects.toThrow(
       CursorError,
     )
-  },
-)
-
-test.each([
-  [250, 250],
-  [700, 1_100],
-])(
-  'of %i messages that end twice within a minute there are %i rows, and no cursor is long',
-  async (messages, rows) => {
-    const ledger = await tests.ledger()
-    const ids = Array.from({ length: messages }, (_none, i) =>
-      i.toString(16).padStart(3, '0').repeat(14).slice(0, 40),
-    )
-    for (const half of [0, 1]) {
-      for (const [at, id] of ids.entries()) {
-        const items = `${id.slice(0, 24)}.${half}`
-        const entry = JSON.stringify(['d', 'soc', 4, items, 5, 1, 'p', id])
-        const atMs = 1_000_000 + 20_000 * half + 20 * at
-        await ledger.redis.xadd(ledger.key('ended'), `${atMs}-0`, 'e', entry)
-      }
-    }
-    const found: Ending[] = []
-    let before: string | undefined
-    do {
-      const page = await listEndings([ledger], {}, { limit: 50, scanAtMost: 5_000, before })
-      found.push(...page.endings)
-      before = page.next
-      expect(before?.length ?? 0).toBeLessThan(12_000)
-    } while (before !== undefined)
-    expect(found).toHaveLength(rows)
-    const items = found.flatMap((one) => one.items.map(({ recordId, index }) => recordId + index))
-    expect(new Set(items).size).toBe(2 * messages)
-    expect(items).toHaveLength(2 * messages)
   },
 )
