@@ -122,22 +122,6 @@ async function startSandbox(): Promise<{ url: string; config: string }> {
   return JSON.parse(first) as { url: string; config: string }
 }
 
-test('it serves the first hour: init, check, doctor, render and completion', async () => {
-  const { url } = await startSandbox()
-  const service = { TOCSIN_BASE_URL: url, TOCSIN_API_KEY: 'fw_sandbox' }
-  const siem = { WEBHOOK_URL: `${url}/hooks/siem`, WEBHOOK_SECRET: `whsec_${'a'.repeat(43)}=` }
-  Object.assign(environment, service, siem)
-  const written = await tocsin('init', 'first.yaml', '--sink=webhook', '--allow-private')
-  expect(written).toContain('first.yaml is written')
-  const config = ['--config', 'first.yaml']
-  expect(await tocsin('check', ...config)).toMatch(/^good: /m)
-  expect(await tocsin('doctor', ...config)).toMatch(/^0 problems, /m)
-  const item = { uid: 'leak/1', metadata: { uid: 'leak/1', severity: 'high', type: 'leak' } }
-  writeFileSync(join(target, 'item.json'), JSON.stringify(item))
-  expect(await tocsin('render', 'item.json', '--sink', 'siem', ...config)).toContain('leak/1')
-  expect(await tocsin('completion', 'bash')).toContain('-F _tocsin tocsin')
-})
-
 test('it rings: its own sandbox, its own Redis, and ends when it is told to', async () => {
   const { url, config } = await startSandbox()
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { planOf } from './plans.ts'
-import { sayFigures } from './rig/render-figures.ts'
-import { complaintsOf, runChaos } from './rig/run-chaos.ts'
+import { complaintsOf, runChaos, sayFigures } from './rig/run-chaos.ts'
 
 test('a service that fails, lies and shows monsters, and sinks that refuse, hang, drip and lose answers cost nothing', async () => {
   const lanes = [...planOf('service').lanes, ...planOf('sinks').lanes]

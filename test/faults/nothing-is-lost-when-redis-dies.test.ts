@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 import { planOf } from './plans.ts'
 import { crash, redisDisturbances } from './disturbances/redis.ts'
 import { kill } from './disturbances/replicas.ts'
-import { sayFigures } from './rig/render-figures.ts'
-import { complaintsOf, runChaos } from './rig/run-chaos.ts'
+import { complaintsOf, runChaos, sayFigures } from './rig/run-chaos.ts'
 
 test('a Redis that is killed, cut off, full, locked or away costs nothing', async () => {
   const figures = await runChaos({ ...planOf('redis'), lanes: [[crash, ...redisDisturbances]] })

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { planOf } from './plans.ts'
 import { kill, restart, roll, standstill } from './disturbances/replicas.ts'
-import { sayFigures } from './rig/render-figures.ts'
-import { complaintsOf, runChaos } from './rig/run-chaos.ts'
+import { complaintsOf, runChaos, sayFigures } from './rig/run-chaos.ts'
 
 test('replicas killed, restarted, frozen, blocked and reconfigured lose nothing and explain every repeat', async () => {
   const kills = Array.from({ length: 6 }, () => kill)

@@ -21,7 +21,7 @@ const usual = {
 const seldom = { ...calm, weight: 12 }
 const resting = { ...calm, weight: 10 }
 
-export const plans: readonly ChaosPlan[] = [
+const plans: readonly ChaosPlan[] = [
   { ...usual, name: 'kills', replicas: 3, lanes: [[kill]] },
   { ...usual, name: 'replicas', lanes: [replicaDisturbances] },
   { ...usual, name: 'redis', lanes: [redisDisturbances] },
@@ -45,7 +45,7 @@ export const plans: readonly ChaosPlan[] = [
 
 export function planOf(name: string): ChaosPlan {
   const plan = plans.find((known) => known.name === name)
-  if (!plan) throw new Error(`no plan has the name ${name}`)
+  if (!plan) throw new Error(`${name}: write one of ${plans.map((one) => one.name).join(', ')}`)
   return plan
 }
 

@@ -7,12 +7,11 @@ import { readAccounting, sumPending } from '../../../src/store/accounts.ts'
 import { giveVerdict, type Verdict } from './accountant.ts'
 import { callOperator } from './operator.ts'
 import type { Disturbance } from './disturbance.ts'
-import { inboxesOf } from './inboxes.ts'
 import { expectConservation } from '../../support/ledger.ts'
 import type { RecoverySample } from './recovery.ts'
 import { until } from '../../support/until.ts'
 import { proveAllTheWhile } from './prover.ts'
-import { openStage, type Stage, type StageOptions } from './stage.ts'
+import { inboxesOf, openStage, type Stage, type StageOptions } from './stage.ts'
 
 export interface ChaosPlan extends StageOptions {
   name: string
@@ -27,7 +26,7 @@ export interface ChaosPlan extends StageOptions {
   settlePatienceMs: number
 }
 
-export interface Spread {
+interface Spread {
   median: number
   most: number
 }
@@ -230,8 +229,38 @@ function recoveryOf(samples: readonly RecoverySample[]): Figures['recoveryMs'] {
   }
 }
 
-export function spreadOf(values: readonly number[]): Spread {
+function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? 0
   return { median: at(0.5), most: at(1) }
+}
+
+/** What a run found, for a terminal. */
+export function renderFigures(figures: Figures): string {
+  const { verdict, recoveryMs, struck } = figures
+  const complaints = complaintsOf(figures)
+  const strikes = Object.entries(struck).map(([name, times]) => `  ${times} × ${name}`)
+  return `${[
+    `${figures.name}: ${figures.replicas} replicas, Redis ${figures.store}, seed ${figures.seed}, ${figures.seconds} s`,
+    ...strikes,
+    `  events ${figures.events}, deliveries due ${verdict.expected}, received ${verdict.received}`,
+    `  lost ${verdict.lost.length}, repeated ${verdict.repeated}, explained ${verdict.explained}, unexplained ${verdict.unexplained.length}`,
+    `  work of killed replicas (${recoveryMs.samples} pieces) free again after ${inWords(recoveryMs.free)}, taken up after ${inWords(recoveryMs.taken)}`,
+    `  all settled ${inSeconds(figures.settledAfterMs)} after the last disturbance; late exits ${figures.lateExits}, crashes ${figures.crashes}`,
+    `  the ledger compared with itself ${figures.ledgerChecks.made} times meanwhile, findings ${figures.ledgerChecks.findings.length}`,
+    ...complaints.slice(0, 30).map((line) => `  ${line}`),
+  ].join('\n')}\n`
+}
+
+export function sayFigures(figures: Figures): void {
+  process.stdout.write(renderFigures(figures))
+}
+
+function inSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}
+
+/** As `11.0 s (median), at most 13.6 s`. */
+function inWords({ median, most }: Spread): string {
+  return `${inSeconds(median)} (median), at most ${inSeconds(most)}`
 }

@@ -7,9 +7,11 @@ import { createRandom, type EndMode, type Random } from '../../../src/sandbox/op
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts'
 import { type AccountLedger, openLedger } from '../../../src/store/account-ledger.ts'
 import { ledgerConfig } from '../../support/ledger.ts'
+import { recipientHash } from '../../../src/sinks/destinations.ts'
+import type { Received } from '../../../src/sandbox/receivers/received.ts'
+import type { Inbox } from './accountant.ts'
 import { type Fleet, startFleet } from './fleet.ts'
 import { type Recovery, watchRecovery } from './recovery.ts'
-import { configOf, type Variant } from './stage-config.ts'
 import { startStore, type Store, type StoreKind } from './store.ts'
 
 export interface Stage {
@@ -87,4 +89,76 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       await store.stop()
     },
   }
+}
+
+/**
+ * `plain`: what a run begins with. `other`: other feeds' filters, which begin new walks with overlap and
+ * leave nothing out. `astray`: one webhook's host does not speak TLS, one's and the mail server's name
+ * does not resolve.
+ */
+type Variant = 'plain' | 'other' | 'astray'
+
+/** Two feeds that share events, and a sink of each kind: singly, in batches, in groups. */
+function configOf(sandbox: Sandbox, redis: string, variant: Variant): string {
+  const all =
+    variant === 'plain' ? '' : ', filters: {severity: [info, low, medium, high, critical]}'
+  const feed = (group: number): string =>
+    `{type: events, identifier_group: ${group}, detail: [], every: 5s, start: 1h, initial_poll: send, rescan: {every: 10s, back: 1h}${all}}`
+  const isAstray = variant === 'astray'
+  const hosts: Record<string, string> = isAstray
+    ? { single: sandbox.url.replace('http:', 'https:'), batch: 'http://nowhere.invalid' }
+    : {}
+  const smtp = isAstray ? 'smtp://nowhere.invalid' : sandbox.smtpUrl
+  const hook = (name: string): string =>
+    `type: webhook, url: '${hosts[name] ?? sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true`
+  const mail = `type: email, smtp: '${smtp}', from: tocsin@example.com, tls: off`
+  return `
+redis: ${redis}
+http: {port: 0}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: '${sandbox.apiKeys[0]}', limits: {search: 20, basic: 20}}}
+feeds: {brand: ${feed(1042)}, suppliers: ${feed(1043)}}
+sinks:
+  single: {${hook('single')}}
+  batch: {${hook('batch')}, batch: {max: 8, wait: 300ms}}
+  soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 100/s}
+  oncall: {${mail}, to: [a@example.com, b@example.com]}
+  team: {${mail}, to: [team@example.com]}
+route:
+  sinks: [single, batch, soc, oncall]
+  group_wait: 0s
+  routes:
+    - {name: everybody, matchers: [], sinks: [single, batch, soc, oncall], group_wait: 0s, continue: true}
+    - {name: together, matchers: [], sinks: [team], group_by: [feed], group_wait: 1s, group_interval: 10s}
+`
+}
+
+/** Every destination of the stage's configuration, with what arrived there. */
+export function inboxesOf({ sandbox }: Pick<Stage, 'sandbox'>): Inbox[] {
+  const { webhook, slack, email } = sandbox.received
+  const hook = (name: string): Inbox => ({
+    destination: name,
+    received: webhook.filter(({ to }) => to === `/hooks/${name}`),
+    saysRepeat: byHeader,
+  })
+  const mail = (sink: string, address: string): Inbox => ({
+    destination: `${sink}:${recipientHash(address)}`,
+    received: email.filter(({ to }) => to === address),
+    saysRepeat: byHeader,
+  })
+  return [
+    hook('single'),
+    hook('batch'),
+    {
+      destination: 'soc',
+      received: slack,
+      saysRepeat: ({ body }) => /may be a repeat/i.test(body),
+    },
+    mail('oncall', 'a@example.com'),
+    mail('oncall', 'b@example.com'),
+    { ...mail('team', 'team@example.com'), isSummary: true },
+  ]
+}
+
+function byHeader({ headers }: Received): boolean {
+  return headers['tocsin-possible-repeat'] === 'true'
 }

@@ -153,7 +153,7 @@ test('memory suffices: twice for Redis, which copies while it writes anew, and n
     Number.parseInt(size, 10) * (size.endsWith('g') ? 2 ** 30 : 2 ** 20)
   expect(bytes(services['redis']!.mem_limit)).toBeGreaterThan(2 * 2 ** 30)
   const [, percent] = /--max-old-space-size-percentage=(\d+)/.exec(dockerfile) ?? []
-  // 547 MiB of resident memory is what `npm run faults -- --run load` of docs/testing.md holds at 845 events/s
+  // 547 MiB of resident memory was held at 845 events/s
   expect((bytes(services['tocsin']!.mem_limit) * Number(percent)) / 100).toBeGreaterThan(2 ** 30)
   expect(Number(percent)).toBeLessThanOrEqual(75)
 })
