@@ -1,5 +1,5 @@
 /** Warns of what is allowed but probably not meant. */
-import type { FeedConfig, PairDedupe } from '../feed-types/config.ts'
+import type { FeedConfig } from '../feed-types/config.ts'
 import { expectIntervals, type Outlook, minPollInterval } from '../feeds/next-feed.ts'
 import type { Finding } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
@@ -122,7 +122,7 @@ function broadInhibitions({ inhibitRules }: Config): Finding[] {
 
 /** Warns of feeds whose demands exceed their budget, and of settings probably not meant. */
 function feedWarnings(config: Config): Finding[] {
-  return [...budgetWarnings(config), ...objectiveWarnings(config), ...pairWarnings(config)]
+  return [...budgetWarnings(config), ...objectiveWarnings(config)]
 }
 
 const tiers: Tier[] = ['search', 'basic']
@@ -184,21 +184,6 @@ function objectiveWarnings(config: Config): Finding[] {
         path: ['accounts', lane.account, 'limits', lane.tier],
         problem: `${needed}, ${allowed}: ${instead}`,
         remedy: 'remove every, or raise it, or the limit if the service allows it',
-      },
-    ]
-  })
-}
-
-/** Without the identity, everybody with the same password or domain counts as the same leak. */
-function pairWarnings({ feeds }: Config): Finding[] {
-  return feeds.flatMap((feed) => {
-    const dedupe: PairDedupe | undefined = 'dedupe' in feed ? feed.dedupe : undefined
-    if (!dedupe || dedupe.isSentAgain || dedupe.by.includes('identity')) return []
-    return [
-      {
-        path: ['feeds', feed.name, 'dedupe', 'by'],
-        problem: `of all people who share the ${dedupe.by.join(' and the ')}, only the first is told`,
-        remedy: 'add identity, or write repeat: send',
       },
     ]
   })

@@ -2,16 +2,18 @@
 import type { z } from 'zod'
 import { byType, positiveNumber, section } from '../lib/config-fields.ts'
 import {
+  type CookiesFeedConfig,
   cookiesFeedConfig,
+  type CredentialSearchFeedConfig,
   credentialSearchFeedConfig,
+  type CredentialsFeedConfig,
   credentialsFeedConfig,
-  tenantCredentialsFeedConfig,
 } from './credentials-config.ts'
 import {
+  type EventSearchFeedConfig,
   eventSearchFeedConfig,
+  type EventsFeedConfig,
   eventsFeedConfig,
-  identifierEventsFeedConfig,
-  tenantEventsFeedConfig,
 } from './events-config.ts'
 
 export type {
@@ -20,13 +22,15 @@ export type {
   CredentialsFeedConfig,
   EventSearchFeedConfig,
   EventsFeedConfig,
-  FeedCommon,
-  FeedConfig,
-  IdentifierEventsFeedConfig,
-  PairDedupe,
-  TenantCredentialsFeedConfig,
-  TenantEventsFeedConfig,
-} from './feed-config.ts'
+}
+export type { FeedCommon } from './feed-config.ts'
+
+export type FeedConfig =
+  | EventsFeedConfig
+  | CredentialsFeedConfig
+  | CredentialSearchFeedConfig
+  | CookiesFeedConfig
+  | EventSearchFeedConfig
 
 export const pollLimits = section(
   {
@@ -43,10 +47,7 @@ export type PollLimits = z.output<typeof pollLimits>
 /** One feed of the file. Its name is its key; its account may be left out. */
 export const feedConfig = byType([
   eventsFeedConfig,
-  tenantEventsFeedConfig,
-  identifierEventsFeedConfig,
   credentialsFeedConfig,
-  tenantCredentialsFeedConfig,
   credentialSearchFeedConfig,
   cookiesFeedConfig,
   eventSearchFeedConfig,

@@ -11,12 +11,10 @@ import { fullMask } from '../masking/mask-secret.ts'
 import { cut, maskKnown, withholdIn, withholdName } from '../masking/masking.ts'
 import {
   credentialOperations,
-  wireCookie,
   type WireCookieSearchBody,
 } from '../upstream/resources/credentials.ts'
 import type { CookiesFeedConfig } from './config.ts'
 import { pageSizes, readByImportTime } from './credential-search.ts'
-import { describeKind, maskFields, timeOrKind } from './credentials.ts'
 import {
   bodyWithCursor,
   type FeedPage,
@@ -46,7 +44,6 @@ export const cookiesFeed: FeedType<CookiesFeed> = {
   },
   fetch: fetchCookies,
   parse: parseCookie,
-  maskMalformed: maskMalformedCookie,
   unordered: readByImportTime,
 }
 
@@ -124,14 +121,4 @@ function buildHighlights(
     text === null || text.trim() === '' ? [] : [[name, [cut(mask(text), limits.text)]]],
   )
   return withholdIn(Object.fromEntries(present))
-}
-
-const knownKeys = Object.keys(wireCookie.shape)
-
-/** Every field may hold the value: of the known keys times keep theirs, every other is told by its kind. */
-function maskMalformedCookie(raw: unknown): unknown {
-  if (!isJsonObject(raw)) return describeKind(raw)
-  return maskFields(raw, knownKeys, (key, value) =>
-    key.endsWith('_at') ? timeOrKind(value) : describeKind(value),
-  )
 }

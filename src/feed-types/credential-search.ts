@@ -15,7 +15,7 @@ import {
 } from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import type { CredentialSearchFeedConfig } from './config.ts'
-import { parseCredentialItem, maskMalformedCredential } from './credentials.ts'
+import { parseCredentialItem } from './credentials.ts'
 import {
   bodyWithCursor,
   type FeedPage,
@@ -60,7 +60,6 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
   fetch: fetchSearchPage,
   isFree,
   parse: (raw, feed) => parseCredentialItem(raw, feed),
-  maskMalformed: maskMalformedCredential,
   unordered: readByImportTime,
 }
 

@@ -1,13 +1,9 @@
-/**
- * Feeds of leaked credentials: those of an identifier, of the tenant, and those that a search finds;
- * and of stolen cookies.
- */
+/** Configuration of feeds of leaked credentials, watched or searched, and of stolen cookies. */
 import { z } from 'zod'
 import { severities } from '../event.ts'
 import {
   byType,
   duration,
-  foreignKeys,
   list,
   messageFor,
   refusal,
@@ -20,22 +16,16 @@ import {
   word,
   wrongKind,
 } from '../lib/config-fields.ts'
+import type { WireCredentialQuery } from '../upstream/resources/credentials.ts'
 import {
   commonKeys,
-  type CookiesFeedConfig,
   fixedIntervalParts,
-  type CredentialQuery,
-  type CredentialSearchFeedConfig,
-  type CredentialsFeedConfig,
   fullRescan,
   labelNames,
-  sectionOrFalse,
-  type PairDedupe,
+  type Named,
   quotaReserveKey,
-  type TenantCredentialsFeedConfig,
   tierKey,
   windowRescan,
-  type Written,
 } from './feed-config.ts'
 
 const severityRemedy = `write severity: high, or another of ${severities.join(', ')}: the API gives credentials none`
@@ -49,100 +39,35 @@ const severity = z
   })
   .meta({ description: 'The severity of all its credentials: the API gives them none.' })
 
-const pairParts = ['identity', 'secret', 'domain'] as const
-
-const eachPartOnce: Rule = ({ by }) =>
-  (Array.isArray(by) ? by : []).flatMap((part: unknown, index, parts) =>
-    parts.indexOf(part) === index
-      ? []
-      : [{ path: ['by', index], problem: 'stands here twice', remedy: 'write each part once' }],
-  )
-
-const dedupe = sectionOrFalse<PairDedupe>(
-  section(
-    {
-      by: list(
-        word(pairParts, 'What two credentials have in common.'),
-        'What a credential is recognised by when another source shows it.',
-        'write what they have in common, such as [identity, secret, domain]',
-      ).prefault([...pairParts]),
-      for: duration('How long it is recognised after it was last seen.', '1h').prefault('180d'),
-      repeat: word(
-        ['suppress', 'send'],
-        'Whether who had it already gets it again from another source.',
-      ).prefault('suppress'),
-    },
-    {
-      describe: 'A credential that several sources show is sent once. false: once for each source.',
-      rules: [eachPartOnce],
-    },
-  ).transform((file): PairDedupe => ({
-    by: file.by,
-    forMs: file.for,
-    isSentAgain: file.repeat === 'send',
-  })),
-  '{by: [identity, secret, domain], for: 180d}',
-)
-
-const eventOnlyKeys = {
-  filters: 'remove the line: the service filters no credentials; matchers of routes do',
-  detail: 'remove the line: a credential has no full event to fetch',
-} as const
-
-/** The keys that both feeds of watched credentials share. */
-const watchedKeys = {
-  severity,
-  dedupe,
-  ...commonKeys,
-  every: duration('The longest time between polls.', '5s').prefault('60s'),
-  tier: tierKey('basic'),
-  rescan: fullRescan('24h'),
-  ...foreignKeys({
-    ...eventOnlyKeys,
-    query: 'remove the line, or write type: credential_search',
-    quota_reserve: 'remove the line: the credentials that a tenant watches for cost no quota',
-  }),
-}
-
-type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
-
-function watchedParts(file: WatchedFile): Omit<Written<TenantCredentialsFeedConfig>, 'type'> {
-  const { severity: all, dedupe: pairs, rescan } = file
-  return { severity: all, dedupe: pairs, ...fixedIntervalParts(file), rescan, detail: [] }
-}
-
 export const credentialsFeedConfig = section(
   {
-    type: z.literal('credentials').meta({ description: 'Leaked credentials of one identifier.' }),
-    identifier: wholeNumber({ describe: 'Id of the identifier.', min: 1 }),
-    ...watchedKeys,
-    ...foreignKeys({
-      identifier_group: 'write identifier and the id of an identifier: groups have only events',
-    }),
+    type: z
+      .literal('credentials')
+      .meta({ description: 'Leaked credentials of one identifier, or of all of the tenant.' }),
+    identifier: wholeNumber({
+      describe: 'Only credentials of the identifier with this id.',
+      min: 1,
+    }).optional(),
+    severity,
+    ...commonKeys,
+    every: duration('The longest time between polls.', '5s').prefault('60s'),
+    tier: tierKey('basic'),
+    rescan: fullRescan('24h'),
   },
-  { describe: 'The leaked credentials of an identifier.', rules: [labelNames] },
-).transform((file): Written<CredentialsFeedConfig> => ({
+  { describe: 'Leaked credentials that the tenant watches for.', rules: [labelNames] },
+).transform((file) => ({
   type: file.type,
   identifier: file.identifier,
-  ...watchedParts(file),
+  severity: file.severity,
+  ...fixedIntervalParts(file),
+  rescan: file.rescan,
+  detail: [],
 }))
 
-export const tenantCredentialsFeedConfig = section(
-  {
-    type: z
-      .literal('tenant_credentials')
-      .meta({ description: "Leaked credentials of all identifiers of the account's tenant." }),
-    ...watchedKeys,
-    ...foreignKeys({
-      identifier: 'remove the line to read all identifiers, or write type: credentials',
-      identifier_group: 'remove the line: groups have only events',
-    }),
-  },
-  { describe: 'The leaked credentials of the whole tenant.', rules: [labelNames] },
-).transform((file): Written<TenantCredentialsFeedConfig> => ({
-  type: file.type,
-  ...watchedParts(file),
-}))
+export type CredentialsFeedConfig = Named<z.output<typeof credentialsFeedConfig>>
+
+/** Without a search for a secret: a secret does not belong in a configuration file. */
+type CredentialQuery = Exclude<WireCredentialQuery, { type: 'secret' }>
 
 const domain = textField({
   describe: 'Domain, such as example.com.',
@@ -200,30 +125,25 @@ export const credentialSearchFeedConfig = section(
       .meta({ description: 'What a global search for leaked credentials finds; costs quota.' }),
     query,
     severity,
-    dedupe,
     quota_reserve: quotaReserveKey,
     ...commonKeys,
     // each poll costs one search of the month's quota
     every: duration('The longest time between polls.', '5s').prefault('1h'),
     tier: tierKey('search'),
     rescan: windowRescan('24h'),
-    ...foreignKeys({
-      ...eventOnlyKeys,
-      identifier_group: 'write query and what to search for: a search reads no group',
-      identifier: 'write query and what to search for, or type: credentials',
-    }),
   },
   { describe: 'What a global search for leaked credentials finds.', rules: [labelNames] },
-).transform((file): Written<CredentialSearchFeedConfig> => ({
+).transform((file) => ({
   type: file.type,
   query: file.query,
   severity: file.severity,
-  dedupe: file.dedupe,
   quotaReserve: file.quota_reserve,
   ...fixedIntervalParts(file),
   rescan: file.rescan,
   detail: [],
 }))
+
+export type CredentialSearchFeedConfig = Named<z.output<typeof credentialSearchFeedConfig>>
 
 /** The most that the service takes of a filter. */
 const mostFilters = 10
@@ -262,18 +182,9 @@ export const cookiesFeedConfig = section(
     every: duration('The longest time between polls.', '5s').prefault('60s'),
     tier: tierKey('basic'),
     rescan: windowRescan('24h'),
-    ...foreignKeys({
-      filters: 'write names and paths: the service filters cookies by these alone',
-      detail: 'remove the line: a cookie has no full event to fetch',
-      dedupe: 'remove the line: each cookie is sent once',
-      query: 'write domain and whose cookies are meant',
-      quota_reserve: 'remove the line: cookies cost no quota',
-      identifier_group: 'write domain and whose cookies are meant',
-      identifier: 'write domain and whose cookies are meant',
-    }),
   },
   { describe: 'The stolen cookies of a domain.', rules: [labelNames, atMostTen] },
-).transform((file): Written<CookiesFeedConfig> => ({
+).transform((file) => ({
   type: file.type,
   domain: file.domain.toLowerCase(),
   names: file.names ?? [],
@@ -284,3 +195,5 @@ export const cookiesFeedConfig = section(
   rescan: file.rescan,
   detail: [],
 }))
+
+export type CookiesFeedConfig = Named<z.output<typeof cookiesFeedConfig>>

@@ -8,23 +8,12 @@
  * what they miss.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
-import {
-  cut,
-  maskIdentity,
-  maskKnown,
-  withhold,
-  withholdIn,
-  withholdName,
-} from '../masking/masking.ts'
+import { cut, maskIdentity, maskKnown, withholdIn, withholdName } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
-import {
-  credentialOperations,
-  wireCredential,
-  wireCredentialSource,
-} from '../upstream/resources/credentials.ts'
+import { credentialOperations } from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
-import type { CredentialsFeedConfig, PairDedupe, TenantCredentialsFeedConfig } from './config.ts'
+import type { CredentialsFeedConfig } from './config.ts'
 import type { ClearPair, FeedType, PageReading, ParsedFeedItem, Polled } from './feed-type.ts'
 import {
   createFieldReader,
@@ -55,27 +44,16 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   pageSizes: [20], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ identifier }) => [identifier],
   body: (_feed, _span, size) => ({ size }),
-  async fetch(feed, { client, scan, slot, signal }) {
+  async fetch({ identifier, tier }, { client, scan, slot, signal }) {
     const page = { from: scan.cursor, size: Number(scan.body['size']) }
-    const request = { identifier_id: feed.identifier, ...page }
-    return client.call(credentialOperations.feed, request, { slot, tier: feed.tier, signal })
+    const asked = { slot, tier, signal }
+    if (identifier === undefined) {
+      const request = { order_type: 'asc', ...page } as const
+      return client.call(credentialOperations.tenantFeed, request, asked)
+    }
+    return client.call(credentialOperations.feed, { identifier_id: identifier, ...page }, asked)
   },
   parse: (raw, feed) => parseCredentialItem(raw, feed),
-  maskMalformed: maskMalformedCredential,
-  unordered: followsShownOrder,
-}
-
-export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>> = {
-  pageSizes: [20], // the service's default; no upper bound is published
-  fingerprintParts: () => [],
-  body: (_feed, _span, size) => ({ size }),
-  async fetch(feed, { client, scan, slot, signal }) {
-    const page = { from: scan.cursor, size: Number(scan.body['size']) }
-    const request = { order_type: 'asc', ...page } as const
-    return client.call(credentialOperations.tenantFeed, request, { slot, tier: feed.tier, signal })
-  },
-  parse: (raw, feed) => parseCredentialItem(raw, feed),
-  maskMalformed: maskMalformedCredential,
   unordered: followsShownOrder,
 }
 
@@ -184,112 +162,30 @@ function isGrowing(ids: readonly number[]): boolean {
   return ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? Number.NaN))
 }
 
-/** Parses one leaked credential; severity and pair dedupe come from its feed. */
+/** Parses one leaked credential; its severity comes from its feed. */
 export function parseCredentialItem(
   raw: unknown,
-  { severity, dedupe }: { severity: string; dedupe: PairDedupe | undefined },
+  { severity }: { severity: string },
 ): ParsedFeedItem {
   const parsed = parseCredential(raw, severity)
   if (!parsed.ok) return parsed
   const { event, secret } = parsed
-  return { ok: true, event, secret, pair: dedupe ? buildPair(parsed, dedupe) : null }
+  return { ok: true, event, secret, pair: buildPair(parsed) }
 }
 
 /**
  * Returns null without login or secret, which would merge unrelated credentials; the domain may be
  * unknown.
  */
-function buildPair(
-  { event, identity, wholeSecret, domain }: ParsedCredential & { ok: true },
-  { by, forMs, isSentAgain }: PairDedupe,
-): ClearPair | null {
-  const values = {
-    identity: identity?.trim().toLowerCase(),
-    secret: wholeSecret,
-    domain: domain?.toLowerCase() ?? '',
-  }
-  const namedParts = by
-    .toSorted()
-    .map((name): [string, string | null] => [name, values[name] ?? null])
-  if (namedParts.some(([, value]) => value === null)) return null
-  // as JSON, because leaked text may hold whatever would separate one part from the next
-  return {
-    parts: namedParts.map((part) => JSON.stringify(part)),
-    source: event.source,
-    forMs,
-    isSentAgain,
-  }
-}
-
-const knownKeys = Object.keys(wireCredential.shape)
-const knownSourceKeys = Object.keys(wireCredentialSource.shape)
-
-const timeKeys = new Set(['imported_at', 'remediated_at', 'ignored_at', 'breached_at', 'leaked_at'])
-const longestText = 200
-
-/**
- * A record that is no credential, as it may be kept: a password may stand in any of its fields, so of
- * the keys that are known only the id as a number, times, and the source's id and name keep their
- * values; every other value is told by its type and length ("text of 17"), and unknown keys are only counted.
- */
-export function maskMalformedCredential(raw: unknown): unknown {
-  if (!isJsonObject(raw)) return describeKind(raw)
-  const mask = maskKnown(findSecrets(raw['hash']))
-  const source = raw['source']
-  return {
-    ...maskFields(raw, knownKeys, (key, value) => {
-      if (key === 'id') return numberOrKind(value)
-      if (key === 'source_id') return nameOrKind(value, mask)
-      return timeKeys.has(key) ? timeOrKind(value) : describeKind(value)
-    }),
-    ...(isJsonObject(source) && { source: maskMalformedSource(source, mask) }),
-  }
-}
-
-function maskMalformedSource(
-  source: Record<string, unknown>,
-  mask: (text: string) => string,
-): Record<string, unknown> {
-  return maskFields(source, knownSourceKeys, (key, value) => {
-    if (key === 'id' || key === 'name') return nameOrKind(value, mask)
-    return timeKeys.has(key) ? timeOrKind(value) : describeKind(value)
-  })
-}
-
-export function maskFields(
-  object: Record<string, unknown>,
-  known: readonly string[],
-  keep: (key: string, value: unknown) => unknown,
-): Record<string, unknown> {
-  const present = known.filter((key) => Object.hasOwn(object, key))
-  const others = Object.keys(object).length - present.length
-  return {
-    ...Object.fromEntries(present.map((key) => [key, keep(key, object[key])])),
-    ...(others > 0 && { 'other keys': others }),
-  }
-}
-
-/** An id in words may be the value of another field. */
-function numberOrKind(value: unknown): unknown {
-  return typeof value === 'number' ? value : describeKind(value)
-}
-
-function nameOrKind(value: unknown, mask: (text: string) => string): unknown {
-  if (typeof value === 'number') return value
-  return typeof value === 'string' ? cut(withhold(mask(value)), longestText) : describeKind(value)
-}
-
-export function timeOrKind(value: unknown): unknown {
-  const isTime = typeof value === 'string' && parseTimestamp(value) !== null
-  return isTime ? cut(value, longestText) : describeKind(value)
-}
-
-/** null reveals only that there is no secret. */
-export function describeKind(value: unknown): string | null {
-  if (value === null) return null
-  if (typeof value === 'string') return `text of ${value.length}`
-  if (Array.isArray(value)) return `list of ${value.length}`
-  return isJsonObject(value) ? `object of ${Object.keys(value).length}` : typeof value
+function buildPair({
+  event,
+  identity,
+  wholeSecret,
+  domain,
+}: ParsedCredential & { ok: true }): ClearPair | null {
+  if (identity === null || wholeSecret === null) return null
+  const parts = [domain?.toLowerCase() ?? '', identity.trim().toLowerCase(), wholeSecret]
+  return { parts, source: event.source }
 }
 
 /** Limits of a stored credential: code units, or counts. */

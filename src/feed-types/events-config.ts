@@ -1,14 +1,14 @@
-/** Configuration of event feeds: of a tenant, a group or an identifier, and global searches. */
+/** Configuration of event feeds: what a tenant watches for, and global searches. */
 import { z } from 'zod'
-import { isKnownSeverity, severities } from '../event.ts'
+import { isKnownSeverity, type KnownSeverity, severities } from '../event.ts'
 import {
   byType,
   duration,
   flag,
-  foreignKeys,
   list,
   messageFor,
   refusal,
+  type Rule,
   section,
   text,
   textField,
@@ -17,23 +17,28 @@ import {
   word,
   wrongKind,
 } from '../lib/config-fields.ts'
+import type { EventQuery } from '../upstream/resources/events.ts'
 import {
   commonKeys,
   fixedIntervalParts,
-  type EventSearchFeedConfig,
-  type EventSearchFilters,
-  type EventSearchQuery,
-  type EventsFeedConfig,
-  type FeedFilters,
-  type IdentifierEventsFeedConfig,
   labelNames,
+  type Named,
   quotaReserveKey,
   ratePolledParts,
-  type TenantEventsFeedConfig,
   tierKey,
   windowRescan,
-  type Written,
 } from './feed-config.ts'
+
+/**
+ * Filters as the API takes them. A severity string means "this or higher", an array exactly these.
+ */
+export interface FeedFilters {
+  severity?: KnownSeverity | KnownSeverity[]
+  type?: string[]
+  tags?: string[]
+  is_ignored?: boolean
+  is_remediated?: boolean
+}
 
 const severityRemedy = `write one of ${severities.join(', ')}, or a list of them`
 
@@ -92,88 +97,55 @@ function withoutUnsaid<Filters>(file: object): Filters {
   return Object.fromEntries(said) as Filters
 }
 
-const keysOfOtherFeeds = {
-  severity: "remove the line: the event's own severity counts",
-  quota_reserve: 'remove the line: the events that a tenant watches for cost no quota',
-  dedupe: 'remove the line: the top-level dedupe holds for events',
-} as const
-
-/** The keys of the three types, without those that say whose events they read. */
-const watchedKeys = {
-  filters,
-  ...commonKeys,
-  every: duration(
-    'The longest time between polls, where the budget allows it. Default: as often as the limit allows.',
-    '5s',
-  ).optional(),
-  tier: tierKey('search'),
-  rescan: windowRescan(),
-  detail: detailKey,
-  ...foreignKeys(keysOfOtherFeeds),
-}
-
-type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
-
-function watchedParts(file: WatchedFile): Omit<Written<TenantEventsFeedConfig>, 'type'> {
-  return {
-    filters: file.filters,
-    ...ratePolledParts(file),
-    rescan: file.rescan,
-    detail: file.detail,
-  }
-}
+const oneScope: Rule = ({ identifier, identifier_group: group }) =>
+  identifier === undefined || group === undefined
+    ? []
+    : [
+        {
+          path: ['identifier'],
+          problem: 'stands beside identifier_group',
+          remedy: 'write one of the two',
+        },
+      ]
 
 export const eventsFeedConfig = section(
   {
-    type: z.literal('events').meta({ description: 'Events of one identifier group.' }),
-    identifier_group: wholeNumber({ describe: 'Id of the identifier group.', min: 1 }),
-    ...watchedKeys,
-    ...foreignKeys({
-      identifier: 'write identifier_group and the id of a group, or type: identifier_events',
-      query: 'write identifier_group: events are read by identifier group',
+    type: z.literal('events').meta({
+      description: 'Events that the tenant watches for: of a group, of an identifier, or all.',
     }),
+    identifier_group: wholeNumber({
+      describe: 'Only events of the identifier group with this id.',
+      min: 1,
+    }).optional(),
+    identifier: wholeNumber({
+      describe: 'Only events of the identifier with this id.',
+      min: 1,
+    }).optional(),
+    filters,
+    ...commonKeys,
+    every: duration(
+      'The longest time between polls, where the budget allows it. Default: as often as the limit allows.',
+      '5s',
+    ).optional(),
+    tier: tierKey('search'),
+    rescan: windowRescan(),
+    detail: detailKey,
   },
-  { describe: 'The events of an identifier group.', rules: [labelNames] },
-).transform((file): Written<EventsFeedConfig> => ({
+  { describe: 'Events that the tenant watches for.', rules: [labelNames, oneScope] },
+).transform((file) => ({
   type: file.type,
   identifierGroup: file.identifier_group,
-  ...watchedParts(file),
-}))
-
-export const tenantEventsFeedConfig = section(
-  {
-    type: z
-      .literal('tenant_events')
-      .meta({ description: 'All events that the tenant of the account watches for.' }),
-    ...watchedKeys,
-    ...foreignKeys({
-      identifier_group: 'remove the line to read all groups, or write type: events',
-      identifier: 'remove the line to read all identifiers, or write type: identifier_events',
-      query: 'remove the line, or write type: event_search',
-    }),
-  },
-  { describe: 'All events that the tenant watches for.', rules: [labelNames] },
-).transform((file): Written<TenantEventsFeedConfig> => ({
-  type: file.type,
-  ...watchedParts(file),
-}))
-
-export const identifierEventsFeedConfig = section(
-  {
-    type: z.literal('identifier_events').meta({ description: 'Events of one identifier.' }),
-    identifier: wholeNumber({ describe: 'Id of the identifier.', min: 1 }),
-    ...watchedKeys,
-    ...foreignKeys({
-      identifier_group: 'write identifier and the id of an identifier, or type: events',
-      query: 'remove the line, or write type: event_search',
-    }),
-  },
-  { describe: 'The events of one identifier.', rules: [labelNames] },
-).transform((file): Written<IdentifierEventsFeedConfig> => ({
-  type: file.type,
   identifier: file.identifier,
-  ...watchedParts(file),
+  filters: file.filters,
+  ...ratePolledParts(file),
+  rescan: file.rescan,
+  detail: file.detail,
 }))
+
+export type EventsFeedConfig = Named<z.output<typeof eventsFeedConfig>>
+
+/** Without queries for secrets: a secret does not belong in a configuration file. */
+type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
 
 /**
  * A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event
@@ -229,40 +201,8 @@ const searchFilters = section(
   { severity: severityFilter.optional(), type: typeFilter.optional() },
   { describe: 'What the service is asked for; nothing else arrives.' },
 )
-  .transform((file) => withoutUnsaid<EventSearchFilters>(file))
+  .transform((file) => withoutUnsaid<Pick<FeedFilters, 'severity' | 'type'>>(file))
   .prefault({})
-
-const searchKeysOfOtherFeeds = {
-  severity: "remove the line: the event's own severity counts",
-  identifier: 'write query and what to search for: a search reads no identifier',
-  identifier_group: 'write query and what to search for, or type: events',
-  dedupe: 'remove the line: the top-level dedupe holds for events',
-} as const
-
-/** The keys of both searches, without type, query and filters. */
-const searchKeys = {
-  quota_reserve: quotaReserveKey,
-  ...commonKeys,
-  // each poll costs one search of the month's quota
-  every: duration('The longest time between polls.', '5s').prefault('1h'),
-  tier: tierKey('search'),
-  rescan: windowRescan('24h'),
-  detail: detailKey,
-  ...foreignKeys(searchKeysOfOtherFeeds),
-}
-
-type SearchFile = z.output<z.ZodObject<typeof searchKeys>>
-
-function searchParts(
-  file: SearchFile,
-): Omit<Written<EventSearchFeedConfig>, 'type' | 'query' | 'filters'> {
-  return {
-    quotaReserve: file.quota_reserve,
-    ...fixedIntervalParts(file),
-    rescan: file.rescan,
-    detail: file.detail,
-  }
-}
 
 export const eventSearchFeedConfig = section(
   {
@@ -271,12 +211,24 @@ export const eventSearchFeedConfig = section(
       .meta({ description: 'What a global search for events finds; costs quota.' }),
     query,
     filters: searchFilters,
-    ...searchKeys,
+    quota_reserve: quotaReserveKey,
+    ...commonKeys,
+    // each poll costs one search of the month's quota
+    every: duration('The longest time between polls.', '5s').prefault('1h'),
+    tier: tierKey('search'),
+    rescan: windowRescan('24h'),
+    detail: detailKey,
   },
   { describe: 'What a global search for events finds.', rules: [labelNames] },
-).transform((file): Written<EventSearchFeedConfig> => ({
+).transform((file) => ({
   type: file.type,
   query: file.query,
   filters: file.filters,
-  ...searchParts(file),
+  /** The feed stops before fewer searches of the month remain; 0: it may use them all. */
+  quotaReserve: file.quota_reserve,
+  ...fixedIntervalParts(file),
+  rescan: file.rescan,
+  detail: file.detail,
 }))
+
+export type EventSearchFeedConfig = Named<z.output<typeof eventSearchFeedConfig>>

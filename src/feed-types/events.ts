@@ -6,12 +6,7 @@ import {
   type GlobalSearchBody,
   type GroupSearchBody,
 } from '../upstream/resources/events.ts'
-import type {
-  EventSearchFeedConfig,
-  EventsFeedConfig,
-  IdentifierEventsFeedConfig,
-  TenantEventsFeedConfig,
-} from './config.ts'
+import type { EventSearchFeedConfig, EventsFeedConfig } from './config.ts'
 import { bodyWithCursor, type FeedType, type Polled, timeFilter } from './feed-type.ts'
 import {
   createFieldReader,
@@ -22,12 +17,10 @@ import {
   toJsonObject,
 } from './field-reader.ts'
 
-type WatchedEvents = Polled<EventsFeedConfig | TenantEventsFeedConfig | IdentifierEventsFeedConfig>
-
 /** Events that the tenant watches for, all or some, ascending by creation time. */
-export const eventsFeed: FeedType<WatchedEvents> = {
+export const eventsFeed: FeedType<Polled<EventsFeedConfig>> = {
   pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
-  fingerprintParts: (feed) => [...scopeIds(feed), sortedEntries(feed.filters)],
+  fingerprintParts: (feed) => [feed.identifierGroup, feed.identifier, sortedEntries(feed.filters)],
   body({ filters }, span, size) {
     const body: GroupSearchBody = {
       size,
@@ -47,30 +40,18 @@ export const eventsFeed: FeedType<WatchedEvents> = {
   async fetch(feed, { client, scan, slot, signal }) {
     const body = bodyWithCursor<GroupSearchBody>(scan)
     const asked = { slot, tier: feed.tier, signal }
-    switch (feed.type) {
-      case 'events':
-        return client.call(
-          eventOperations.searchGroup,
-          { identifier_group_id: feed.identifierGroup, ...body },
-          asked,
-        )
-      case 'tenant_events':
-        return client.call(eventOperations.searchTenant, body, asked)
-      case 'identifier_events':
-        return client.call(
-          eventOperations.searchIdentifier,
-          { identifier_id: feed.identifier, ...body },
-          asked,
-        )
+    const { identifierGroup, identifier } = feed
+    if (identifierGroup !== undefined) {
+      const request = { identifier_group_id: identifierGroup, ...body }
+      return client.call(eventOperations.searchGroup, request, asked)
     }
+    if (identifier !== undefined) {
+      const request = { identifier_id: identifier, ...body }
+      return client.call(eventOperations.searchIdentifier, request, asked)
+    }
+    return client.call(eventOperations.searchTenant, body, asked)
   },
   parse: (raw) => parseItem(raw),
-  maskMalformed: (raw) => withholdIn(raw),
-}
-
-function scopeIds(feed: WatchedEvents): number[] {
-  if (feed.type === 'tenant_events') return []
-  return [feed.type === 'events' ? feed.identifierGroup : feed.identifier]
 }
 
 /** Sorted by name, so that the order in the file does not change the request. */
@@ -99,7 +80,6 @@ export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
     return client.call(eventOperations.searchGlobal, body, { slot, tier: feed.tier, signal })
   },
   parse: (raw) => parseItem(raw),
-  maskMalformed: (raw) => withholdIn(raw),
 }
 
 /** Limits of a stored event: code units, or counts. */

@@ -1,9 +1,7 @@
-/** The parsed configuration of feeds, by type, and the keys that several types share. */
+/** What the configuration of all types of feeds shares: the parsed form, and the keys. */
 import { z } from 'zod'
-import { type KnownSeverity } from '../event.ts'
 import {
   duration,
-  foreignKeys,
   isName,
   isSection,
   name,
@@ -16,17 +14,6 @@ import {
   wrongKind,
 } from '../lib/config-fields.ts'
 import type { Tier } from '../upstream/config.ts'
-import type { EventQuery } from '../upstream/resources/events.ts'
-
-export type FeedConfig =
-  | EventsFeedConfig
-  | TenantEventsFeedConfig
-  | IdentifierEventsFeedConfig
-  | CredentialsFeedConfig
-  | TenantCredentialsFeedConfig
-  | CredentialSearchFeedConfig
-  | CookiesFeedConfig
-  | EventSearchFeedConfig
 
 export interface FeedCommon {
   name: string
@@ -59,115 +46,10 @@ interface RescanConfig {
   backMs: number
 }
 
-export interface EventsFeedConfig extends WatchedEvents {
-  type: 'events'
-  identifierGroup: number
-}
-
-export interface TenantEventsFeedConfig extends WatchedEvents {
-  type: 'tenant_events'
-}
-
-export interface IdentifierEventsFeedConfig extends WatchedEvents {
-  type: 'identifier_events'
-  identifier: number
-}
-
-interface WatchedEvents extends FeedCommon {
-  everyMs: undefined
-  filters: FeedFilters
-}
-
-/**
- * Filters as the API takes them. A severity string means "this or higher", an array exactly these.
- */
-export interface FeedFilters {
-  severity?: KnownSeverity | KnownSeverity[]
-  type?: string[]
-  tags?: string[]
-  is_ignored?: boolean
-  is_remediated?: boolean
-}
-
-export interface CredentialsFeedConfig extends LeakedCredentials {
-  type: 'credentials'
-  identifier: number
-}
-
-export interface TenantCredentialsFeedConfig extends LeakedCredentials {
-  type: 'tenant_credentials'
-}
-
-interface LeakedCredentials extends FeedCommon {
-  everyMs: number
-  /** The severity of all its credentials: the API gives them none. */
-  severity: string
-  /** undefined: every source of a pair counts as another credential. */
-  dedupe: PairDedupe | undefined
-}
-
-/** A search for leaked credentials; every page costs quota, unless the account has ASTP. */
-export interface CredentialSearchFeedConfig extends LeakedCredentials {
-  type: 'credential_search'
-  query: CredentialQuery
-  /** The feed stops before fewer searches of the month remain; 0: it may use them all. */
-  quotaReserve: number
-}
-
-/** Cookies of one domain that stealer logs hold. */
-export interface CookiesFeedConfig extends FeedCommon {
-  type: 'cookies'
-  everyMs: number
-  /** Exact: the cookies of a subdomain are those of another feed. */
-  domain: string
-  /** Only cookies of these names; empty: all. */
-  names: string[]
-  /** The same of their paths. */
-  paths: string[]
-  /** Of cookies that still live, or state no end. */
-  severity: string
-  /** Of cookies that had expired when they were read. */
-  expiredSeverity: string
-}
-
-/** A global search for events; every page costs quota. */
-export interface EventSearchFeedConfig extends FeedCommon {
-  type: 'event_search'
-  everyMs: number
-  query: EventSearchQuery
-  filters: EventSearchFilters
-  /** As for a credential search. */
-  quotaReserve: number
-}
-
-export type EventSearchFilters = Pick<FeedFilters, 'severity' | 'type'>
-
-/** Without queries for secrets: a secret does not belong in a configuration file. */
-export type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
-
-/** How the same credential is recognised in another source. */
-export interface PairDedupe {
-  by: PairPart[]
-  /** How long a pair is remembered. */
-  forMs: number
-  /** Whether a destination that had the pair gets it again from another source. */
-  isSentAgain: boolean
-}
-
-type PairPart = 'identity' | 'secret' | 'domain'
-
-/** Without a search for a secret: a secret does not belong in a configuration file. */
-export type CredentialQuery =
-  | { type: 'domain' | 'auth_domain'; fqdn: string }
-  | { type: 'email'; email: string }
-  | { type: 'keyword'; keyword: string }
-
-/**
- * A feed as the configuration file has it: the name is its key, and the account may be left out.
- */
-export type Written<Feed extends FeedCommon> = Omit<Feed, 'name' | 'account'> & {
-  account: string | undefined
-}
+/** A feed as the file has it, with the name that is its key there and the account that reads it. */
+export type Named<Written extends Pick<FeedCommon, 'everyMs'>> = Omit<Written, keyof FeedCommon> &
+  FeedCommon &
+  Pick<Written, 'everyMs'>
 
 /** The keys that every type of feed has, without `tier`. */
 export const commonKeys = {
@@ -202,36 +84,30 @@ export function tierKey(usual: Tier): z.ZodType<Tier> {
 }
 
 type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & { tier: Tier }
-type CommonParts = Omit<Written<FeedCommon>, 'detail' | 'rescan' | 'everyMs'>
+type CommonParts = Omit<FeedCommon, 'name' | 'account' | 'detail' | 'rescan' | 'everyMs'> & {
+  account: string | undefined
+}
 
 /** For a feed polled by rate; `every` and `lag_objective` bound its interval within the budget. */
 export function ratePolledParts(
   file: CommonFile & { every?: number | undefined },
 ): CommonParts & { everyMs: undefined } {
   const stated = [file.every, file.lag_objective].filter((ms) => ms !== undefined)
-  return {
-    ...commonParts(file),
-    everyMs: undefined,
-    longestMs: stated.length > 0 ? Math.min(...stated) : undefined,
-    lagObjectiveMs: file.lag_objective,
-  }
+  const longestMs = stated.length > 0 ? Math.min(...stated) : undefined
+  return { ...commonParts(file), everyMs: undefined, longestMs }
 }
 
 /** For a feed with a fixed interval. */
 export function fixedIntervalParts(
   file: CommonFile & { every: number },
 ): CommonParts & { everyMs: number } {
-  return {
-    ...commonParts(file),
-    everyMs: file.every,
-    longestMs: undefined,
-    lagObjectiveMs: file.lag_objective,
-  }
+  return { ...commonParts(file), everyMs: file.every, longestMs: undefined }
 }
 
-function commonParts(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObjectiveMs'> {
+function commonParts(file: CommonFile): Omit<CommonParts, 'longestMs'> {
   return {
     account: file.account,
+    lagObjectiveMs: file.lag_objective,
     startMs: file.start,
     initialPoll: file.initial_poll,
     tier: file.tier,
@@ -275,12 +151,7 @@ export function windowRescan(every?: string): z.ZodType<RescanConfig | undefined
 /** `rescan` of a feed that cannot be read by time: it reads all, and nothing else finds what polls pass by. */
 export function fullRescan(every: string): z.ZodType<RescanConfig> {
   return section(
-    {
-      every: duration(rescanEvery, '10s').prefault(every),
-      ...foreignKeys({
-        back: 'remove the line: the service takes no times for this feed, so a rescan reads all of it',
-      }),
-    },
+    { every: duration(rescanEvery, '10s').prefault(every) },
     { describe: 'Reads the whole feed again, for what arrived late.' },
   )
     .transform((file): RescanConfig => ({ everyMs: file.every, backMs: 0 }))
@@ -290,7 +161,7 @@ export function fullRescan(every: string): z.ZodType<RescanConfig> {
 /**
  * A section that may be replaced by `false` to switch it off. By default it has its own defaults.
  */
-export function sectionOrFalse<Output>(
+function sectionOrFalse<Output>(
   content: z.ZodType<Output>,
   example: string,
 ): z.ZodType<Output | undefined> {

@@ -57,8 +57,6 @@ export interface FeedType<Feed> {
   /** Throws UpstreamError. */
   fetch(feed: Feed, request: FeedRequest): Promise<FeedPage>
   parse(raw: unknown, feed: Feed): ParsedFeedItem
-  /** Returns what may be kept of an item that cannot be parsed: no secret in clear text. */
-  maskMalformed(raw: unknown): unknown
   /** Set where a page may cost no quota: whether the next one is free. */
   isFree?(request: FeedRequest): Promise<boolean>
   /** Set where the API states no order, or none that follows time: how such a feed is scanned. */

@@ -1,15 +1,12 @@
 import { cookiesFeed } from './cookies.ts'
 import { credentialSearchFeed } from './credential-search.ts'
-import { credentialsFeed, tenantCredentialsFeed } from './credentials.ts'
+import { credentialsFeed } from './credentials.ts'
 import { eventSearchFeed, eventsFeed } from './events.ts'
 import type { FeedType, PolledFeed } from './feed-type.ts'
 
 const feedTypes: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
   events: eventsFeed,
-  tenant_events: eventsFeed,
-  identifier_events: eventsFeed,
   credentials: credentialsFeed,
-  tenant_credentials: tenantCredentialsFeed,
   credential_search: credentialSearchFeed,
   cookies: cookiesFeed,
   event_search: eventSearchFeed,

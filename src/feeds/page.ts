@@ -7,6 +7,7 @@ import {
 } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import { canonicalJson } from '../feed-types/field-reader.ts'
+import { describeShape } from '../feed-types/malformed.ts'
 import { withholdIn } from '../masking/masking.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { EventPlan, MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'
@@ -370,8 +371,8 @@ export function sortPage(
       events.push({ ...routeItem(parsed, options), ...identity })
     } else {
       const { uid, problem } = parsed
-      const maskedItem = canonicalJson(type.maskMalformed(raw))
-      malformed.push({ uid, problem, raw: maskedItem, identity: itemIdentity(raw, options) })
+      const shape = canonicalJson(describeShape(raw))
+      malformed.push({ uid, problem, raw: shape, identity: itemIdentity(raw, options) })
     }
   }
   return { events, malformed }

@@ -52,15 +52,9 @@ export function rungWindows(backMs: number): number[] {
 
 const dayMs = 86_400_000
 
-/** Feeds whose pages cost no quota are rescanned by ladder or match time. */
-const frequentTypes: ReadonlySet<FeedConfig['type']> = new Set([
-  'events',
-  'tenant_events',
-  'identifier_events',
-])
-
+/** Whether a feed's pages cost no quota, so that it is rescanned by ladder or match time. */
 export function isFrequent({ type }: Pick<FeedConfig, 'type'>): boolean {
-  return frequentTypes.has(type)
+  return type === 'events'
 }
 
 /** Time between the starts of two whole rescans, ms. */

@@ -218,8 +218,7 @@ export const feedColumns: readonly Column<FeedReport>[] = [
 function queryOf(feed: FeedConfig): Record<string, unknown> {
   switch (feed.type) {
     case 'events':
-      return { identifier_group: feed.identifierGroup }
-    case 'identifier_events':
+      return { identifier_group: feed.identifierGroup, identifier: feed.identifier }
     case 'credentials':
       return { identifier: feed.identifier }
     case 'cookies':
@@ -227,15 +226,14 @@ function queryOf(feed: FeedConfig): Record<string, unknown> {
     case 'credential_search':
     case 'event_search':
       return feed.query
-    case 'tenant_events':
-    case 'tenant_credentials':
-      return {}
   }
 }
 
 /** `events 1042`, `credential_search domain example.com`. */
 function describeFeed(feed: FeedConfig): string {
-  const terms = Object.values(queryOf(feed)).filter((term) => typeof term !== 'object')
+  const terms = Object.values(queryOf(feed)).filter((term) =>
+    ['string', 'number'].includes(typeof term),
+  )
   return [feed.type, ...terms].join(' ')
 }
 

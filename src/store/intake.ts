@@ -27,7 +27,7 @@ export interface RoutedEvent {
   isBaseline?: boolean
   /** As of a malformed item: closes the quarantine entry if the item was set aside before. */
   identity?: string
-  /** Recognises the same leaked credential in other sources; only if the feed wants that. */
+  /** Recognises the same leaked credential in other sources. */
   pair?: CredentialPair
   /** The leaked secret, encrypted; only if a sink reveals secrets. */
   sealedSecret?: string
@@ -58,11 +58,10 @@ export interface CredentialPair {
   id: string
   /** The source that shows it. */
   source: string
-  /** How long a pair is remembered, ms. */
-  forMs: number
-  /** Whether a destination that had the pair gets it again from another source. */
-  isSentAgain: boolean
 }
+
+/** How long a pair is remembered after it was last shown, ms. */
+const pairMemoryMs = 180 * 86_400_000
 
 /** Something in a page that is not an event. */
 export interface MalformedItem {
@@ -348,8 +347,7 @@ function toStoredEvent(
     pr: pair && {
       id: pair.id,
       src: pair.source,
-      ms: pair.forMs,
-      again: pair.isSentAgain,
+      ms: pairMemoryMs,
     },
     items: items.map((item) => ({
       d: item.destination,

@@ -56,12 +56,12 @@ http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 30, basic: 30}}}
 feeds:
   group: {type: events, identifier_group: 1042}
-  tenant: {type: tenant_events}
-  one: {type: identifier_events, identifier: 77}
+  tenant: {type: events}
+  one: {type: events, identifier: 77}
   global: {type: event_search, query: {type: keyword, keyword: acme}}
-  staff: {type: credentials, identifier: 77, severity: high, dedupe: false}
-  everybody: {type: tenant_credentials, severity: high, dedupe: false}
-  leaks: {type: credential_search, query: {type: domain, fqdn: example.com}, severity: high, dedupe: false}
+  staff: {type: credentials, identifier: 77, severity: high}
+  everybody: {type: credentials, severity: high}
+  leaks: {type: credential_search, query: {type: domain, fqdn: example.com}, severity: high}
   sessions: {type: cookies, domain: vpn.example.com}
   reserved: {type: event_search, every: 5s, query: {type: keyword, keyword: acme}, quota_reserve: 50}
 sinks:

@@ -5,9 +5,6 @@ import type {
   EventSearchFeedConfig,
   EventsFeedConfig,
   FeedCommon,
-  IdentifierEventsFeedConfig,
-  TenantCredentialsFeedConfig,
-  TenantEventsFeedConfig,
 } from '../../src/feed-types/config.ts'
 import type { Polled } from '../../src/feed-types/feed-type.ts'
 import type { FeedState, RescanState } from '../../src/store/feed-state.ts'
@@ -30,25 +27,24 @@ const common: FeedCommon & { scope: string; everyMs: number } = {
 /** Of feeds that are read by rate. */
 const watched = { ...common, everyMs: undefined, longestMs: 60_000 }
 
-const pairs = { by: ['identity', 'secret', 'domain'], forMs: 180 * 86_400_000 } as const
-
 /** A feed with every default but no full events; say only what the test is about. */
 export function aFeed(overrides: Partial<Polled<EventsFeedConfig>> = {}): Polled<EventsFeedConfig> {
-  return { ...watched, type: 'events', identifierGroup: 1042, filters: {}, ...overrides }
+  const scope = { identifierGroup: 1042, identifier: undefined }
+  return { ...watched, type: 'events', ...scope, filters: {}, ...overrides }
 }
 
 /** A feed of all events of the tenant, likewise. */
 export function aTenantFeed(
-  overrides: Partial<Polled<TenantEventsFeedConfig>> = {},
-): Polled<TenantEventsFeedConfig> {
-  return { ...watched, type: 'tenant_events', filters: {}, ...overrides }
+  overrides: Partial<Polled<EventsFeedConfig>> = {},
+): Polled<EventsFeedConfig> {
+  return aFeed({ identifierGroup: undefined, ...overrides })
 }
 
 /** A feed of an identifier's events, likewise. */
 export function anIdentifierFeed(
-  overrides: Partial<Polled<IdentifierEventsFeedConfig>> = {},
-): Polled<IdentifierEventsFeedConfig> {
-  return { ...watched, type: 'identifier_events', identifier: 77, filters: {}, ...overrides }
+  overrides: Partial<Polled<EventsFeedConfig>> = {},
+): Polled<EventsFeedConfig> {
+  return aFeed({ identifierGroup: undefined, identifier: 77, ...overrides })
 }
 
 /** A feed of an identifier's leaked credentials, likewise. */
@@ -63,17 +59,15 @@ export function aCredentialFeed(
     rescan: { everyMs: 86_400_000, backMs: 0 },
     identifier: 77,
     severity: 'high',
-    dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
     ...overrides,
   }
 }
 
 /** A feed of all leaked credentials of the tenant, likewise. */
 export function aTenantCredentialFeed(
-  overrides: Partial<Polled<TenantCredentialsFeedConfig>> = {},
-): Polled<TenantCredentialsFeedConfig> {
-  const { identifier: _one, ...all } = aCredentialFeed()
-  return { ...all, type: 'tenant_credentials', ...overrides }
+  overrides: Partial<Polled<CredentialsFeedConfig>> = {},
+): Polled<CredentialsFeedConfig> {
+  return aCredentialFeed({ identifier: undefined, ...overrides })
 }
 
 /** A feed of what a global credential search finds, likewise. */
@@ -89,7 +83,6 @@ export function aCredentialSearch(
     rescan: { everyMs: 86_400_000, backMs: 604_800_000 },
     query: { type: 'domain', fqdn: 'example.com' },
     severity: 'high',
-    dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
     quotaReserve: 0,
     ...overrides,
   }

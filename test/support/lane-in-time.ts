@@ -82,7 +82,7 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
       rescan: { everyMs: undefined, backMs: 7 * 86_400_000 },
     }),
   )
-  const services = feeds.map(({ identifierGroup: seed }) =>
+  const services = feeds.map((_feed, seed) =>
     createScriptedService({ ...usualHabits, ...scene.habits, seed }, clock.now),
   )
   const found = new Map<string, number>()

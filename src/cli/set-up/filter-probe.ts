@@ -1,5 +1,5 @@
 /** The probe of the words in the filters of feeds: whether the service knows them. */
-import type { FeedConfig } from '../../feed-types/feed-config.ts'
+import type { FeedConfig } from '../../feed-types/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { findNearest } from '../../lib/errors.ts'
 import { UpstreamError } from '../../upstream/error.ts'

@@ -199,7 +199,7 @@ feeds:
   all:
     ${
       groupId === undefined
-        ? 'type: tenant_events # or events, with the identifier_group of one group: "tocsin groups list"'
+        ? 'type: events # or with the identifier_group of one group: "tocsin groups list"'
         : `type: events\n    identifier_group: ${groupId}`
     }
 

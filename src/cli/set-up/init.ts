@@ -271,7 +271,7 @@ const feedProbe: Probe<AccountNeeds> = {
     const slot = { kind: 'command', name: 'init', dueSinceMs: systemClock.now() } as const
     const asked = { slot, signal }
     try {
-      if (feed?.type !== 'events')
+      if (feed?.type !== 'events' || feed.identifierGroup === undefined)
         await client.call(eventOperations.searchTenant, { size: 1 }, asked)
       else {
         const request = { identifier_group_id: feed.identifierGroup, size: 1 }

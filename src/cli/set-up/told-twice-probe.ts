@@ -20,7 +20,7 @@ export const toldTwiceProbe: Probe<AccountNeeds> = {
   subject: ({ client }) => client.account.name,
   async find({ config, client }, subject, signal) {
     const own = config.feeds.filter((feed) => feed.account === client.account.name)
-    if (!own.some(isWatched)) return []
+    if (!own.some(({ type }) => type === 'events')) return []
     try {
       const alerts = await readAlerts(client, signal)
       return alerts.flatMap((alert) => {
@@ -56,16 +56,9 @@ async function readAlerts(client: UpstreamClient, signal: AbortSignal): Promise<
   return alerts
 }
 
-function isWatched(feed: FeedConfig): boolean {
-  return ['events', 'tenant_events', 'identifier_events'].includes(feed.type)
-}
-
 function tells({ feed_definition: target }: TenantAlert, feed: FeedConfig): boolean {
-  if (target?.type === 'tenant') return isWatched(feed)
-  if (feed.type === 'events') return target?.type === 'group' && target.id === feed.identifierGroup
-  return (
-    feed.type === 'identifier_events' &&
-    target?.type === 'identifier' &&
-    target.id === feed.identifier
-  )
+  if (feed.type !== 'events') return false
+  if (target?.type === 'tenant') return true
+  const own = target?.type === 'group' ? feed.identifierGroup : feed.identifier
+  return own !== undefined && target?.id === own
 }

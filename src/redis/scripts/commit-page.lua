@@ -17,7 +17,7 @@
 --          (severity and its rank), ty (type), seen {m, b} (fingerprint), base? {m, b} (fingerprint
 --          as baseline; only below the start bound), bl (baseline), ca? (created, ms), v (visible
 --          since, ms), about (what lists show of it), cl? (ignored | remediated), l (labels), w
---          (decisions), ur? (fields not read), nr (no readable severity), of [term] (what it concerns), dt (full event wanted), pr? {id, src, ms, again} (credential pair), ih [{k,
+--          (decisions), ur? (fields not read), nr (no readable severity), of [term] (what it concerns), dt (full event wanted), pr? {id, src, ms} (credential pair), ih [{k,
 --          ms}] (what it inhibits), items [{d, k, q (destination, sink, routes), m, b
 --          (fingerprint), bw? (batch wait, ms), sh (shadow), g? {id, kind, wait, at?, about,
 --          urgent} (group), li? (digest that lists it as sent)}]}], bad [{rid, m, b, uid?,
@@ -141,7 +141,7 @@ end
 -- Whether the destination got, or will get, the pair from another record that is at least as
 -- severe.
 local function has_pair(pair, event, destination)
-  local rid = pair and not event.pr.again and pair.d[destination]
+  local rid = pair and pair.d[destination]
   local other = rid and rid ~= event.rid and load_record(rid)
   for _, item in ipairs(other and other.i or {}) do
     local is_told = item.st ~= 'suppressed' and item.st ~= 'dead' and item.st ~= 'discarded'

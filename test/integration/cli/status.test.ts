@@ -151,7 +151,7 @@ test('three hundred tenants with trouble are a screen', async () => {
       'accounts:',
       ...names.map((name) => `  ${name}: { base_url: "http://127.0.0.1:9", api_key: k }`),
       'feeds:',
-      ...names.map((name) => `  f-${name}: { type: tenant_events, account: ${name} }`),
+      ...names.map((name) => `  f-${name}: { type: events, account: ${name} }`),
       'sinks:',
       ...names.map(
         (name) => `  s-${name}: { type: webhook, url: "https://x.example.com/${name}" }`,

@@ -10,7 +10,6 @@ import { expectConservation, redisForTests } from '../../support/ledger.ts'
 const tests = redisForTests()
 const rescan = { everyMs: 1, backMs: 0 }
 const feed = aCredentialFeed({ rescan })
-const pairs = feed.dedupe!
 const login = {
   identityName: 'Ann@example.com',
   hash: 'Pangolin-clear-1',
@@ -64,86 +63,6 @@ test('the same login and secret from another source is told once; the first says
   expect(records.get(again)!.items[0]!.rule).toBe(first)
   const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['soc']).toMatchObject({ created: 3, suppressed: 2 })
-})
-
-test('another secret, another login or another site is another pair; so is one without a secret', async () => {
-  await begin()
-  const all = [
-    add('combolists'),
-    add('combolists', { hash: 'Pangolin-clear-2' }),
-    add('combolists', { identityName: 'bob@example.com' }),
-    add('combolists', { domain: 'example.org' }),
-    add('combolists', { domain: null }),
-    add('combolists', { hash: null }),
-    add('stealer_logs', { hash: null }),
-  ]
-  await rig.toEnd(feed)
-  for (const uid of all) expect(await itemsOf(uid)).toEqual({ soc: 'queued' })
-})
-
-test('one without a site is recognised by the rest', async () => {
-  await begin()
-  add('combolists', { domain: null })
-  await rig.toEnd(feed)
-  const again = add('stealer_logs', { domain: null })
-  await rig.toEnd(feed)
-  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again' })
-})
-
-test('what shares only the parts that are asked for is the same pair', async () => {
-  await begin()
-  const loose = aCredentialFeed({ rescan, dedupe: { ...pairs, by: ['identity'] } })
-  add('combolists')
-  await rig.toEnd(loose)
-  const again = add('stealer_logs', { hash: 'Pangolin-clear-2', domain: null })
-  await rig.toEnd(loose)
-  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again' })
-})
-
-test.each([
-  ['repeat: send', aCredentialFeed({ rescan, dedupe: { ...pairs, isSentAgain: true } })],
-  ['dedupe: false', aCredentialFeed({ rescan, dedupe: undefined })],
-])('with %s another source is told again', async (_setting, telling) => {
-  await begin()
-  const uids = [add('combolists')]
-  await rig.toEnd(telling)
-  uids.push(add('stealer_logs'))
-  await rig.toEnd(telling)
-  for (const uid of uids) expect(await itemsOf(uid)).toEqual({ soc: 'queued' })
-})
-
-test('a destination that never had the pair gets it, though another one had it', async () => {
-  await begin({
-    plan: ({ source }) => ({
-      decisions: [],
-      items: (source === 'combolists' ? ['soc'] : ['soc', 'siem']).map((sink) => {
-        return { sink, destination: sink, routes: ['root'] }
-      }),
-    }),
-  })
-  add('combolists')
-  await rig.toEnd(feed)
-  const again = add('stealer_logs')
-  await rig.toEnd(feed)
-  const third = add('telegram')
-  await rig.toEnd(feed)
-  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again', siem: 'queued' })
-  const neither = 'suppressed: seen_again'
-  expect(await itemsOf(third)).toEqual({ soc: neither, siem: neither })
-  await expectConservation(rig.ledger)
-})
-
-test('a pair is not remembered longer than asked, and what is older than the start begins none', async () => {
-  await begin()
-  add('combolists', { importedAtMs: Date.now() - feed.startMs - 3_600_000 })
-  await rig.toEnd(feed)
-  const young = add('stealer_logs')
-  await rig.toEnd(feed)
-  expect(await itemsOf(young)).toEqual({ soc: 'queued' })
-  const [name] = await tests.redis.keys(`${rig.ledger.key('pair', '')}*`)
-  const leftMs = await tests.redis.pttl(name!)
-  expect(leftMs).toBeLessThanOrEqual(pairs.forMs)
-  expect(leftMs).toBeGreaterThan(pairs.forMs - 60_000)
 })
 
 test('no leaked secret stands in Redis in clear, wherever a record holds it', async () => {

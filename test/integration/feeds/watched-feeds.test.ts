@@ -38,16 +38,16 @@ function addEvents(feed: PolledFeed, count = 45): string[] {
   const [one, other] = [1042, 1043].map((groupId) =>
     rig.sandbox.addEvents(count, { groupIds: [groupId] }),
   )
-  if (feed.type === 'tenant_events') return uidsOf([...one!, ...other!])
+  if (!('identifier' in feed) || feed.identifier === undefined) return uidsOf([...one!, ...other!])
   return uidsOf(
     [...one!, ...other!].filter(({ identifiers }) => identifiers.some(({ id }) => id === 77)),
   )
 }
 
 describe.each([
-  ['tenant_events', tenant],
-  ['identifier_events', identifier],
-])('a feed of type %s', (_type, feed) => {
+  ['a tenant', tenant],
+  ['an identifier', identifier],
+])('a feed of the events of %s', (_scope, feed) => {
   test('takes in every event of its scope once, over empty pages, late ones with the next rescan', async () => {
     await begin({ endMode: 'empty', shortPages: 0.3, emptyPages: 0.3 })
     const first = addEvents(feed)
@@ -125,7 +125,7 @@ test('one event that a group and its tenant show reaches a destination once', as
   expect(sinks['soc']?.created).toBe(15)
 })
 
-describe('a feed of type tenant_credentials', () => {
+describe('a feed of all credentials of a tenant', () => {
   /** So many more, one after the other, the last one now, by turns of two identifiers. */
   function addInTurn(count: number): string[] {
     const nowMs = Date.now()

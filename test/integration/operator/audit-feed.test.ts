@@ -83,8 +83,8 @@ async function remove(
 const kinds: [PolledFeed, (given: FeedRig) => string[]][] = [
   [aFeed({ rescan: undefined }), someEvents],
   [anEventSearch({ rescan: undefined, query: { type: 'keyword', keyword: 'acme' } }), someEvents],
-  [aCredentialFeed({ rescan: undefined, dedupe: undefined }), someCredentials],
-  [aCredentialSearch({ rescan: undefined, dedupe: undefined }), someCredentials],
+  [aCredentialFeed({ rescan: undefined }), someCredentials],
+  [aCredentialSearch({ rescan: undefined }), someCredentials],
 ]
 
 function someEvents({ sandbox }: FeedRig): string[] {

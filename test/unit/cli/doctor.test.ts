@@ -108,7 +108,7 @@ function minimalConfig(): Config {
   const text = `
 redis: { embedded: ./nowhere }
 accounts: { main: { base_url: 'https://api.example.com', api_key: key } }
-feeds: { brand: { type: tenant_events } }
+feeds: { brand: { type: events } }
 sinks: { soc: { type: slack, url: 'https://hooks.example.com/x' } }
 route: { sinks: [soc] }
 `

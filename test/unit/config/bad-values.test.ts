@@ -42,8 +42,8 @@ canary: ${keys('canary', 'sinks: [soc]')}
 accounts:
   main: ${keys('accounts.main', `base_url: 'https://api.example.com', api_key: key, limits: ${keys('accounts.main.limits', '')}`)}
 feeds:
-  brand: ${keys('feeds.brand', 'type: tenant_events')}
-  one: ${keys('feeds.one', 'type: identifier_events, identifier: 7')}
+  brand: ${keys('feeds.brand', 'type: events')}
+  one: ${keys('feeds.one', 'type: events, identifier: 7')}
 sinks:
   soc: ${keys('sinks.soc', "type: slack, url: 'https://hooks.slack.com/services/T/B/x'")}
   siem: ${keys('sinks.siem', "type: webhook, url: 'https://h.example.com/x', secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")}

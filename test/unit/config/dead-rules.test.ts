@@ -144,7 +144,7 @@ function looksAtFeeds(organizations: number): number {
   const names = Array.from({ length: organizations }, (_, index) => `org-${index}`)
   const file = {
     accounts: names.map((name) => `  ${name}: { base_url: 'https://api.example.com', api_key: k }`),
-    feeds: names.map((name) => `  ${name}: { type: tenant_events, account: ${name} }`),
+    feeds: names.map((name) => `  ${name}: { type: events, account: ${name} }`),
     routes: names.map((name) => `    - { name: ${name}, matchers: ['account=${name}'] }`),
   }
   const { config } = parseConfig(

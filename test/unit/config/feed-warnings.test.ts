@@ -119,14 +119,3 @@ describe('intervals that operators state', () => {
     expect(objectives(Array<string>(140).fill(events))).toEqual([600, 600])
   })
 })
-
-describe('credentials that count as the same without the same person', () => {
-  test.each([credentials, search])('of { %s } are told', (keys) => {
-    expect(warningsOf([`${keys}, dedupe: { by: [secret, domain] }`])).toEqual([
-      'feeds.feed0.dedupe.by: of all people who share the secret and the domain, only the first is told',
-    ])
-    expect(warningsOf([`${keys}, dedupe: { by: [domain], repeat: send }`])).toEqual([])
-    expect(warningsOf([`${keys}, dedupe: { by: [identity] }`])).toEqual([])
-    expect(warningsOf([`${keys}, dedupe: false`])).toEqual([])
-  })
-})

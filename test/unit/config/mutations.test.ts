@@ -117,7 +117,6 @@ test('the keys of the file are listed, those of later versions are not', () => {
   expect(keys).toContain('route.routes[].matchers')
   expect(keys).toContain('time_intervals.<name>[].times[].start_time')
   expect(keys).toContain('feeds.<name>.rescan.back')
-  expect(keys).toContain('feeds.<name>.dedupe.repeat')
   expect(keys).toContain('feeds.<name>.query.fqdn')
   expect(keys.filter((key) => /rescan\.by|^http\.password|route\.name/.test(key))).toEqual([])
 })

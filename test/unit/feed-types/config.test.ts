@@ -13,9 +13,9 @@ import {
 } from '../../support/feeds.ts'
 
 const events = 'type: events, identifier_group: 1042'
-const tenantEvents = 'type: tenant_events'
-const identifierEvents = 'type: identifier_events, identifier: 77'
-const tenantCredentials = 'type: tenant_credentials, severity: high'
+const tenantEvents = 'type: events'
+const identifierEvents = 'type: events, identifier: 77'
+const tenantCredentials = 'type: credentials, severity: high'
 const credentials = 'type: credentials, identifier: 77, severity: high'
 const domain = 'query: { type: domain, fqdn: example.com }'
 const search = `type: credential_search, severity: high, ${domain}`
@@ -43,10 +43,14 @@ describe('a feed that says only what it must has the defaults of its type', () =
   const unstated = { longestMs: undefined }
   test.each([
     ['events', events, aFeed({ detail, rescan, ...unstated })],
-    ['tenant_events', tenantEvents, aTenantFeed({ detail, rescan, ...unstated })],
-    ['identifier_events', identifierEvents, anIdentifierFeed({ detail, rescan, ...unstated })],
+    ['events of the tenant', tenantEvents, aTenantFeed({ detail, rescan, ...unstated })],
+    [
+      'events of an identifier',
+      identifierEvents,
+      anIdentifierFeed({ detail, rescan, ...unstated }),
+    ],
     ['credentials', credentials, aCredentialFeed({ name: 'brand' })],
-    ['tenant_credentials', tenantCredentials, aTenantCredentialFeed({ name: 'brand' })],
+    ['credentials of the tenant', tenantCredentials, aTenantCredentialFeed({ name: 'brand' })],
     ['credential_search', search, aCredentialSearch({ name: 'brand' })],
     ['cookies', 'type: cookies, domain: vpn.example.com', aCookieFeed({ name: 'brand' })],
   ])('%s', (_type, keys, { scope: _scope, ...expected }) => {
@@ -78,18 +82,6 @@ describe('rescan', () => {
   test.each([events, search])('of { %s } is switched off by false', (keys) => {
     expect(feedOf(`${keys}, rescan: false`).rescan).toBeUndefined()
     expect(feedOf(`${keys}, rescan: "\${RESCAN}"`, { RESCAN: 'false' }).rescan).toBeUndefined()
-  })
-})
-
-describe('dedupe of credentials', () => {
-  test.each([credentials, search])('of { %s } is written in whole or switched off', (keys) => {
-    const written = 'dedupe: { by: [secret, identity], for: 12h, repeat: send }'
-    expect(feedOf(`${keys}, ${written}`)).toHaveProperty('dedupe', {
-      by: ['secret', 'identity'],
-      forMs: 12 * hour,
-      isSentAgain: true,
-    })
-    expect(feedOf(`${keys}, dedupe: false`)).toHaveProperty('dedupe', undefined)
   })
 })
 
@@ -141,8 +133,6 @@ test('whatever changes what a feed reads or tells is another configuration', () 
     credentials,
     credentials.replace('77', '78'),
     credentials.replace('high', 'low'),
-    `${credentials}, dedupe: false`,
-    `${credentials}, dedupe: { repeat: send }`,
     search,
     search.replace('example.com', 'example.org'),
     search.replace('domain', 'auth_domain'),

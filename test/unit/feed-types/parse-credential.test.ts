@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseCredential } from '../../../src/feed-types/credentials.ts'
+import { parseCredential, parseCredentialItem } from '../../../src/feed-types/credentials.ts'
 import { withheldText } from '../../../src/masking/masking.ts'
 
 const record = {
@@ -240,3 +240,29 @@ test('a source that holds a pair is withheld as any text', () => {
   const read = parseCredential({ id: 1, source_id: 'joe@acme.com:hunter2' }, 'high')
   expect(read).toMatchObject({ event: { source: withheldText } })
 })
+
+test.each([
+  ['login and site in any case', { identity_name: ' Joe@ACME.com', domain: 'Acme.com' }, true],
+  ['another secret', { hash: 'hunter3' }, false],
+  ['another login', { identity_name: 'ann@acme.com' }, false],
+  ['another site', { domain: 'acme.org' }, false],
+  ['no site', { domain: null }, false],
+  ['parts moved into each other', { domain: null, identity_name: 'acme.comjoe@acme.com' }, false],
+])('with %s, a credential is the same pair: %j %s', (_what, changes, isSame) => {
+  const pairOf = (raw: unknown): unknown => {
+    const item = parseCredentialItem(raw, { severity: 'high' })
+    return item.ok && item.pair?.parts
+  }
+  const [one, other] = [pairOf(record), pairOf({ ...record, ...changes })]
+  expect(one).toEqual(['acme.com', 'joe@acme.com', 'hunter2-of-joe'])
+  expect(JSON.stringify(other) === JSON.stringify(one)).toBe(isSame)
+})
+
+test.each([{ hash: null }, { identity_name: null }])(
+  'with %j a credential is no pair',
+  (changes) => {
+    expect(parseCredentialItem({ ...record, ...changes }, { severity: 'high' })).toMatchObject({
+      pair: null,
+    })
+  },
+)

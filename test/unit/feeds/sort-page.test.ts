@@ -31,14 +31,14 @@ test.each([aCredentialFeed(), aCredentialSearch()])(
   },
 )
 
-test('a malformed event shows what it had, masked, and is known again by the whole of it', () => {
+test('a malformed event shows kinds, and is known again by the whole of it', () => {
   const [one, two, again] = malformedOf(
     aFeed(),
     { metadata: { severity: 3 }, password: 'hunter22' },
     { metadata: { severity: 3 }, password: 'hunter-2' },
     { password: 'hunter22', metadata: { severity: 3 } },
   )
-  expect(one!.raw).toBe('{"metadata":{"severity":3},"password":"h••••2"}')
+  expect(one!.raw).toBe('{"metadata":{"severity":"number"},"other keys":1}')
   expect(two!.raw).toBe(one!.raw)
   expect(two!.identity).not.toBe(one!.identity)
   expect(again!.identity).toBe(one!.identity)
@@ -104,7 +104,7 @@ test.each([
 test('a leaked credential is recognised by its parts, and its secret sealed unless it is only learned', () => {
   const feed = aCredentialFeed()
   const event = eventOf(feedCredential, { feed, startBoundMs: 0 })
-  expect(event.pair).toMatchObject({ id: 'digest of 3', isSentAgain: false })
+  expect(event.pair).toMatchObject({ id: 'digest of 3' })
   expect(event.pair).not.toHaveProperty('parts')
   expect(event.sealedSecret).toBe(`seal for ${event.event.uid}`)
   expect(eventOf(feedCredential, { feed, startBoundMs: Infinity })).not.toHaveProperty(
