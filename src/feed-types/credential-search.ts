@@ -13,7 +13,6 @@ import {
   credentialOperations,
   type WireCredentialSearchBody,
 } from '../upstream/resources/credentials.ts'
-import type { WireSearchPage } from '../upstream/resources/page.ts'
 import type { CredentialSearchFeedConfig } from './config.ts'
 import { parseCredentialItem } from './credentials.ts'
 import {
@@ -23,7 +22,6 @@ import {
   type FeedType,
   type NextScan,
   freeSearchCapability,
-  type PageReading,
   type Polled,
   timeFilter,
   usualPageSize,
@@ -128,11 +126,7 @@ function readNotes({ notes }: Scan): WindowNotes {
   return { ...initialNotes, ...notes }
 }
 
-function noteWindow(
-  scan: Scan,
-  _page: WireSearchPage,
-  { isEnd }: PageReading,
-): Record<string, unknown> {
+function noteWindow(scan: Scan, isEnd: boolean): Record<string, unknown> {
   return { ...readNotes(scan), ...(isEnd && { hasCompleted: true }) } satisfies WindowNotes
 }
 

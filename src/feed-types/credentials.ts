@@ -1,20 +1,17 @@
 /**
  * The credentials of one identifier, and of the whole tenant; the API filters neither by time.
  *
- * The identifier's feed states no order, and that of the tenant not what its ascending order goes by
- * (docs/api-notes.md, Cursors and order). A cursor is resumed only after a whole scan has shown
- * growing ids or import times. Elsewhere each poll scans from the start; once one scan has seen
- * everything, later scans end at a page whose items are all known. The rescan, a full scan, finds
- * what they miss.
+ * Nobody states by what they are ordered (docs/api-notes.md, Cursors and order). So each poll reads
+ * both ends: from the start to a page whose items are all known, and on from the last cursor. The
+ * rescan, a full scan, finds what comes in between.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
 import { cut, maskIdentity, maskKnown, withholdIn, withholdName } from '../masking/masking.ts'
 import type { Scan } from '../store/feed-state.ts'
 import { credentialOperations } from '../upstream/resources/credentials.ts'
-import type { WireSearchPage } from '../upstream/resources/page.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
 import type { CredentialsFeedConfig } from './config.ts'
-import type { ClearPair, FeedType, PageReading, ParsedFeedItem, Polled } from './feed-type.ts'
+import type { ClearPair, FeedType, ParsedFeedItem, Polled } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
@@ -24,20 +21,37 @@ import {
   type JsonObject,
 } from './field-reader.ts'
 
-/** Follows the cursor of a feed that has shown an order, and reads any other from its start. */
-const followsShownOrder: NonNullable<FeedType<unknown>['unordered']> = {
-  note: noteOrder,
-  endsWhenKnown(scan) {
-    const { hasCompleted, isAscending, lastWalkGrew } = readNotes(scan)
-    return hasCompleted && !isAscending && !lastWalkGrew
+/** What a scan knows of the far end of the list. */
+interface EndNotes {
+  /** A scan has read the list to its end; audits ask. */
+  hasCompleted: boolean
+  /** The scan reads on from the end. */
+  isAtEnd: boolean
+  /** The last cursor of the list; null: none is known, so the scan from the start reads all. */
+  end: string | null
+}
+
+function readNotes({ notes }: Scan): EndNotes {
+  return { hasCompleted: false, isAtEnd: false, end: null, ...notes }
+}
+
+const readByBothEnds: NonNullable<FeedType<unknown>['unordered']> = {
+  note(scan, isEnd) {
+    return isEnd ? { hasCompleted: true, isAtEnd: true, end: scan.cursor } : { ...readNotes(scan) }
   },
+  endsWhenKnown: isBeforeEnd,
   nextScan({ scan }) {
-    const { hasCompleted, isAscending, lastWalkGrew, ...notes } = readNotes(scan)
-    const known = { hasCompleted, isAscending, lastWalkGrew }
-    return isAscending
-      ? { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
-      : { fromStart: true, notes: known }
+    const { isAtEnd, end, hasCompleted } = readNotes(scan)
+    const notes = { hasCompleted, isAtEnd: !isAtEnd, end }
+    return isAtEnd ? { fromStart: true, notes } : { fromStart: false, cursor: end, notes }
   },
+  goesOn: isBeforeEnd,
+}
+
+/** Whether the scan has the end of the list to read, once it meets what is known. */
+function isBeforeEnd(scan: Scan): boolean {
+  const { isAtEnd, end } = readNotes(scan)
+  return !isAtEnd && end !== null
 }
 
 export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
@@ -54,112 +68,7 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
     return client.call(credentialOperations.feed, { identifier_id: identifier, ...page }, asked)
   },
   parse: (raw, feed) => parseCredentialItem(raw, feed),
-  unordered: followsShownOrder,
-}
-
-/** What a scan knows of its order. */
-interface OrderNotes {
-  /** It began at the start, not at a stored cursor. */
-  isFromStart: boolean
-  /** The last id before the page that the cursor names; null where there was none. */
-  lastId: number | null
-  /** Ids grew on this scan, from page to page and within pages. */
-  grows: boolean
-  /** Pages with items on this scan. */
-  pages: number
-  /** A scan from the start has reached the end, so a known page means something. */
-  hasCompleted: boolean
-  /** The last such scan showed growing ids: new items may be at the end. */
-  lastWalkGrew: boolean
-  /** Such a scan had at least two pages: its cursor is worth keeping. */
-  isAscending: boolean
-  /** Import times on this scan. */
-  times: TimeNotes
-}
-
-interface TimeNotes {
-  /** No time was earlier than the one before it, or ahead of now: what follows may be. */
-  grows: boolean
-  firstMs: number | null
-  lastMs: number | null
-  /** How often a time was later than the one before. */
-  steps: number
-}
-
-const initialNotes: OrderNotes = {
-  isFromStart: true,
-  lastId: null,
-  grows: true,
-  pages: 0,
-  hasCompleted: false,
-  lastWalkGrew: true,
-  isAscending: false,
-  times: { grows: true, firstMs: null, lastMs: null, steps: 0 },
-}
-
-function readNotes({ notes }: Scan): OrderNotes {
-  return { ...initialNotes, ...notes }
-}
-
-function noteOrder(
-  scan: Scan,
-  { items, next }: WireSearchPage,
-  { isEnd, limitMs }: PageReading,
-): Record<string, unknown> {
-  const before = readNotes(scan)
-  const times = trackTimes(before.times, items, limitMs)
-  const ids = items.map(readNumericId).filter((id) => !Number.isNaN(id)) // a malformed item says nothing
-  const growsById = before.grows && isGrowing([before.lastId ?? -1, ...ids])
-  const grows = growsById || isOrderedByTime(times)
-  const pages = before.pages + (items.length > 0 ? 1 : 0)
-  const hasMoved = Boolean(next) && next !== scan.cursor // else the same page is read again
-  const isBroken = before.isAscending && !grows
-  const isWhole = isEnd && before.isFromStart
-  // two batches of one time each show no order
-  const hasProof = isWhole && pages >= 2 && (growsById || times.steps >= pages)
-  return {
-    isFromStart: before.isFromStart,
-    lastId: hasMoved ? (ids.at(-1) ?? before.lastId) : before.lastId,
-    grows: growsById,
-    pages,
-    hasCompleted: (before.hasCompleted && !isBroken) || isWhole,
-    lastWalkGrew: isWhole ? grows : before.lastWalkGrew && !isBroken,
-    isAscending: grows && (before.isAscending || hasProof),
-    times: hasMoved ? times : { ...times, lastMs: before.times.lastMs },
-  } satisfies OrderNotes
-}
-
-function trackTimes(
-  { grows, firstMs, lastMs, steps }: TimeNotes,
-  items: readonly unknown[],
-  limitMs: number,
-): TimeNotes {
-  const read = items.map(readImportedMs).filter((ms) => ms !== null)
-  const before = (ms: number, at: number): number => read[at - 1] ?? lastMs ?? ms
-  return {
-    grows: grows && read.every((ms, at) => ms >= before(ms, at) && ms <= limitMs),
-    steps: steps + read.filter((ms, at) => ms > before(ms, at)).length,
-    firstMs: firstMs ?? read[0] ?? null,
-    lastMs: read.at(-1) ?? lastMs,
-  }
-}
-
-/** Equal times show no order. */
-function isOrderedByTime({ grows, firstMs, lastMs }: TimeNotes): boolean {
-  return grows && (lastMs ?? 0) > (firstMs ?? 0)
-}
-
-function readImportedMs(item: unknown): number | null {
-  if (typeof item !== 'object' || item === null || !('imported_at' in item)) return null
-  return parseTimestamp(String(item.imported_at))
-}
-
-function readNumericId(item: unknown): number {
-  return typeof item === 'object' && item !== null && 'id' in item ? Number(item.id) : Number.NaN
-}
-
-function isGrowing(ids: readonly number[]): boolean {
-  return ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? Number.NaN))
+  unordered: readByBothEnds,
 }
 
 /** Parses one leaked credential; its severity comes from its feed. */

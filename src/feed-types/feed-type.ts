@@ -63,28 +63,24 @@ export interface FeedType<Feed> {
   unordered?: Unordered<Feed>
 }
 
-export interface PageReading {
-  /** The page ended the scan. */
-  isEnd: boolean
-  /** Later dates are ahead of now, ms. */
-  limitMs: number
-}
-
 /** For feeds without an order in time: what scans note, and what the next scan reads. */
 interface Unordered<Feed> {
   /** Its scans read spans of time; absent: the span of a scan means nothing. */
   byTime?: true
-  /** The notes of the scan after a page. */
-  note(scan: Scan, page: WireSearchPage, read: PageReading): Record<string, unknown>
+  /** The notes of the scan after a page; `isEnd`: it ended the scan. */
+  note(scan: Scan, isEnd: boolean): Record<string, unknown>
   /** Whether a page whose items are all known ends the scan. */
   endsWhenKnown(scan: Scan): boolean
   /** The scan that follows one that ended. */
   nextScan(state: FeedState & { scan: Scan }, feed: Feed): NextScan
+  /** Whether the next scan follows at once, as part of the same poll; absent: never. */
+  goesOn?(scan: Scan): boolean
 }
 
 export interface NextScan {
-  /** false: the same scan continues at its cursor. */
+  /** false: the same scan continues at `cursor`. */
   fromStart: boolean
+  cursor?: string | null
   notes: Record<string, unknown>
   /** The span it reads; absent: from the start bound, without end. */
   span?: ScanSpan

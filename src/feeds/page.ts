@@ -230,7 +230,7 @@ export function buildPage(
     (isAtNow && (!isFirstScan || !hasMore)) || // a first scan goes on with the pages beyond
     (!isTail && !hasMore) // a rescan whose cursor repeats: the same page is not asked for again
   const tailOrder = isTail ? unordered : undefined
-  const tailNotes = tailOrder?.note(fetched.scan, fetched.page, { isEnd: isCaughtUp, limitMs })
+  const tailNotes = tailOrder?.note(fetched.scan, isCaughtUp)
   const scan = withNotes(moved, fetched, tailNotes)
   const page: Page = {
     feed: feed.name,

@@ -182,7 +182,8 @@ async function pollPage(
   await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
   // short rescans end often: the run continues with the longer ones
   const isEnded = accepted.isEnded && page.scan.held === undefined
-  const isMore = (hasMore && !isEnded) || (place && !isWholeScan(place, page))
+  const goesOn = !place && findFeedType(feed).unordered?.goesOn?.(page.scan)
+  const isMore = (hasMore && !isEnded) || goesOn || (place && !isWholeScan(place, page))
   run.onPage?.({
     newEvents: accepted.newEvents.length,
     urgentEvents: accepted.newEvents.filter(isUrgent).length,

@@ -76,8 +76,9 @@ function nextScan(feed: PolledFeed, state: FeedState & { scan: Scan }): Scan {
   const { scan } = state
   const { unordered } = findFeedType(feed)
   if (!unordered) return scan
-  const { fromStart, notes, ...next } = unordered.nextScan(state, feed)
-  if (!fromStart) return { ...scan, notes }
+  const { fromStart, cursor = null, notes, ...next } = unordered.nextScan(state, feed)
+  const { passed: _past, ...same } = scan
+  if (!fromStart) return { ...same, cursor, notes }
   const { span = { fromMs: state.startBoundMs }, pageSize } = next
   return { ...beginScan(feed, state, { span, reason: 'again', pageSize }), notes }
 }

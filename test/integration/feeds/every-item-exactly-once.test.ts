@@ -7,9 +7,6 @@ import {
   aCredentialSearch,
   aFeed,
   anEventSearch,
-  anIdentifierFeed,
-  aTenantCredentialFeed,
-  aTenantFeed,
 } from '../../support/feeds.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
@@ -90,21 +87,6 @@ const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['o
   },
   {
     feed: aCredentialFeed({ startMs, rescan: { everyMs: 1, backMs: 0 } }),
-    habits: habitsOf({ order: fc.constantFrom(...unordered) }),
-    orders: unordered,
-  },
-  {
-    feed: aTenantFeed({ startMs, rescan }),
-    habits: habitsOf({ ignoresTimes: fc.boolean() }),
-    orders: ['byTime'],
-  },
-  {
-    feed: anIdentifierFeed({ startMs, rescan }),
-    habits: habitsOf({ ignoresTimes: fc.boolean() }),
-    orders: ['byTime'],
-  },
-  {
-    feed: aTenantCredentialFeed({ startMs, everyMs: 1, rescan: { everyMs: 1, backMs: 0 } }),
     habits: habitsOf({ order: fc.constantFrom(...unordered, 'byTime') }),
     orders: [...unordered, 'byTime'],
   },

@@ -140,7 +140,7 @@ describe('a feed of all credentials of a tenant', () => {
     return rig.asked().map(({ query }) => query['from'] ?? null)
   }
 
-  test('takes in the credentials of all identifiers once, and resumes what proved to be ascending', async () => {
+  test('takes in the credentials of all identifiers once, and reads on from the end', async () => {
     await begin({ endMode: 'empty', emptyPages: 0.2 })
     const first = addInTurn(70)
     await rig.toEnd(credentials)
@@ -148,22 +148,11 @@ describe('a feed of all credentials of a tenant', () => {
     cursors()
     const more = addInTurn(5)
     await rig.toEnd(credentials)
-    expect(cursors()).not.toContain(null)
+    expect(cursors().filter((cursor) => cursor === null)).toHaveLength(1)
     expect(await known()).toEqual([...first, ...more].toSorted())
     const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']?.created).toBe(75)
     expect(rig.sandbox.violations().changedScans).toBe(0)
-  })
-
-  test('finds by a rescan what a new identifier brings in from before', async () => {
-    await begin()
-    addInTurn(45)
-    await rig.toEnd(credentials)
-    rig.sandbox.addCredentials(2, { importedAtMs: Date.now() - 2 * dayMs })
-    await rig.toEnd(credentials)
-    expect(await known()).toHaveLength(45)
-    await rig.toEnd(credentials, 'rescan')
-    expect(await known()).toHaveLength(47)
   })
 
   test('begins at the start where the cursor is refused, and sends nothing again', async () => {
@@ -174,7 +163,7 @@ describe('a feed of all credentials of a tenant', () => {
     const more = addInTurn(3)
     cursors()
     await rig.toEnd(credentials)
-    expect(cursors().slice(0, 2)).toEqual([expect.any(String), null])
+    expect(cursors().slice(0, 3)).toEqual([null, expect.any(String), null])
     expect(await known()).toEqual(expect.arrayContaining(more))
     const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']?.created).toBe(48)
