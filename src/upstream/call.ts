@@ -15,6 +15,7 @@ import {
 } from './resources/operation.ts'
 import type { WireSearchPage } from './resources/page.ts'
 import { readAnswer, type Session } from './session.ts'
+import { tooLargeError } from './transport.ts'
 
 /** Who a request's slot is for, and how long it may wait for the slot. */
 export interface CallOptions extends TakeOptions {
@@ -54,12 +55,12 @@ export function createCall(parts: CallParts): CallOperation {
     const row = operation as Operation
     const built = buildRequest(row, request as Fields)
     const answer = await sendEither(parts, row, built, asked)
-    return readResult(row, answer) as Result
+    return readResult(row, answer, built.pageSize) as Result
   }
 }
 
 interface SentRequest extends BuiltRequest {
-  maxFileBytes?: number
+  isFile?: boolean
   /** Called when the request was refused for its token, so that nothing was done. */
   onRefused?: () => void
   isWelcome?: (answer: Answer) => boolean
@@ -127,9 +128,9 @@ async function sendOne(
   }
 }
 
-function readResult(row: Operation, answer: Answer): unknown {
+function readResult(row: Operation, answer: Answer, size: number | undefined): unknown {
   try {
-    if (row.paging) return readSearchPage(row, answer)
+    if (row.paging) return readSearchPage(row, answer, size)
     if (row.answer !== nothing) return readAnswer(answer, row.answer)
     // a web page is no answer of the API
     if (looksLikeHtml(answer.body)) readAnswer(answer, z.unknown())
@@ -139,9 +140,14 @@ function readResult(row: Operation, answer: Answer): unknown {
   }
 }
 
-function readSearchPage(row: Operation, answer: Answer): SearchPage {
+/** Far more items than asked for would cost more than their bytes: each is parsed and kept alone. */
+function readSearchPage(row: Operation, answer: Answer, size = Infinity): SearchPage {
+  const page = readAnswer(answer, row.answer as z.ZodType<WireSearchPage>)
+  const most = Math.max(100, 10 * size)
+  if (page.items.length > most)
+    throw tooLargeError(`over ${most} items where ${size} were asked for`)
   return {
-    page: readAnswer(answer, row.answer as z.ZodType<WireSearchPage>),
+    page,
     requestedAtMs: answer.sentAtMs,
     searchesRemaining: readSearchesRemaining(answer),
   }

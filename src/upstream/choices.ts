@@ -63,7 +63,7 @@ export function createChoices(parts: CallParts, call: CallOperation): Choices {
     },
     async downloadReport({ id, format, ...asked }) {
       const built = buildRequest(reportOperations.download as Operation, { report_id: id, format })
-      const request = { ...built, maxFileBytes: maxReportBytes }
+      const request = { ...built, isFile: true }
       return readReportFile(await send(parts, request, asked), format)
     },
   }
@@ -215,9 +215,6 @@ async function tryOlderOperation(
     throw error
   }
 }
-
-/** A report is a few pages; the largest that is taken in. */
-const maxReportBytes = 32 * 1024 * 1024
 
 /** The first bytes of a file: docx is a ZIP archive. What the answer calls itself is not documented. */
 const signatures: Record<ReportFileFormat, Buffer> = {

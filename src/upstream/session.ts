@@ -4,7 +4,6 @@
  */
 import { z } from 'zod'
 import type { Clock } from '../lib/clock.ts'
-import { type AnswerLimits, commandLimits, daemonLimits, itemLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, errorFromAnswer, looksLikeHtml } from './failures.ts'
@@ -17,7 +16,7 @@ import {
   type Token,
   type TokenCache,
 } from './tokens.ts'
-import type { TransportRequest } from './transport.ts'
+import { answerBytes, type TransportRequest } from './transport.ts'
 
 export interface Call extends PacedRequest {
   method: TransportRequest['method']
@@ -25,8 +24,7 @@ export interface Call extends PacedRequest {
   body?: unknown
   /** Number of items requested, if the answer is a page. */
   pageSize?: number | undefined
-  /** Limit in bytes, if the answer is a file. */
-  maxFileBytes?: number
+  isFile?: boolean
   ignoresPause?: boolean
   /** Called after a 401: what was sent was not done. */
   onRefused?: () => void
@@ -165,16 +163,16 @@ function decodePassword(password: string): string {
 }
 
 function toTransportRequest(call: Call, token: Token): TransportRequest {
-  const { method, path, body, signal, pageSize, maxFileBytes } = call
-  const limits = { ...chooseLimits(call), pageSize }
+  const { method, path, body, signal, isFile } = call
   const authorization = `Bearer ${token.value}`
-  const request: TransportRequest = { method, path, authorization, signal, limits, maxFileBytes }
+  const maxBytes = chooseMaxBytes(call)
+  const request: TransportRequest = { method, path, authorization, signal, maxBytes, isFile }
   return body === undefined ? request : { ...request, body }
 }
 
-function chooseLimits({ slot, pageSize }: Call): AnswerLimits {
-  if (slot.kind === 'command') return commandLimits
-  return slot.kind === 'detail' || pageSize === 1 ? itemLimits : daemonLimits
+function chooseMaxBytes({ slot, pageSize }: Call): number {
+  if (slot.kind === 'command') return answerBytes.command
+  return slot.kind === 'detail' || pageSize === 1 ? answerBytes.item : answerBytes.page
 }
 
 /** Returns a 2xx answer's body, parsed by `shape`. Throws UpstreamError `contract` on mismatch. */

@@ -7,7 +7,6 @@ import { Agent, buildConnector, type Dispatcher, request } from 'undici'
 import { type Clock, systemClock, withTimeout } from '../lib/clock.ts'
 import { createOutboundConnector } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/outbound-config.ts'
-import { type AnswerLimits, BoundedText, daemonLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
 import { abandonedError, UpstreamError, notBegun } from './error.ts'
 import { type Answer, errorFromFailure, looksLikeHtml } from './failures.ts'
@@ -25,11 +24,17 @@ export interface TransportRequest {
    * written, the connection stays, and the request throws `notBegun`.
    */
   mayBegin?: (() => boolean) | undefined
-  /** Limits for the body of an answer below 300; default `daemonLimits`. */
-  limits?: AnswerLimits | undefined
-  /** The body of an answer below 300 is a file of at most so many bytes, not JSON. */
-  maxFileBytes?: number | undefined
+  /** Most bytes of an answer below 300; default `answerBytes.page`. */
+  maxBytes?: number | undefined
+  /** The body of an answer below 300 is a file, not JSON. */
+  isFile?: boolean | undefined
 }
+
+/**
+ * Most bytes of an answer: parsing a page takes some 10 ms of the daemon's only thread. An item or
+ * full event is larger than any known, and an operator waits for what a command reads.
+ */
+export const answerBytes = { page: 2 ** 20, item: 4 * 2 ** 20, command: 64 * 2 ** 20 } as const
 
 export interface Transport {
   /** Returns any answer. Throws UpstreamError if there is none, or if it exceeds its limits. */
@@ -45,8 +50,6 @@ export interface TransportLimits {
   bodyMs: number
   /** The whole request. */
   totalMs: number
-  /** Bytes received, whether kept or not. */
-  maxBodyBytes: number
 }
 
 /** Gateways in front of the API cut requests off at about 30 s. */
@@ -55,7 +58,6 @@ const defaultLimits: TransportLimits = {
   headersMs: 30_000,
   bodyMs: 10_000,
   totalMs: 30_000,
-  maxBodyBytes: 64 * 1024 * 1024,
 }
 
 export interface TransportOptions {
@@ -84,12 +86,12 @@ export function createTransport(options: TransportOptions): Transport {
       signal,
     })
     const { statusCode: status, headers } = response
-    if (asked.maxFileBytes !== undefined && status < 300) {
-      const file = await readFile(response.body, asked.maxFileBytes)
-      return { status, headers, body: '', file, sentAtMs }
+    if (status >= 300) {
+      return { status, headers, body: await readBeginning(response.body, errorBytes), sentAtMs }
     }
-    const body = await readBody(response, asked.limits ?? daemonLimits)
-    return { status, headers, body, sentAtMs }
+    const bytes = await readWhole(response.body, asked.maxBytes ?? answerBytes.page)
+    if (asked.isFile) return { status, headers, body: '', file: bytes, sentAtMs }
+    return { status, headers, body: new TextDecoder().decode(bytes), sentAtMs }
   }
 
   return {
@@ -123,35 +125,27 @@ function askBefore(begin: () => void): Dispatcher.DispatcherComposeInterceptor {
 /** Bytes read of an error's body: its message quotes a few hundred characters at most. */
 const errorBytes = 64 * 1024
 
-async function readBody(
-  { statusCode, body }: Dispatcher.ResponseData,
-  limits: AnswerLimits,
-): Promise<string> {
-  if (statusCode >= 300) return readBeginning(body, errorBytes)
-  const text = new BoundedText(limits)
-  let isFirst = true
-  for await (const piece of body as AsyncIterable<Uint8Array>) {
-    const beginning = isFirst ? new TextDecoder().decode(piece.subarray(0, 500)) : ''
-    // The login page of a proxy must not be reported as an oversized answer.
-    if (looksLikeHtml(beginning)) return beginning
-    isFirst = false
-    text.add(piece)
-  }
-  return text.end()
-}
-
-/** Throws UpstreamError `contract` with fault `too_large` once there is more than `maxBytes`. */
-async function readFile(body: AsyncIterable<unknown>, maxBytes: number): Promise<Buffer> {
+/**
+ * Throws UpstreamError `contract` with fault `too_large` once there are more than `maxBytes`, but
+ * for a web page: the login page of a proxy must not be reported as an oversized answer.
+ */
+async function readWhole(body: AsyncIterable<unknown>, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let length = 0
-  for await (const piece of body) {
-    pieces.push(piece as Uint8Array)
-    length += (piece as Uint8Array).length
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    pieces.push(piece)
+    length += piece.length
     if (length <= maxBytes) continue
-    const message = `the file is larger than ${maxBytes / 1024 / 1024} MiB`
-    throw new UpstreamError('contract', message, { fault: 'too_large' })
+    const beginning = new TextDecoder().decode(pieces[0]?.subarray(0, 500))
+    if (looksLikeHtml(beginning)) return Buffer.from(beginning)
+    throw tooLargeError(`over ${maxBytes / 2 ** 20} MiB`)
   }
   return Buffer.concat(pieces)
+}
+
+export function tooLargeError(what: string): UpstreamError {
+  const message = `the answer is too large to be read: ${what}`
+  return new UpstreamError('contract', message, { fault: 'too_large' })
 }
 
 async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promise<string> {
@@ -165,12 +159,8 @@ async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promi
   return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, bytes))
 }
 
-function buildHeaders({
-  authorization,
-  body,
-  maxFileBytes,
-}: TransportRequest): Record<string, string> {
-  const accept = maxFileBytes === undefined ? 'application/json' : '*/*'
+function buildHeaders({ authorization, body, isFile }: TransportRequest): Record<string, string> {
+  const accept = isFile ? '*/*' : 'application/json'
   const named = authorization === undefined ? {} : { authorization }
   const headers = { accept, 'user-agent': 'tocsin', ...named }
   return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
@@ -192,6 +182,5 @@ function createDispatcher(
     ),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    maxResponseSize: limits.maxBodyBytes,
   })
 }

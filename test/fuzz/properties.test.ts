@@ -14,7 +14,6 @@ import { readSmtpAddress } from '../../src/sinks/email/smtp.ts'
 import { SinkError, type Delivery, type DeliveryMember } from '../../src/sinks/sink.ts'
 import { previewSlack } from '../../src/sinks/slack/slack-message.ts'
 import { renderBody } from '../../src/sinks/webhook/body.ts'
-import { BoundedText, type AnswerLimits } from '../../src/upstream/bounded-text.ts'
 import { UpstreamError } from '../../src/upstream/error.ts'
 import { createLinkFilter } from '../../src/upstream/links.ts'
 import { wireSearchPage } from '../../src/upstream/resources/page.ts'
@@ -194,55 +193,6 @@ function outcomeOf(body: string): string {
   } catch (error) {
     if (error instanceof UpstreamError) return error.reason
     throw error
-  }
-}
-
-test('what is kept of an answer beyond its limits is bounded, the same in any pieces, and JSON', () => {
-  const limits = fc.record({
-    pageSize: fc.option(fc.constant(1), { nil: undefined }),
-    textBytes: fc.nat(40),
-    itemBytes: fc.option(fc.nat(255), { nil: undefined }),
-    bytes: fc.integer({ min: 1, max: 2_000 }),
-    values: fc.integer({ min: 1, max: 500 }),
-  })
-  const page = fc.json().map((items) => `{"items":[${items}],"next":null}`)
-  fc.assert(
-    fc.property(
-      fc.oneof(page, fc.string()),
-      limits,
-      fc.integer({ min: 1, max: 30 }),
-      (text, most, piece) => {
-        const kept = bounded(text, most, piece)
-        if (kept === undefined) return
-        expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(most.bytes)
-        expect(bounded(text, most, 1_000_000)).toBe(kept)
-        expect(isJson(kept) || !isJson(text)).toBe(true)
-      },
-    ),
-    { numRuns: runs({ short: 100, long: 500 }) },
-  )
-})
-
-function bounded(text: string, limits: AnswerLimits, pieceBytes: number): string | undefined {
-  const read = new BoundedText(limits)
-  const bytes = Buffer.from(text)
-  try {
-    for (let at = 0; at < bytes.length; at += pieceBytes) {
-      read.add(bytes.subarray(at, at + pieceBytes))
-    }
-    return read.end()
-  } catch (error) {
-    if (error instanceof UpstreamError && error.fault === 'too_large') return undefined
-    throw error
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }
 

@@ -19,7 +19,7 @@ const project = join(import.meta.dirname, '../..')
 const sources = [
   'src/{feeds,feed-types,masking,store,routing,delivery,grouping}/*.ts',
   'src/redis/scripts/**/*.lua',
-  'src/upstream/{links,bounded-text}.ts',
+  'src/upstream/links.ts',
   'src/messages/{guidance,sanitize}.ts',
   'src/sinks/{address-guard,event-data,templates}.ts',
   'src/sinks/webhook/signature.ts',

@@ -13,7 +13,7 @@ import { Refusal } from './routes.ts'
 
 /** One page of a scan over entries in order of position. */
 interface PageRequest<Entry extends Placed> {
-  /** What a cursor is valid for: the operation and its whole request except the cursor. */
+  /** What a cursor is valid for: the operation and its request, without cursor and page size. */
   scan: unknown
   entries: readonly Entry[]
   order?: 'asc' | 'desc' | undefined

@@ -105,7 +105,7 @@ function readPage(
   const holds = query && queryTest(query)
   const matches = (event: SandboxEvent): boolean =>
     passes(view(event)) && (!holds || holds(toDocument(event)))
-  const asked = [scan, { ...body, from: null }]
+  const asked = [scan, { ...body, from: null, size: null }] // a smaller page goes on where it stands
   return pages.read({ scan: asked, entries: events, order, size, from, matches, isHidden })
 }
 
@@ -137,7 +137,7 @@ function readRoutes({ settings, history, pages }: SearchParts): Route[] {
         throw new Refusal(400, message, { code: 'UNSUPPORTED' })
       }
       const entries = inOrder<{ value: unknown }>(stolen[field].map((value) => ({ value })))
-      const page = pages.read({ scan: ['expand', uid, field, size], entries, size, from })
+      const page = pages.read({ scan: ['expand', uid, field], entries, size, from })
       return toWirePage(page, ({ value }) => value)
     }),
   ]

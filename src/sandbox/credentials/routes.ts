@@ -40,7 +40,7 @@ function feedRoutes({ settings, credentials, pages, identifier }: CredentialPart
     caller: Caller,
   ): unknown {
     const page = pages.read({
-      scan: ['tenant', size, order],
+      scan: ['tenant', order],
       entries: sorted(credentials.all(), byImport),
       order,
       size,
@@ -58,7 +58,7 @@ function feedRoutes({ settings, credentials, pages, identifier }: CredentialPart
       requireOwn(identifier(id), 'identifier', caller)
       const { credentialOrder: habit, seed } = settings
       const page = pages.read({
-        scan: ['feed', id, size],
+        scan: ['feed', id],
         entries: sorted(
           credentials.all(),
           habit === 'shuffled' ? (one) => [hashText(`${seed} ${one.id}`), paddedId(one)] : byImport,
@@ -87,7 +87,7 @@ function searchRoutes({ settings, credentials, quota, pages }: CredentialParts):
     }
     const matches = searchTest(body)
     const page = pages.read({
-      scan: ['credentials', { ...body, from: null }],
+      scan: ['credentials', { ...body, from: null, size: null }],
       entries: sorted(credentials.all(), byReversedDomain),
       order,
       size,
@@ -116,7 +116,7 @@ function searchRoutes({ settings, credentials, quota, pages }: CredentialParts):
       const found = credentials.all().filter((one) => hashPair(one) === hash)
       const hosts = [...new Set(found.flatMap(({ authDomains }) => authDomains))].toSorted()
       const entries = inOrder(hosts.map((domain) => ({ domain })))
-      const page = pages.read({ scan: ['urls', hash, size], entries, size, from })
+      const page = pages.read({ scan: ['urls', hash], entries, size, from })
       return toWirePage(page, ({ domain }) => ({
         url: loginUrl(domain),
         domain,
@@ -151,7 +151,7 @@ function cookieRoute({ history, pages }: CredentialParts): Route {
   return on(credentialOperations.cookies, (body) => {
     const { from, size = 100, order = 'asc' } = body
     const page = pages.read({
-      scan: ['cookies', { ...body, from: null }],
+      scan: ['cookies', { ...body, from: null, size: null }],
       entries: history
         .all()
         .flatMap((event) =>

@@ -5,7 +5,6 @@ import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Outbound } from '../../../src/lib/outbound-config.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
-import { daemonLimits } from '../../../src/upstream/bounded-text.ts'
 import { errorFromAnswer, errorFromFailure } from '../../../src/upstream/failures.ts'
 import { readAnswer } from '../../../src/upstream/session.ts'
 import { notBegun, UpstreamError } from '../../../src/upstream/error.ts'
@@ -22,7 +21,6 @@ const limits = {
   headersMs: 5_000,
   bodyMs: 5_000,
   totalMs: 10_000,
-  maxBodyBytes: 4096,
 }
 const hasty = { ...limits, headersMs: 250, bodyMs: 250 }
 const page = { status: 200, body: '{"items":[],"next":null}' }
@@ -93,7 +91,7 @@ describe('an answer', () => {
       socket.write('HTTP/1.1 500 X\r\ncontent-length: 99999999\r\n\r\n')
       socket.write(`out of order ${'{},'.repeat(30_000)}`) // and nothing more for ever
     })
-    const error = await failure(aTransport(url, { ...limits, maxBodyBytes: 2 ** 30 }))
+    const error = await failure(aTransport(url, limits))
     expect(error).toMatchObject({ reason: 'unavailable', status: 500 })
     expect(error.message).toContain('out of order')
   })
@@ -293,8 +291,7 @@ function aTransport(baseUrl = server.url, given = limits): Transport {
 }
 
 async function ask(transport: Transport, signal?: AbortSignal): Promise<WireSearchPage> {
-  const limits = { ...daemonLimits, pageSize: 10 }
-  const about = { path: '/x', authorization: testKey, body: {}, signal, limits }
+  const about = { path: '/x', authorization: testKey, body: {}, signal, maxBytes: 4_000 }
   const request = { method: 'POST', ...about } as const
   const answer = await transport.request(request)
   if (answer.status >= 300) throw errorFromAnswer(answer, [testKey])

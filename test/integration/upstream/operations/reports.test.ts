@@ -45,16 +45,16 @@ describe('a report as a file', () => {
     expect(error.message).toContain(message)
   })
 
-  test('has up to 32 MiB, and one byte more breaks the contract', async () => {
+  test('has up to 64 MiB, and one byte more breaks the contract', async () => {
     const { service, client } = await aScriptedScene(tests)
-    let bytes = 32 * mebibyte
+    let bytes = 64 * mebibyte
     service.answer(() => ({ status: 200, body: docx.padEnd(bytes, 'x') }))
     const request = { id: 9001, format: 'docx' } as const
     expect(await client.downloadReport({ ...request, ...asked() })).toHaveLength(bytes)
     bytes += 1
     const error = await failureOf(client.downloadReport({ ...request, ...asked() }))
     expect(error).toMatchObject({ reason: 'contract', fault: 'too_large' })
-    expect(error.message).toContain('larger than 32 MiB')
+    expect(error.message).toContain('over 64 MiB')
   })
 
   test('is refused where it is not made yet, unknown, no number, or another tenant’s', async () => {
