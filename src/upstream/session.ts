@@ -45,17 +45,17 @@ export interface Session {
 }
 
 /**
- * Tokens tried per call. The refusal of a token generated during the call is final; an older token
- * may have been revoked.
+ * Tokens tried per call; the refusal of the last is final. An old token may have been revoked, and a
+ * fresh one ended where another replica made one at the same time.
  */
 const maxTokens = 3
-/** How long a token request waits for its slot; must stay below the 15 s of the renewal lock. */
+/** How long a token request waits for its slot. */
 const tokenSlotMs = 10_000
 /** How long the question after the service's health waits for its slot. */
 const healthSlotMs = 10_000
 
 export function createSession(options: SessionOptions): Session {
-  const { account, accountKey, state, tokens, pacer, clock } = options
+  const { account, accountKey, state, tokens, pacer } = options
 
   async function sendWith(token: Token, asked: Call): Promise<Answer> {
     try {
@@ -69,7 +69,6 @@ export function createSession(options: SessionOptions): Session {
   return {
     async call(asked, isWelcome = () => false) {
       await state.assertOpen(asked.ignoresPause)
-      const startedMs = clock.monotonic()
       for (let used = 1; ; used += 1) {
         const token = await tokens.get(asked)
         const answer = await sendWith(token, asked)
@@ -82,8 +81,7 @@ export function createSession(options: SessionOptions): Session {
         if (answer.status !== 401) throw errorFromAnswer(answer, secrets)
         asked.onRefused?.()
         await tokens.refuse(token)
-        const isFinal = token.bornMs >= startedMs || used === maxTokens
-        if (isFinal) throw await state.pause(errorFromAnswer(answer, secrets))
+        if (used === maxTokens) throw await state.pause(errorFromAnswer(answer, secrets))
       }
     },
   }

@@ -1,9 +1,9 @@
 /**
- * One access token per key and tenant, shared by all replicas. One replica renews it early while
- * the others go on using the old one. A refused token, and only that token, is dropped in all
- * replicas.
+ * One access token per key and tenant, shared by all replicas. Each renews it early at a time of its
+ * own, so that mostly one does; where several make one, the newest serves all. A refused token, and
+ * only that token, is dropped in all replicas.
  */
-import { createHash, createHmac, randomUUID } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
@@ -30,11 +30,13 @@ interface GetOptions {
   ignoresPause?: boolean | undefined
 }
 
-interface TokenCacheOptions extends Pick<
-  TokenRenewalOptions,
-  'generate' | 'assertOpen' | 'onRefresh'
-> {
+interface TokenCacheOptions {
   account: string
+  /** Requests a token from the API. */
+  generate: (signal: AbortSignal) => Promise<string>
+  /** Throws UpstreamError while the account is paused. */
+  assertOpen: () => Promise<void>
+  onRefresh?: ((result: 'renewed' | 'failed') => void) | undefined
   redis: Redis
   keys: Keys
   clock: Clock
@@ -45,21 +47,47 @@ interface TokenCacheOptions extends Pick<
   lifetimeMs?: number | undefined
 }
 
+/** Between two attempts to renew a token that still serves, ms. */
+const retryMs = 15_000
+
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
   const { clock, logger, accountKey, random = Math.random, lifetimeMs = 3_600_000 } = options
   const closing = new AbortController()
   const store = createTokenStore({ ...options, lifetimeMs })
-  const renewal = createTokenRenewal({ ...options, store, closing: closing.signal, random })
   const { isUsable, isYoung, refuse } = createTokenRules(clock, lifetimeMs, random)
   let held: { owner: string; token: Token } | undefined
   let flight: { owner: string; token: Promise<Token> } | undefined
   let nextRenewalMs = 0
 
-  async function renewQuietly(key: AccountKey, old: Token): Promise<Token> {
-    // Delays the next attempt after a failure, or while another replica renews.
-    nextRenewalMs = clock.monotonic() + Math.min(lockMs, lifetimeMs / 100) * (0.5 + random())
+  async function generate(key: AccountKey): Promise<Token> {
+    const bornMs = clock.monotonic()
     try {
-      return (await renewal.reuseOrRenew(key, isYoung)) ?? old
+      const value = await options.generate(closing.signal)
+      const token = { value, fingerprint: tokenFingerprint(value), bornMs }
+      await store.save(key, token)
+      options.onRefresh?.('renewed')
+      return token
+    } catch (error) {
+      options.onRefresh?.('failed')
+      throw error
+    }
+  }
+
+  /** Returns the token of all replicas if it is good, else a new one. Throws UpstreamError. */
+  async function obtain(key: AccountKey, isGood: (token: Token) => boolean): Promise<Token> {
+    const shared = await store.read(key)
+    return shared && isGood(shared) ? shared : generate(key)
+  }
+
+  async function obtainIfOpen(key: AccountKey, ignoresPause: boolean): Promise<Token> {
+    if (!ignoresPause) await options.assertOpen()
+    return obtain(key, isUsable)
+  }
+
+  async function renewQuietly(key: AccountKey, old: Token): Promise<Token> {
+    nextRenewalMs = clock.monotonic() + Math.min(retryMs, lifetimeMs / 100) * (0.5 + random())
+    try {
+      return await obtain(key, isYoung)
     } catch (error) {
       logger.warn({ account: options.account, err: error }, 'token not renewed; the old one serves')
       return old
@@ -86,7 +114,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       return old
     }
     const underWay = flight?.owner === owner ? flight.token : undefined
-    const coming = underWay ?? shareFlight(owner, renewal.obtain(key, isUsable, ignoresPause))
+    const coming = underWay ?? shareFlight(owner, obtainIfOpen(key, ignoresPause))
     const token = await waitOrAbort(coming, signal)
     // A renewal in progress may return the old token, which may have been refused meanwhile.
     return isUsable(token) ? token : get({ signal, ignoresPause })
@@ -134,78 +162,6 @@ function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number
   }
 }
 
-/** Renews the token in one of all replicas, to save requests; a second renewal does no harm. */
-interface TokenRenewal {
-  /**
-   * Called when there is no usable token: makes one, or waits for the replica that makes it. Throws
-   * UpstreamError.
-   */
-  obtain(key: AccountKey, isGood: IsGood, evenIfPaused: boolean): Promise<Token>
-  /** Returns another replica's good token or a new one; undefined while another makes it. */
-  reuseOrRenew(key: AccountKey, isGood: IsGood): Promise<Token | undefined>
-}
-
-type IsGood = (token: Token) => boolean
-
-interface TokenRenewalOptions {
-  store: TokenStore
-  clock: Clock
-  closing: AbortSignal
-  random: () => number
-  /** Requests a token from the API. */
-  generate: (signal: AbortSignal) => Promise<string>
-  /** Throws UpstreamError while the account is paused. */
-  assertOpen: () => Promise<void>
-  onRefresh?: ((result: 'renewed' | 'failed') => void) | undefined
-}
-
-/** Must be longer than `lockMs`, the time until a crashed replica's lock expires. */
-const patienceMs = 20_000
-
-function createTokenRenewal(options: TokenRenewalOptions): TokenRenewal {
-  const { store, clock, closing, random } = options
-
-  async function reuseOrRenew(key: AccountKey, isGood: IsGood): Promise<Token | undefined> {
-    const shared = await store.read(key)
-    if (shared && isGood(shared)) return shared
-    const lock = await store.lock(key)
-    if (lock === undefined) return undefined
-    const meanwhile = await store.read(key)
-    if (!meanwhile || !isGood(meanwhile)) return renew(key, lock)
-    await store.unlock(key, lock)
-    return meanwhile
-  }
-
-  async function renew(key: AccountKey, lock: string): Promise<Token> {
-    const bornMs = clock.monotonic()
-    try {
-      const value = await options.generate(closing)
-      const token = { value, fingerprint: tokenFingerprint(value), bornMs }
-      await store.save(key, token, lock)
-      options.onRefresh?.('renewed')
-      return token
-    } catch (error) {
-      options.onRefresh?.('failed')
-      await store.unlock(key, lock)
-      throw error
-    }
-  }
-
-  return {
-    reuseOrRenew,
-    async obtain(key, isGood, evenIfPaused) {
-      const startedMs = clock.monotonic()
-      while (!closing.aborted && clock.monotonic() - startedMs < patienceMs) {
-        if (!evenIfPaused) await options.assertOpen()
-        const token = await reuseOrRenew(key, isGood)
-        if (token) return token
-        await clock.sleep(100 + 200 * random(), closing)
-      }
-      throw new UpstreamError('timeout', 'no token: the replica that renews it does not finish')
-    },
-  }
-}
-
 export interface Token {
   value: string
   fingerprint: string
@@ -215,17 +171,11 @@ export interface Token {
 
 export interface TokenStore {
   read(key: AccountKey): Promise<Token | undefined>
-  /** Saves the token unless Redis holds a newer one, and releases our lock. */
-  save(key: AccountKey, token: Token, lock: string): Promise<void>
+  /** Saves the token unless Redis holds a newer one. */
+  save(key: AccountKey, token: Token): Promise<void>
   /** Drops the token unless another one has replaced it. */
   drop(key: AccountKey, fingerprint: string): Promise<void>
-  /** Returns the id of our lock, or undefined while another replica renews. */
-  lock(key: AccountKey): Promise<string | undefined>
-  unlock(key: AccountKey, lock: string): Promise<void>
 }
-
-/** Must exceed the time of a token request. A crashed holder's lock expires after it. */
-const lockMs = 15_000
 
 interface TokenStoreOptions {
   redis: Redis
@@ -241,7 +191,6 @@ export function createTokenStore({
   lifetimeMs,
 }: TokenStoreOptions): TokenStore {
   const tokenKey = ({ fingerprint }: AccountKey): string => keys.shared('token', fingerprint)
-  const lockKey = ({ fingerprint }: AccountKey): string => keys.shared('token', fingerprint, 'lock')
 
   return {
     async read(key) {
@@ -255,21 +204,13 @@ export function createTokenStore({
       const bornMs = askedMs - (lifetimeMs - leftMs)
       return { value, fingerprint: tokenFingerprint(value), bornMs }
     },
-    async save(key, { value, fingerprint, bornMs }, lock) {
+    async save(key, { value, fingerprint, bornMs }) {
       const leftMs = Math.max(1, Math.floor(lifetimeMs - (clock.monotonic() - bornMs)))
-      const args = [key.seal(value), fingerprint, leftMs, lock]
-      await runScript(redis, 'store-token', [tokenKey(key), lockKey(key)], args)
+      const args = [key.seal(value), fingerprint, leftMs]
+      await runScript(redis, 'store-token', [tokenKey(key)], args)
     },
     async drop(key, fingerprint) {
       await runScript(redis, 'drop-token', [tokenKey(key)], [fingerprint])
-    },
-    async lock(key) {
-      const lock = randomUUID()
-      const reply = await redis.set(lockKey(key), lock, 'PX', lockMs, 'NX')
-      return reply === 'OK' ? lock : undefined
-    },
-    async unlock(key, lock) {
-      await runScript(redis, 'open-lock', [lockKey(key)], [lock])
     },
   }
 }

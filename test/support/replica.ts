@@ -94,6 +94,8 @@ export function startReplica({ redisUrl, prefix, account, ...options }: ReplicaO
   }
 }
 
+type TokenScript = (grant: () => ScriptedAnswer) => ScriptedAnswer | Promise<ScriptedAnswer>
+
 export interface PretendService {
   /** Tokens given out, oldest first; `revoke` makes the service forget them. */
   tokens: string[]
@@ -102,8 +104,8 @@ export interface PretendService {
   arrivals: { atMs: number; path: string }[]
   /** How a request with a valid token is answered; a page without items unless said otherwise. */
   answer(script: (request: ReceivedRequest) => ScriptedAnswer): void
-  /** How `/tokens/generate` is answered instead of by a token. */
-  generate(script: (() => ScriptedAnswer) | undefined): void
+  /** How `/tokens/generate` is answered, perhaps by the token that `grant` makes. */
+  generate(script: TokenScript | undefined): void
   count(path: string): number
 }
 
@@ -121,7 +123,7 @@ export function pretendService(
   const valid = new Set<string>()
   const arrivals: PretendService['arrivals'] = []
   let answer = (_request: ReceivedRequest): ScriptedAnswer => json(200, { items: [], next: null })
-  let generate: (() => ScriptedAnswer) | undefined
+  let generate: TokenScript | undefined
 
   function grant(): ScriptedAnswer {
     const token = `t0ken-${tokens.length}-opaque`
@@ -132,7 +134,7 @@ export function pretendService(
 
   server.script((request) => {
     arrivals.push({ atMs: performance.now(), path: request.path })
-    if (request.path === '/tokens/generate') return generate ? generate() : grant()
+    if (request.path === '/tokens/generate') return generate ? generate(grant) : grant()
     if (request.path === '/firework/v4/healthz/') return answer(request)
     const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
     if (!valid.has(token)) return json(401, { message: `bad token ${token}`, code: 'UNAUTHORIZED' })

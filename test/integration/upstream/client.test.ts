@@ -82,31 +82,39 @@ describe('two replicas', () => {
     expect(next[1]!.atMs - refused!.atMs).toBeGreaterThan(950)
   })
 
-  test('ask for one token, however many requests come at once', async () => {
+  test('ask for a token each at most, however many requests come at once', async () => {
     const clients = [aReplica(), aReplica()].map(({ client }) => client)
     await Promise.all(Array.from({ length: 16 }, (_, n) => search(clients[n % 2]!, `f${n}`)))
-    expect(service.count('/tokens/generate')).toBe(1)
+    expect(service.count('/tokens/generate')).toBeLessThanOrEqual(2)
     expect(service.count(searchPath)).toBe(16)
   })
 
-  test('outlive one that crashed while it renewed', async () => {
-    const { client, redis, keys } = aReplica({ organizationId: 1 })
-    await search(client)
-    const [held] = await redis.keys(`${keys.shared('token')}:*`)
-    await redis.set(`${held}:lock`, 'of a crashed replica', 'PX', 600)
-    await redis.del(held!)
-    await search(aReplica({ organizationId: 1 }).client)
-    expect(service.count('/tokens/generate')).toBe(2)
-    expect(await redis.exists(`${held}:lock`)).toBe(0)
+  test('come to share one token where the service ends the one before, without a pause', async () => {
+    const clients = [1, 2].map(() => aReplica({ organizationId: 1 }).client)
+    const both = Promise.withResolvers<void>()
+    service.generate(async (grant) => {
+      if (service.count('/tokens/generate') === 2) both.resolve()
+      await both.promise // each has asked for a token before either gets one
+      service.revoke()
+      return grant()
+    })
+    await Promise.all(clients.map((client) => search(client)))
+    for (const client of clients) await search(client)
+    const made = service.count('/tokens/generate')
+    for (const client of clients) await search(client)
+    expect(service.count('/tokens/generate')).toBe(made)
+    for (const client of clients) expect(await client.pause()).toBeNull()
   })
 
-  test('renew it early by one of them while the other goes on with the old one', async () => {
+  test('renew it early while the old one serves, and then all use the newest', async () => {
     let aheadMs = 0
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
     const lifetimeMs = 3_600_000
     const given = { clock, tokenLifetimeMs: lifetimeMs }
     const replicas = [aReplica({}, given), aReplica({}, given)]
-    const all = () => Promise.all(replicas.map(({ client }) => search(client)))
+    const all = async (): Promise<void> => {
+      for (const { client } of replicas) await search(client)
+    }
     await all()
     const [{ redis, keys }] = replicas as [Replica, Replica]
     const [held = ''] = await redis.keys(`${keys.shared('token')}:*`)
@@ -118,18 +126,16 @@ describe('two replicas', () => {
     for (const minutes of [20, 42]) await grow(minutes) // renewed at 45, more or less a twentieth
     expect(service.count('/tokens/generate')).toBe(1)
     await grow(48)
-    await expect.poll(() => service.count('/tokens/generate')).toBe(2)
-    aheadMs += 60_000 // the other one looks again, and takes it over
+    await expect.poll(() => service.count('/tokens/generate')).toBeGreaterThan(1)
+    aheadMs += 60_000 // one that found none looks again, and takes the newest over
     await expect
       .poll(async () => {
         await all()
         const used = server.requests.filter(({ path }) => path === searchPath).slice(-2)
         return new Set(used.map(({ headers }) => headers.authorization))
       })
-      .toEqual(new Set([`Bearer ${service.tokens[1]}`]))
-    expect(service.count('/tokens/generate')).toBe(2)
-    const used = server.requests.filter(({ path }) => path === searchPath)
-    expect(used.at(-1)?.headers.authorization).toBe(`Bearer ${service.tokens[1]}`)
+      .not.toContain(`Bearer ${service.tokens[0]}`)
+    expect(service.count('/tokens/generate')).toBeLessThanOrEqual(3)
   })
 })
 
@@ -171,7 +177,7 @@ describe('a token that no header can hold', () => {
     const store = createTokenStore({ redis, keys, clock, lifetimeMs: 3_600_000 })
     const key = createAccountKey(client.account)()
     const bad = { value: 't0ken\n', fingerprint: tokenFingerprint('t0ken\n') }
-    await store.save(key, { ...bad, bornMs: clock.monotonic() }, 'nobody')
+    await store.save(key, { ...bad, bornMs: clock.monotonic() })
     expect(await failure(search(client))).toMatchObject({ reason: 'unavailable', fault: 'unsent' })
     expect(await store.read(key)).toBeUndefined()
     await search(client)
@@ -194,7 +200,8 @@ describe('a 401', () => {
 
   test('to a token that another replica has renewed takes that one over', async () => {
     const [one, two] = [aReplica(), aReplica()]
-    await Promise.all([search(one.client), search(two.client)])
+    await search(one.client)
+    await search(two.client)
     service.revoke()
     await search(one.client)
     await search(two.client)
@@ -203,12 +210,13 @@ describe('a 401', () => {
 
   test('to a fresh token pauses the account for all replicas and says so once', async () => {
     const [one, two] = [aReplica(), aReplica()]
-    await Promise.all([search(one.client), search(two.client)])
+    await search(one.client)
+    await search(two.client)
     service.answer(() => json(401, { message: 'revoked', code: 'UNAUTHORIZED' }))
     const beganMs = Date.now()
     const error = await failure(search(one.client))
     expect(error).toMatchObject({ reason: 'auth', status: 401, retryAfterMs: 30_000 })
-    expect(service.count('/tokens/generate')).toBe(2)
+    expect(service.count('/tokens/generate')).toBe(3) // another replica might have ended the first
     const asked = server.requests.length
     const others = await Promise.all([failure(search(two.client)), failure(detail(one.client))])
     for (const other of others) {

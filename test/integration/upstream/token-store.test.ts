@@ -36,7 +36,7 @@ test('a token is kept with its age, and is gone when its life is over', async ()
   const key = aKey()
   const token = aToken('one', 20_000)
   const beganMs = systemClock.monotonic()
-  await store.save(key, token, 'no lock')
+  await store.save(key, token)
   const read = await store.read(key)
   expect(read?.value).toBe('one')
   // its time goes on while Redis is asked; Redis counts whole milliseconds
@@ -47,16 +47,16 @@ test('a token is kept with its age, and is gone when its life is over', async ()
 
 test('an older token does not replace a newer one, a newer one does', async () => {
   const key = aKey()
-  await store.save(key, aToken('newer', 1000), 'no lock')
-  await store.save(key, aToken('older', 30_000), 'no lock')
+  await store.save(key, aToken('newer', 1000))
+  await store.save(key, aToken('older', 30_000))
   expect((await store.read(key))?.value).toBe('newer')
-  await store.save(key, aToken('newest', 0), 'no lock')
+  await store.save(key, aToken('newest', 0))
   expect((await store.read(key))?.value).toBe('newest')
 })
 
 test('only the token that was refused is dropped', async () => {
   const key = aKey()
-  await store.save(key, aToken('one', 0), 'no lock')
+  await store.save(key, aToken('one', 0))
   await store.drop(key, tokenFingerprint('another'))
   expect(await store.read(key)).toBeDefined()
   await store.drop(key, tokenFingerprint('one'))
@@ -97,19 +97,6 @@ test('an account whose key is refused is paused once for a while, then twice as 
   expect(await pause()).toEqual([900_000, 5_002, 1])
   await redis.hset(name, 'until', String(Date.now() + 890_000))
   expect(await pause()).toEqual([expect.any(Number), 5_002, 0])
-})
-
-test('one holds the lock, and nobody opens the lock of another', async () => {
-  const key = aKey()
-  const lock = await store.lock(key)
-  expect(lock).toBeDefined()
-  expect(await store.lock(key)).toBeUndefined()
-  await store.unlock(key, 'of another')
-  await store.save(key, aToken('one', 0), 'of another')
-  expect(await store.lock(key)).toBeUndefined()
-  await store.save(key, aToken('two', 0), lock!)
-  expect(await store.lock(key)).toBeDefined()
-  expect(await redis.pttl(`{tokens}:token:${key.fingerprint}:lock`)).toBeLessThanOrEqual(15_000)
 })
 
 test('what cannot be opened counts as no token', async () => {
