@@ -54,30 +54,11 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
   const { clock, logger, accountKey, random = Math.random, lifetimeMs = 3_600_000 } = options
   const closing = new AbortController()
   const store = createTokenStore({ ...options, lifetimeMs })
+  const obtain = createTokenSource(options, store, closing.signal)
   const { isUsable, isYoung, refuse } = createTokenRules(clock, lifetimeMs, random)
   let held: { owner: string; token: Token } | undefined
   let flight: { owner: string; token: Promise<Token> } | undefined
   let nextRenewalMs = 0
-
-  async function generate(key: AccountKey): Promise<Token> {
-    const bornMs = clock.monotonic()
-    try {
-      const value = await options.generate(closing.signal)
-      const token = { value, fingerprint: tokenFingerprint(value), bornMs }
-      await store.save(key, token)
-      options.onRefresh?.('renewed')
-      return token
-    } catch (error) {
-      options.onRefresh?.('failed')
-      throw error
-    }
-  }
-
-  /** Returns the token of all replicas if it is good, else a new one. Throws UpstreamError. */
-  async function obtain(key: AccountKey, isGood: (token: Token) => boolean): Promise<Token> {
-    const shared = await store.read(key)
-    return shared && isGood(shared) ? shared : generate(key)
-  }
 
   async function obtainIfOpen(key: AccountKey, ignoresPause: boolean): Promise<Token> {
     if (!ignoresPause) await options.assertOpen()
@@ -128,6 +109,31 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       await store.drop(accountKey(), fingerprint)
     },
     close: () => closing.abort(),
+  }
+}
+
+/** Returns the token of all replicas if it is good, else a new one. Throws UpstreamError. */
+type TokenSource = (key: AccountKey, isGood: (token: Token) => boolean) => Promise<Token>
+
+function createTokenSource(
+  { clock, generate, onRefresh }: TokenCacheOptions,
+  store: TokenStore,
+  closing: AbortSignal,
+): TokenSource {
+  return async (key, isGood) => {
+    const shared = await store.read(key)
+    if (shared && isGood(shared)) return shared
+    const bornMs = clock.monotonic()
+    try {
+      const value = await generate(closing)
+      const token = { value, fingerprint: tokenFingerprint(value), bornMs }
+      await store.save(key, token)
+      onRefresh?.('renewed')
+      return token
+    } catch (error) {
+      onRefresh?.('failed')
+      throw error
+    }
   }
 }
 
