@@ -118,14 +118,14 @@ export class RehearsedClaims {
   /** Of the worst that a ref stands for; what is still collected counts as high. */
   async #rankOf(ref: string): Promise<number> {
     if (ref.startsWith('c:')) return severityRank('high')
-    const batch = ref.startsWith('b:') ? await this.#batchOf(ref) : { m: [ref] }
-    const found = await readItems(this.#ledger, batch.m)
-    return Math.max(...found.map(({ item }) => severityRank(item.severity)))
+    if (ref.startsWith('b:')) return (await this.#batchOf(ref)).rk
+    const [found] = await readItems(this.#ledger, [ref])
+    return found ? severityRank(found.item.severity) : 0
   }
 
-  async #batchOf(ref: string): Promise<{ n: number; m: string[] }> {
+  async #batchOf(ref: string): Promise<{ n: number; rk: number }> {
     const text = await this.#ledger.redis.get(this.#ledger.key('batch', ref.split(':')[1] ?? ''))
-    return text === null ? { n: 0, m: [] } : (JSON.parse(text) as { n: number; m: string[] })
+    return JSON.parse(text ?? '{"n":0,"rk":0}') as { n: number; rk: number }
   }
 
   /** `through`: the ledger as the replica reaches it. */

@@ -1,3 +1,2 @@
 /** All cases of what `npm test` tries a few of: the ledger. */
-import '../../integration/store/conservation.test.ts'
-import '../../integration/grouping/group-conservation.test.ts'
+import '../../integration/store/ledger-model.test.ts'

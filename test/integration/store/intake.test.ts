@@ -481,7 +481,7 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
 test('of a malformed item so much is kept as can be looked at, however large it is', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [], { malformed: [{ uid: null, problem: 'x: y', raw: 'x'.repeat(20_000) }] })
-  expect((await listQuarantined(ledger)).map(({ raw }) => raw.length)).toEqual([16_384])
+  expect((await listQuarantined(ledger)).map(({ raw }) => raw.length)).toEqual([4_096])
 })
 
 test('malformed items that look alike once masked are told apart by what is never stored', async () => {
@@ -513,7 +513,7 @@ test('a payload keeps numbers, empty lists and unicode as they were', async () =
   expect(payload?.event).toEqual(event.event)
 })
 
-test('the quarantine keeps the newest thousand entries and nothing older than a history', async () => {
+test('the quarantine keeps the newest 250 entries and nothing older than a history', async () => {
   const ledger = await tests.ledger()
   const malformed = (from: number, count: number) =>
     Array.from({ length: count }, (_, i) => ({
@@ -524,16 +524,16 @@ test('the quarantine keeps the newest thousand entries and nothing older than a 
   await takeIn(ledger, [], { malformed: malformed(0, 5) })
   const [oldest = ''] = await tests.redis.zrange(ledger.key('quarantine-ages'), '0', '0')
   await tests.redis.zadd(ledger.key('quarantine-ages'), 1, oldest)
-  await takeIn(ledger, [], { malformed: malformed(5, 1_200) })
+  await takeIn(ledger, [], { malformed: malformed(5, 300) })
   const sizes = await Promise.all([
     tests.redis.hlen(ledger.key('quarantine')),
     tests.redis.hlen(ledger.key('quarantine-uids')),
     tests.redis.zcard(ledger.key('quarantine-ages')),
   ])
-  expect(sizes).toEqual([1_000, 1_000, 1_000])
+  expect(sizes).toEqual([250, 250, 250])
   expect(await tests.redis.hexists(ledger.key('quarantine'), oldest)).toBe(0)
   const accounting = await expectConservation(ledger)
-  expect(accounting.feeds['brand']).toMatchObject({ quarantined: 1_205 })
+  expect(accounting.feeds['brand']).toMatchObject({ quarantined: 305 })
 })
 
 test('an event inhibits others, not itself, from its commit on for the time of its rule', async () => {

@@ -1,4 +1,4 @@
-/** Orders of steps that the random runs of conservation.test.ts come upon only now and then, one by one. */
+/** Orders of steps that the random runs of ledger-model.test.ts come upon only now and then, one by one. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {

@@ -1,13 +1,12 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
-import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type LedgerCheck, isConsistent } from '../../../src/operator/ledger-check.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { discardItem, scanPendingItems, resendItem } from '../../../src/store/pending-items.ts'
-import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
+import { scanPendingItems } from '../../../src/store/pending-items.ts'
+import { replayDeadLetter } from '../../support/acts.ts'
 import {
   scanPendingEntries,
   scanEntries,
@@ -50,38 +49,6 @@ async function idsIn(walk: AsyncIterable<{ recordId: string }[]>): Promise<strin
   for await (const entries of walk) ids.push(...entries.map(({ recordId }) => recordId))
   return ids
 }
-
-/** Each twice in a row must do, too. */
-const steps: Record<string, (ledger: AccountLedger, n: number) => Promise<unknown>> = {
-  'take in': (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}`, severity: 'low' })]),
-  raise: (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}`, severity: 'critical' })]),
-  'show to nobody': (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}` }, [])]),
-  'show to two': (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}` }, ['soc', 'lake'])]),
-  deliver: (ledger, n) => settle(ledger, refOf(ledger, n), 'delivered'),
-  refuse: (ledger, n) => settle(ledger, refOf(ledger, n), 'dead'),
-  replay: (ledger, n) => replayDeadLetter(ledger, refOf(ledger, n), undefined),
-  'close letter': (ledger, n) => discardDeadLetter(ledger, refOf(ledger, n)),
-  resend: (ledger, n) =>
-    resendItem(ledger, refOf(ledger, n), { batchWaitMs: undefined, by: 'ann' }),
-  discard: (ledger, n) => discardItem(ledger, refOf(ledger, n), 'ann'),
-}
-
-test('whatever happens to events, in any order, each record has one entry and stands where it belongs', async () => {
-  const step = fc.tuple(fc.constantFrom(...Object.keys(steps)), fc.nat(3))
-  const script = fc.array(step, { minLength: 1, maxLength: 25 })
-  await fc.assert(
-    fc.asyncProperty(script, async (all) => {
-      const ledger = await tests.ledger()
-      for (const [name, n] of all) await steps[name]!(ledger, n)
-      const proof = await proofOfOne(ledger)
-      expect([proof.unfiled, proof.dangling, proof.differences]).toEqual([0, [], []])
-      const names = await tests.redis.keys(ledger.key('rec', '*'))
-      const ids = names.map((name) => name.split(':').at(-1) ?? '')
-      expect((await idsIn(scanEntries(ledger))).toSorted()).toEqual(ids.toSorted())
-    }),
-    { numRuns: 60 },
-  )
-})
 
 test('a walk gives everything once though hundreds have one time, the pending first, each in the order of time', async () => {
   const ledger = await tests.ledger()
