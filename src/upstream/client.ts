@@ -140,7 +140,6 @@ function createParts(options: UpstreamClientOptions) {
   const tokens = createTokenCache({
     ...shared,
     generate: (signal) => generateToken({ account, clock, accountKey, pacer, state }, signal),
-    assertOpen: () => state.assertOpen(),
     onRefresh: options.onTokenRefresh,
     lifetimeMs: options.tokenLifetimeMs,
   })

@@ -70,7 +70,7 @@ export function createSession(options: SessionOptions): Session {
     async call(asked, isWelcome = () => false) {
       await state.assertOpen(asked.ignoresPause)
       for (let used = 1; ; used += 1) {
-        const token = await tokens.get(asked)
+        const token = await tokens.get(asked.signal)
         const answer = await sendWith(token, asked)
         if (isWelcome(answer)) return answer
         if (answer.status < 300) {

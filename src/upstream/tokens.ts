@@ -15,27 +15,17 @@ import type { AccountConfig } from './config.ts'
 import { abandonedError, waitOrAbort, UpstreamError } from './error.ts'
 
 export interface TokenCache {
-  /**
-   * Returns a usable token. `ignoresPause` is for the operator's own test, which may find that the
-   * key works again. Throws UpstreamError.
-   */
-  get(options: GetOptions): Promise<Token>
+  /** Returns a usable token. Throws UpstreamError. */
+  get(signal?: AbortSignal): Promise<Token>
   /** Called after a 401 for this token, or where it cannot be sent. */
   refuse(token: Token): Promise<void>
   close(): void
-}
-
-interface GetOptions {
-  signal?: AbortSignal | undefined
-  ignoresPause?: boolean | undefined
 }
 
 interface TokenCacheOptions {
   account: string
   /** Requests a token from the API. */
   generate: (signal: AbortSignal) => Promise<string>
-  /** Throws UpstreamError while the account is paused. */
-  assertOpen: () => Promise<void>
   onRefresh?: ((result: 'renewed' | 'failed') => void) | undefined
   redis: Redis
   keys: Keys
@@ -60,11 +50,6 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
   let flight: { owner: string; token: Promise<Token> } | undefined
   let nextRenewalMs = 0
 
-  async function obtainIfOpen(key: AccountKey, ignoresPause: boolean): Promise<Token> {
-    if (!ignoresPause) await options.assertOpen()
-    return obtain(key, isUsable)
-  }
-
   async function renewQuietly(key: AccountKey, old: Token): Promise<Token> {
     nextRenewalMs = clock.monotonic() + Math.min(retryMs, lifetimeMs / 100) * (0.5 + random())
     try {
@@ -84,7 +69,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     return token
   }
 
-  async function get({ signal, ignoresPause = false }: GetOptions): Promise<Token> {
+  async function get(signal?: AbortSignal): Promise<Token> {
     if (signal?.aborted) throw abandonedError()
     const key = accountKey()
     const owner = key.fingerprint
@@ -95,10 +80,10 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       return old
     }
     const underWay = flight?.owner === owner ? flight.token : undefined
-    const coming = underWay ?? shareFlight(owner, obtainIfOpen(key, ignoresPause))
+    const coming = underWay ?? shareFlight(owner, obtain(key, isUsable))
     const token = await waitOrAbort(coming, signal)
     // A renewal in progress may return the old token, which may have been refused meanwhile.
-    return isUsable(token) ? token : get({ signal, ignoresPause })
+    return isUsable(token) ? token : get(signal)
   }
 
   return {

@@ -35,7 +35,6 @@ function aRig(): Rig {
     clock,
     logger: silent,
     accountKey: credentials,
-    assertOpen: () => Promise.resolve(),
     generate: () => {
       asked += 1
       const token = tokens.shift()
@@ -58,12 +57,12 @@ const token = (value: string) => () => Promise.resolve(value)
 test('a token that the service issues again after it refused it is used: the next 401 speaks for itself', async () => {
   const { cache, issue, asked, clock } = aRig()
   issue(token('same'), token('same'))
-  const first = await cache.get({})
+  const first = await cache.get()
   clock.aheadMs += 1_000
   await cache.refuse(first)
   clock.aheadMs += 1_000
-  expect((await cache.get({})).value).toBe('same')
-  expect((await cache.get({})).value).toBe('same')
+  expect((await cache.get()).value).toBe('same')
+  expect((await cache.get()).value).toBe('same')
   expect(asked()).toBe(2)
 })
 
@@ -71,9 +70,9 @@ test('a request under a new API key does not get the token that is being made fo
   const { cache, issue, useKey } = aRig()
   const slow = Promise.withResolvers<string>()
   issue(() => slow.promise, token('of the new key'))
-  const old = cache.get({})
+  const old = cache.get()
   useKey('fw_second')
-  const next = cache.get({})
+  const next = cache.get()
   slow.resolve('of the old key')
   expect((await old).value).toBe('of the old key')
   expect((await next).value).toBe('of the new key')
@@ -82,7 +81,7 @@ test('a request under a new API key does not get the token that is being made fo
 test('a token that was refused while it was being renewed is not handed out again where the renewal fails', async () => {
   const { cache, issue, clock, asked } = aRig()
   issue(token('first'))
-  const old = await cache.get({})
+  const old = await cache.get()
   clock.aheadMs += 0.8 * hourMs // time to renew it, while the old one serves
   const refused = Promise.withResolvers<void>()
   const fails = async () => {
@@ -90,9 +89,9 @@ test('a token that was refused while it was being renewed is not handed out agai
     throw new Error('the service is away')
   }
   issue(fails, token('second'))
-  expect((await cache.get({})).value).toBe('first')
+  expect((await cache.get()).value).toBe('first')
   await cache.refuse(old)
-  const next = cache.get({})
+  const next = cache.get()
   refused.resolve()
   expect((await next).value).toBe('second')
   expect(asked()).toBe(3)
