@@ -21,20 +21,13 @@ export interface Delivered {
 /** What people ask for is recent as a rule: this much is searched in all accounts before the rest. */
 const recentMs = 2 * 24 * 3_600_000
 
-/** Around a time at which a message is said to have been told. */
-const hintMs = 3_600_000
-
-/** Where no record says when a message went: within so long all of its members were settled. */
+/** Within so long all members of a message are settled; as far from its hint it is looked for first. */
 const settlingMs = 3_600_000
-
-/** By how much clocks of two nodes may differ, ms. */
-const clockErrorMs = 60_000
 
 /**
  * Finds the items that are in a frozen message `b…`, or were, also those that were sent again since. What
- * waits is listed with the message, all else is found by the stream of endings. A message ends at `aroundMs`
- * or after it: an hour on both sides is read first, then what is newer, then what is older. Where it was
- * found, only what may have more of it is read on; else some 400,000 endings a second are.
+ * waits is listed with the message, all else is found by the stream of endings, newest first: around the
+ * hint and after it, or of the last two days; only if it is not there in all of it, some 400,000 a second.
  */
 export async function* findMessage(
   ledgers: readonly AccountLedger[],
@@ -42,36 +35,23 @@ export async function* findMessage(
   aroundMs?: number,
 ): AsyncGenerator<Delivered> {
   const seen = new Set<string>()
-  let sentMs = 0
-  const note = (found: Delivered): boolean => {
-    const { account, recordId } = found.record
-    const place = `${account} ${recordId} ${found.item.index}`
-    if (seen.has(place)) return false
-    seen.add(place)
-    const isOfLast = deliveryId(found.item) === id // else it was sent again since
-    if (found.ending && isOfLast)
-      sentMs = Math.max(sentMs, lastAttemptMs(found.item) - clockErrorMs)
-    return true
+  const isNew = ({ record: { account, recordId }, item: { index } }: Delivered): boolean => {
+    const place = `${account} ${recordId} ${index}`
+    return !seen.has(place) && seen.add(place).size > 0
   }
   let isUnderWay = false
   for (const ledger of ledgers) {
     const frozen = await readFrozen(ledger, id)
     isUnderWay ||= frozen.isUnderWay
-    for await (const found of readInParts(ledger, frozen.members)) if (note(found)) yield found
+    for await (const found of readInParts(ledger, frozen.members)) if (isNew(found)) yield found
   }
   if (isUnderWay) return
-  const noteEnding = (atMs: number): void => void (sentMs = Math.max(sentMs, atMs - settlingMs))
-  const fromMs = aroundMs === undefined ? await recently(ledgers) : aroundMs - hintMs
-  const toMs = aroundMs === undefined ? endOfTimeMs : aroundMs + hintMs
-  for (const [from, to] of [
-    [fromMs, toMs],
-    [toMs + 1, endOfTimeMs],
-    [0, fromMs - 1],
-  ] as const) {
-    const latestMs = sentMs > 0 ? sentMs + settlingMs + clockErrorMs : endOfTimeMs
-    const leastMs = (): number => Math.max(from, sentMs)
-    const search = { id, toMs: Math.min(to, latestMs), leastMs, noteEnding }
-    for await (const found of findEnded(ledgers, search)) if (note(found)) yield found
+  const fromMs = aroundMs === undefined ? await recently(ledgers) : aroundMs - settlingMs
+  const near = aroundMs === undefined ? [] : [{ fromMs, toMs: aroundMs + settlingMs }]
+  for (const span of [...near, { fromMs, toMs: endOfTimeMs }, { fromMs: 0, toMs: endOfTimeMs }]) {
+    const search: Search = { id, ...span, foundMs: undefined }
+    for await (const found of findEnded(ledgers, search)) if (isNew(found)) yield found
+    if (search.foundMs !== undefined) return
   }
 }
 
@@ -147,11 +127,10 @@ function keptOf(waiting: string): string | undefined {
 
 interface Search {
   id: string
+  fromMs: number
   toMs: number
-  /** What ended before is not looked at; it may rise meanwhile. */
-  leastMs: () => number
-  /** Called for an ending of which no record says any more when its message went. */
-  noteEnding: (atMs: number) => void
+  /** When the first part that was found ended; the others are settled an hour before or after. */
+  foundMs: number | undefined
 }
 
 /** Entries that one command reads. */
@@ -161,29 +140,22 @@ async function* findEnded(
   ledgers: readonly AccountLedger[],
   search: Search,
 ): AsyncGenerator<Delivered> {
-  for (const ledger of search.toMs < search.leastMs() ? [] : ledgers) {
+  for (const ledger of ledgers) {
     let before: string | undefined
     do {
-      const span = { fromMs: search.leastMs(), toMs: search.toMs, before, count: pageLength }
-      const { found, next } = await searchEndings(ledger, search.id, span)
-      yield* await readDelivered(ledger, search, found)
-      before = next
+      const { id, foundMs } = search
+      const fromMs = foundMs === undefined ? search.fromMs : foundMs - settlingMs
+      const toMs = Math.min(search.toMs, (foundMs ?? endOfTimeMs) + settlingMs)
+      const page = await searchEndings(ledger, id, { fromMs, toMs, before, count: pageLength })
+      search.foundMs ??= page.found[0]?.atMs
+      const parts = page.found.map(async (ending) => {
+        const delivered = await readPlaces(ledger, ending.items)
+        return delivered.map((one) => ({ ...one, ending }))
+      })
+      yield* (await Promise.all(parts)).flat()
+      before = page.next
     } while (before !== undefined)
   }
-}
-
-async function readDelivered(
-  ledger: AccountLedger,
-  { id, noteEnding }: Search,
-  endings: readonly Ending[],
-): Promise<Delivered[]> {
-  const all: Delivered[] = []
-  for (const ending of endings) {
-    const delivered = await readPlaces(ledger, ending.items)
-    if (!delivered.some(({ item }) => deliveryId(item) === id)) noteEnding(ending.atMs)
-    all.push(...delivered.map((one) => ({ ...one, ending })))
-  }
-  return all
 }
 
 async function readPlaces(
@@ -233,9 +205,4 @@ async function findSingle(
     }
   }
   return undefined
-}
-
-/** When the last attempt ended: no item of its message ended before. */
-function lastAttemptMs({ history }: Pick<Item, 'history'>): number {
-  return history.at(-1)?.atMs ?? 0
 }
