@@ -3,7 +3,7 @@ import { createSendPace } from '../delivery/attempt.ts'
 import { type Circuit, createCircuit } from '../delivery/circuit.ts'
 import { Drains } from '../delivery/drains.ts'
 import { createWorkHints } from '../delivery/due-accounts.ts'
-import { createFailover, type Failover, type FailoverOptions } from '../delivery/failover.ts'
+import { createFailover, type Failover } from '../delivery/failover.ts'
 import {
   createDetailJobs,
   type DetailJobs,
@@ -86,6 +86,7 @@ export function buildDelivery(
   const grouping = buildFlusher(context, parts)
   const failoverSinks = buildFailoverSinks(context, { sinks, grouping: grouping.sinks, batchWaits })
   const rerouter = createRerouter({ sinks: failoverSinks, ledgers, drains, metrics })
+  const relief = { sinks: failoverSinks, circuit, retryNow, drains }
   const release: DetailJobsOptions['release'] = (...made) => drains.announceChanges(...made)
   const drainOptions: DrainOptions = {
     ...attemptOptions(context, secrets),
@@ -109,7 +110,7 @@ export function buildDelivery(
     circuit,
     drains,
     detailJobs: buildDetailJobs(context, upstream, { batchWaits, release }),
-    failover: buildFailover(context, { sinks: failoverSinks, circuit, rerouter, retryNow, drains }),
+    failover: createFailover({ ...context, ...relief, rerouter }),
   }
 }
 
@@ -198,7 +199,7 @@ function buildFailoverSinks(
   { sinks, grouping, batchWaits }: FailoverParts,
 ): Map<string, FailoverSink> {
   return new Map(
-    config.sinks.map(({ name, fallback, fallbackAfterMs, pendingMax }) => {
+    config.sinks.map(({ name, fallback, fallbackAfterMs }) => {
       const fallbackSink = fallback === undefined ? undefined : grouping.get(fallback)
       const sink: FailoverSink = {
         name,
@@ -214,7 +215,6 @@ function buildFailoverSinks(
               fallbackGroup(fallbackSink, { from: name, severity, destination }, timings),
           )
         },
-        pendingMax,
         sendTimeoutMs: sinks.get(name)?.sendTimeoutMs ?? 0,
         batchWaitMs: batchWaits[name] || undefined,
         blockedGroups: blockedGroups(grouping.get(name)),
@@ -228,16 +228,4 @@ function buildFailoverSinks(
 function blockedGroups(sink: GroupingSink | undefined): Record<string, Group> {
   if (!sink?.isForPeople) return {}
   return Object.fromEntries(sink.destinations.map(({ id }) => [id, blockedGroup(id)]))
-}
-
-function buildFailover(
-  { clock, logger, metrics }: EngineContext,
-  parts: Pick<FailoverOptions, 'sinks' | 'circuit' | 'rerouter' | 'retryNow' | 'drains'>,
-): Failover {
-  return createFailover({
-    ...parts,
-    clock,
-    logger,
-    onOverflow: (sink, items) => metrics.itemsSettledTotal.inc({ sink, outcome: 'dead' }, items),
-  })
 }

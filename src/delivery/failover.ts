@@ -1,20 +1,12 @@
 /**
  * What happens to a backlog while nothing can be sent to its sink or destination, in order: items
- * for people are grouped into one message, then everything goes to the fallback; beyond
- * `pending_max` of the sink the least severe are given up. Any replica may do any step, several at
- * once, for the destinations of its configuration.
+ * for people are grouped into one message, then everything goes to the fallback. Any replica may do
+ * any step, several at once, for the destinations of its configuration.
  */
-import { severityRank } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
-import { sumPending, readAccounting } from '../store/accounts.ts'
-import {
-  groupItems,
-  overflowItems,
-  scanPendingItems,
-  readPendingRefs,
-} from '../store/pending-items.ts'
+import { parseRef } from '../store/account-ledger.ts'
+import { groupItems, readPendingRefs } from '../store/pending-items.ts'
 import type { Circuit, CircuitReading } from './circuit.ts'
 import type { WorkAnnouncer } from './due-accounts.ts'
 import { fallbackFrom } from './fallback.ts'
@@ -41,8 +33,6 @@ export interface FailoverOptions {
   retryNow: Pick<RetryNow, 'ensureProbe'>
   clock: Clock
   logger: Logger
-  /** Called with the number of items that became dead letters. */
-  onOverflow: (sink: string, items: number) => void
 }
 
 /** During a shorter fault, single messages for people stay single. */
@@ -50,7 +40,6 @@ const groupAfterMs = 60_000
 
 export function createFailover(options: FailoverOptions): Failover {
   const { sinks } = options
-  const overflow = createOverflow(options)
   const ends: PassControl['ends'] = {}
   return {
     async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
@@ -58,8 +47,6 @@ export function createFailover(options: FailoverOptions): Failover {
         (sink) => ensureProbes(options, sink),
         (sink, control) => groupWaiting(options, sink, control),
         (sink, control) => rerouteToFallback(options, sink, control),
-        (sink, { signal, alive }) =>
-          overflow.enforceLimit(sink, { mayContinue: async () => !signal.aborted, alive }),
       ]
       const failures: unknown[] = []
       for (const sink of sinks.values()) {
@@ -199,124 +186,4 @@ async function readEach(
   return Promise.all(
     destinations.map(async ({ id }) => ({ id, ...(await circuit.read(name, nowMs, [{ id }])) })),
   )
-}
-
-interface Overflow {
-  /**
-   * Compares the counters with the limit; only if there are too many, scans all pending records, at
-   * most once per `betweenScansMs`.
-   */
-  enforceLimit(sink: FailoverSink, paging: Paging): Promise<void>
-}
-
-interface OverflowOptions {
-  drains: Pick<WorkAnnouncer, 'ledgersFor'>
-  rerouter: Rerouter
-  clock: Clock
-  logger: Logger
-  /** Called with the number of items that became dead letters. */
-  onOverflow: (sink: string, items: number) => void
-}
-
-/** A scan of all pending records takes seconds. */
-const betweenScansMs = 60_000
-
-const itemsPerStep = 100
-
-interface WaitingItem {
-  ledger: AccountLedger
-  ref: string
-  rank: number
-  createdAtMs: number
-}
-
-export function createOverflow(options: OverflowOptions): Overflow {
-  const { drains, clock } = options
-  const lastScanMs = new Map<string, number>()
-  return {
-    async enforceLimit(sink, paging) {
-      const ledgers = drains.ledgersFor(sink.name)
-      const pending = await countPendingByLedger(ledgers, sink.name)
-      const excess = sumCounts(pending.values()) - sink.pendingMax
-      const nowMs = clock.now()
-      if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? -Infinity) < betweenScansMs) return
-      lastScanMs.set(sink.name, nowMs)
-      const least = (await findWaiting(ledgers, sink, paging))
-        .toSorted((a, b) => a.rank - b.rank || a.createdAtMs - b.createdAtMs)
-        .slice(0, excess)
-      for (const [ledger, items] of Map.groupBy(least, (waiting) => waiting.ledger)) {
-        const refs = items.map(({ ref }) => ref)
-        const keep = (pending.get(ledger) ?? 0) - refs.length
-        await giveUp(options, sink, { ledger, refs, keep }, paging)
-      }
-    },
-  }
-}
-
-async function countPendingByLedger(
-  ledgers: readonly AccountLedger[],
-  sink: string,
-): Promise<Map<AccountLedger, number>> {
-  const counts = ledgers.map(async (ledger) => {
-    const account = (await readAccounting(ledger)).sinks[sink]
-    return [ledger, account === undefined ? 0 : sumPending(account)] as const
-  })
-  return new Map(await Promise.all(counts))
-}
-
-function sumCounts(counts: Iterable<number>): number {
-  return [...counts].reduce((sum, count) => sum + count, 0)
-}
-
-/**
- * Returns the sink's pending items, except those in a message or being sent, and those for
- * destinations that only another configuration knows.
- */
-async function findWaiting(
-  ledgers: readonly AccountLedger[],
-  { name, destinations }: FailoverSink,
-  { alive }: Paging,
-): Promise<WaitingItem[]> {
-  const found: WaitingItem[] = []
-  for (const ledger of ledgers) {
-    for await (const { ref, item } of scanPendingItems(ledger, name)) {
-      alive()
-      if (item.state === 'sending' || item.state === 'batch') continue
-      if (!destinations.some(({ id }) => id === item.destination)) continue
-      const { severity, createdAtMs } = item
-      found.push({ ledger, ref, rank: severityRank(severity), createdAtMs })
-    }
-  }
-  return found
-}
-
-interface Excess {
-  ledger: AccountLedger
-  refs: string[]
-  /** How many items must remain, so that two replicas at once do not give up too many. */
-  keep: number
-}
-
-async function giveUp(
-  { rerouter, logger, onOverflow }: OverflowOptions,
-  { name, fallback, pendingMax }: FailoverSink,
-  { ledger, refs, keep }: Excess,
-  paging: Paging,
-): Promise<void> {
-  const fields = { sink: name, pendingMax }
-  if (fallback !== undefined) {
-    const { length: items } = await rerouter.rerouteItems(ledger, refs, paging)
-    logger.warn(
-      { ...fields, fallback, items },
-      'more than pending_max wait: items go to the fallback',
-    )
-    return
-  }
-  let items = 0
-  for (let at = 0; at < refs.length && (await paging.mayContinue()); at += itemsPerStep) {
-    paging.alive()
-    items += await overflowItems(ledger, refs.slice(at, at + itemsPerStep), { sink: name, keep })
-  }
-  onOverflow(name, items)
-  logger.warn({ ...fields, items }, 'more than pending_max wait: the least severe are dead letters')
 }

@@ -327,7 +327,6 @@ export interface FailoverSink {
   fallbackAfterMs: number
   /** The fallback's destinations for an item of this severity. */
   targets: (severity: Severity) => MoveTarget[]
-  pendingMax: number
   /** The sink's send timeout, ms. */
   sendTimeoutMs: number
   batchWaitMs: number | undefined

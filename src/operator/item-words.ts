@@ -157,7 +157,6 @@ const reasonWords = {
   moved: 'an operator moved it to another sink',
   discarded: 'an operator gave it up',
   malformed: 'it cannot be read as an event',
-  overflow: 'too much waited for its sink',
   payload_expired: 'its content was gone before it could be sent',
   recipient_removed: 'the configuration no longer has its recipient',
   interrupted: 'the process ended before an answer came',

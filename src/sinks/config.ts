@@ -64,16 +64,12 @@ export const digestConfig = section(
 /** How a sink for people collects its events into messages on a schedule. */
 type DigestConfig = z.output<typeof digestConfig>
 
-/**
- * What happens to a sink's items when it takes none or too many wait; the same keys for every type.
- */
+/** What happens to a sink's items when it takes none; the same keys for every type. */
 export interface FailoverConfig {
   /** The sink that gets what this one cannot be sent; undefined: items wait here. */
   fallback: string | undefined
   /** How long the circuit must have been open before items are rerouted. */
   fallbackAfterMs: number
-  /** Beyond this many pending items the least severe become dead letters. */
-  pendingMax: number
 }
 
 export const failoverKeys = {
@@ -81,19 +77,10 @@ export const failoverKeys = {
   fallback_after: duration(
     'How long the circuit is open before the fallback gets what waits.',
   ).prefault('5m'),
-  pending_max: wholeNumber({
-    describe: 'Pending items beyond which the least severe become dead letters.',
-    min: 1,
-    max: 10_000_000,
-  }).prefault(100_000),
 }
 
 export function readFailover(file: z.output<z.ZodObject<typeof failoverKeys>>): FailoverConfig {
-  return {
-    fallback: file.fallback,
-    fallbackAfterMs: file.fallback_after,
-    pendingMax: file.pending_max,
-  }
+  return { fallback: file.fallback, fallbackAfterMs: file.fallback_after }
 }
 
 /** For sinks whose readers are people. */

@@ -131,19 +131,6 @@ export async function groupItems(
   return refs.length === 0 ? 0 : Number(await ledger.run('group-items', JSON.stringify(args)))
 }
 
-/**
- * Makes items that still wait dead letters with reason `overflow`, while more than `keep` of the
- * sink's items wait; returns how many.
- */
-export async function overflowItems(
-  ledger: AccountLedger,
-  refs: readonly string[],
-  { sink, keep }: { sink: string; keep: number },
-): Promise<number> {
-  const args = { members: refs, sink, keep, retention: ledger.retention }
-  return Number(await ledger.run('overflow-items', JSON.stringify(args)))
-}
-
 /** A change that a script made to an item. */
 export interface ItemChange {
   ref: string

@@ -30,8 +30,6 @@ export interface ReliefRig extends GatheringRig {
   rerouter: Rerouter
   /** What the log says of what went to a fallback. */
   said: unknown[]
-  /** Sink and number of what was given up, as it is counted. */
-  givenUp: string[]
   sinks: Record<'soc' | 'siem' | 'oncall' | 'lake', RehearsedSink>
   relieve(): Promise<void>
   /** The sink's circuit is open since so long; its next probe is far away. */
@@ -45,7 +43,6 @@ export interface ReliefRigOptions {
   fallbacks?: Record<string, string>
   /** Those of on-call; left out: a single one. */
   destinations?: { oncall: string[] }
-  pendingMax?: number
   digests?: GatheringRigOptions['digests']
   keys?: Keys
   ledgers?: AccountLedger[]
@@ -77,7 +74,7 @@ export async function aReliefRig(
   const drains = { announceChanges: nothing, announce: nothing, ledgersFor: () => ledgers }
   const metrics = createMetrics()
   const diverter = createRerouter({ sinks: relieved, ledgers: ledgers, drains, metrics })
-  const [said, givenUp]: [unknown[], string[]] = [[], []]
+  const said: unknown[] = []
   const warn = (about: unknown): void => void said.push(about)
   const clock = clockToSet()
   const reading: Pick<Circuit, 'read'> = {
@@ -108,7 +105,6 @@ export async function aReliefRig(
     retryNow: wake,
     clock,
     logger: Object.assign(Object.create(silent) as typeof silent, { warn }),
-    onOverflow: (sink, items) => void givenUp.push(`${sink} ${items}`),
   })
   const [ledger] = ledgers
   return {
@@ -119,7 +115,6 @@ export async function aReliefRig(
     metrics,
     rerouter: diverter,
     said,
-    givenUp,
     sinks,
     relieve: () => relief.failoverOnce(),
     async down(sink, sinceMs) {
@@ -141,7 +136,7 @@ export async function aReliefRig(
 
 export function relievedAs(
   sinks: readonly Sink[],
-  { fallbacks = { soc: 'oncall', siem: 'lake' }, pendingMax = 1_000 }: ReliefRigOptions,
+  { fallbacks = { soc: 'oncall', siem: 'lake' } }: ReliefRigOptions,
 ): Map<string, FailoverSink> {
   const collecting = new Map(
     sinks.map((sink) => [sink.name, { ...sink, isForPeople: sink.type !== 'webhook' }]),
@@ -155,7 +150,6 @@ export function relievedAs(
         destinations,
         fallback: fallbacks[name],
         fallbackAfterMs,
-        pendingMax,
         sendTimeoutMs,
         batchWaitMs: batch?.waitMs,
         blockedGroups: type === 'webhook' ? {} : Object.fromEntries(places),

@@ -60,7 +60,7 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
   const [told, tried]: [Sent[], Sent[]] = [[], []]
   const sinks = given.sinks.map((sink) => rehearse(sink, { time, told, tried }))
   const metrics = createMetrics({ clock })
-  const relieved = relievedAs(sinks, { fallbacks: given.fallbacks ?? {}, pendingMax: 100_000 })
+  const relieved = relievedAs(sinks, { fallbacks: given.fallbacks ?? {} })
   // drains and what relieves them know each other
   const drains = {
     announceChanges: (...args) => rig.drains.announceChanges(...args),
@@ -86,7 +86,6 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
     retryNow,
     clock,
     logger: silent,
-    onOverflow: () => undefined,
   })
   const groups = aGatheringRig({
     ...common,

@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest'
 import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
-import { createOverflow } from '../../../src/delivery/failover.ts'
 import { createRetryNow, forEachPage } from '../../../src/delivery/reroute.ts'
-import { listDeadLetters, makeRetriesDue } from '../../../src/store/pending-items.ts'
-import { replayDeadLetter } from '../../support/acts.ts'
+import { makeRetriesDue } from '../../../src/store/pending-items.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { scanRecords } from '../../../src/store/records.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {
   expectConservation,
@@ -16,7 +13,7 @@ import {
   waitingIn,
   whileFull,
 } from '../../support/ledger.ts'
-import { aReliefRig, fallbackAfterMs, type ReliefRig, relievedAs } from '../../support/failover.ts'
+import { aReliefRig, fallbackAfterMs, type ReliefRig } from '../../support/failover.ts'
 
 const tests = redisForTests()
 
@@ -200,7 +197,7 @@ test('while one recipient is down what is for it is gathered, and what is for ot
   ])
 })
 
-test('a configuration diverts and gives up nothing for a recipient that only another one knows', async () => {
+test('a configuration diverts nothing for a recipient that only another one knows', async () => {
   const places = ['oncall:a', 'oncall:b']
   const options = { fallbacks: { oncall: 'lake' }, destinations: { oncall: places } }
   const rig = await aReliefRig(tests, options)
@@ -223,16 +220,8 @@ test('a configuration diverts and gives up nothing for a recipient that only ano
   rig.clock.aheadMs = 320_000
   await rig.relieve()
   expect(rig.said).toMatchObject([{ sink: 'oncall', fallback: 'lake', items: 2 }])
-  const before = waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])
-  expect(before).toEqual({ queued: 1, group: 1, batch: 2 })
-  const strict = await aReliefRig(tests, {
-    ...options,
-    pendingMax: 1,
-    keys: rig.keys,
-    ledgers: [rig.ledger],
-  })
-  await strict.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])).toEqual(before)
+  const left = waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])
+  expect(left).toEqual({ queued: 1, group: 1, batch: 2 })
 })
 
 test('a group waits while a message is about to test the only recipient of its sink', async () => {
@@ -273,65 +262,17 @@ test('what the sink itself refused, or put off, keeps its time', async () => {
 })
 
 test('what one sink is refused keeps no other from its relief', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
+  const rig = await aReliefRig(tests, { fallbacks: { lake: 'siem' } })
   await takeIn(
     rig.ledger,
     uids(3).map((event) => routed(event, ['soc', 'lake'])),
   )
   await rig.down('soc', 61_000)
+  await rig.down('lake', fallbackAfterMs)
   dieAt(rig.ledger, 'group-items', 1)
   await expect(rig.relieve()).rejects.toThrow('killed')
   const { sinks } = await expectConservation(rig.ledger)
-  expect(sinks).toMatchObject({ soc: { dead: 2 }, lake: { dead: 2 } })
-})
-
-test('two replicas that count the same excess give it up once', async () => {
-  const options = { fallbacks: {}, pendingMax: 2 }
-  const rig = await aReliefRig(tests, options)
-  await takeIn(rig.ledger, events('lake', 'low', 'low', 'high', 'high'))
-  const redis = Object.create(rig.ledger.redis) as typeof rig.ledger.redis
-  redis.hgetall = async (name: string) => {
-    const counters = await tests.redis.hgetall(name)
-    await rig.relieve() // between the other's count and its scan
-    return counters
-  }
-  const { rerouter: diverter, clock } = rig
-  const ledgers = [{ ...rig.ledger, redis }]
-  const other = createOverflow({
-    drains: { ledgersFor: () => ledgers },
-    rerouter: diverter,
-    clock,
-    logger: silent,
-    onOverflow: () => undefined,
-  })
-  const paging = { mayContinue: () => Promise.resolve(true), alive: () => undefined }
-  await other.enforceLimit(relievedAs([rig.sinks.lake], options).get('lake')!, paging)
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(sinks['lake']).toMatchObject({ dead: 2 })
-})
-
-test('hundreds above pending_max are given up a hundred at a time, as long as there is time', async () => {
-  const options = { fallbacks: {}, pendingMax: 1 }
-  const rig = await aReliefRig(tests, options)
-  await takeIn(rig.ledger, events('lake', ...Array.from({ length: 231 }, () => 'low')))
-  let steps = 0
-  const givenUp: number[] = []
-  const overflow = createOverflow({
-    drains: { ledgersFor: () => [rig.ledger] },
-    rerouter: rig.rerouter,
-    clock: rig.clock,
-    logger: silent,
-    onOverflow: (_sink, items) => void givenUp.push(items),
-  })
-  const lake = relievedAs([rig.sinks.lake], options).get('lake')!
-  const mayContinue = (): Promise<boolean> => Promise.resolve((steps += 1) !== 2)
-  const paging = { mayContinue, alive: () => undefined }
-  await overflow.enforceLimit(lake, paging)
-  expect(givenUp).toEqual([100])
-  rig.clock.aheadMs += 60_000
-  await overflow.enforceLimit(lake, paging)
-  expect(givenUp).toEqual([100, 130])
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 1 })
+  expect(sinks).toMatchObject({ lake: { diverted: 3 } })
 })
 
 test('the same holds while an operator pauses the sink; machines get each', async () => {
@@ -354,62 +295,6 @@ test('a test event is not gathered: it goes by itself, as a test', async () => {
   await rig.down('soc', 61_000)
   await rig.relieve()
   expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ queued: 1 })
-})
-
-/** As if the item had been made so many minutes ago. */
-async function madeBefore({ ledger }: ReliefRig, n: number, minutes: number): Promise<void> {
-  const name = ledger.key('rec', ledger.fingerprints.recordId(`paste/site/${n}`))
-  const record = JSON.parse((await tests.redis.get(name)) ?? '') as { i: { c: number }[] }
-  record.i[0]!.c -= minutes * 60_000
-  await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')
-}
-
-test('beyond pending_max the least severe die, of those the oldest, and can be replayed', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 3 })
-  await takeIn(rig.ledger, events('lake', 'low', 'critical', 'low', 'high', 'low'))
-  for (const [n, minutes] of [20, 60, 10, 50, 30].entries()) await madeBefore(rig, n, minutes)
-  await rig.relieve()
-  const { letters } = await listDeadLetters(rig.ledger, 'lake', { offset: 0, count: 9 })
-  const died = letters.map(({ record, item }) => `${record.uid} ${item.history.at(-1)?.reason}`)
-  expect(died.toSorted()).toEqual(['paste/site/0 overflow', 'paste/site/4 overflow'])
-  expect(rig.givenUp).toEqual(['lake 2'])
-  expect(rig.said).toEqual([{ sink: 'lake', pendingMax: 3, items: 2 }])
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 3 })
-  for (const { ref } of letters) await replayDeadLetter(rig.ledger, ref, undefined)
-  await rig.deliverDue('lake')
-  expect(rig.sinks.lake.received).toHaveLength(5)
-})
-
-test('what exceeds pending_max again is looked for a minute later, and not at each pass', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.ledger, events('lake', 'low', 'high'))
-  await rig.relieve()
-  await takeIn(rig.ledger, [routed({ uid: 'paste/site/7' }, ['lake'])])
-  rig.clock.aheadMs += 45_000
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 2 })
-  rig.clock.aheadMs += 15_000
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 1 })
-})
-
-test('what collects for a batch is given up without leaving a batch of nothing', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.ledger, events('siem', 'low', 'low', 'high'), { batchWaitMs: 1_000 })
-  await rig.relieve()
-  expect(await tests.redis.zcard(rig.ledger.key('collect', 'siem'))).toBe(1)
-  const states: string[] = []
-  for await (const { items } of scanRecords(rig.ledger)) states.push(...items.map((i) => i.state))
-  expect(states.toSorted()).toEqual(['dead', 'dead', 'queued'])
-})
-
-test('with a fallback they go there, whatever the circuit', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: { siem: 'lake' }, pendingMax: 1 })
-  await takeIn(rig.ledger, events('siem', 'low', 'high'), { batchWaitMs: 1_000 })
-  await rig.relieve()
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(sinks['siem']).toMatchObject({ diverted: 1, dead: 0 })
-  expect(sinks['lake']).toMatchObject({ created: 1 })
 })
 
 test('what goes to a fallback is named the worst first, and one of a type called canary goes as well', async () => {

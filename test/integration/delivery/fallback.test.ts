@@ -77,7 +77,7 @@ test('what waits for a machine goes to its fallback item by item, once its circu
 })
 
 test('a thousand that wait for a machine go to its fallback in one pass', async () => {
-  const rig = await aReliefRig(tests, { pendingMax: 2_000 })
+  const rig = await aReliefRig(tests)
   for (let from = 0; from < 1_050; from += 350) {
     const events = uids(350, from).map((event) => routed(event, ['siem']))
     await takeIn(rig.ledger, events, { batchWaitMs: 1_000 })

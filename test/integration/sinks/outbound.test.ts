@@ -160,7 +160,7 @@ test('mail to localhost stays in clear only where no proxy stands between', asyn
   const sink = await aSink(aConfig(written, 'smtp:'))
   await expect(send(sink)).rejects.toMatchObject({ reason: 'misconfigured' })
   expect(receiver.taken).toEqual([])
-  await send(await aSink(aConfig({ ...written, keys: 'pending_max: 9' }, 'smtp:')))
+  await send(await aSink(aConfig({ ...written, keys: 'fallback_after: 9m' }, 'smtp:')))
   expect(receiver.taken).toEqual(['client'])
 })
 
@@ -241,7 +241,7 @@ describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
     })
 
     test('to need ca_file or a client certificate', async () => {
-      expect(await diagnose({ type, host: near(), keys: 'pending_max: 9' })).toMatch(
+      expect(await diagnose({ type, host: near(), keys: 'fallback_after: 9m' })).toMatch(
         /authority that is not trusted here.*\(misconfigured\); name its PEM file in ca_file$/,
       )
       expect(await diagnose({ type, host: near(), keys: trusting })).toMatch(
@@ -293,7 +293,7 @@ describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
     })
 
     test('to need the proxy that the environment names', async () => {
-      const written = { type, host: `localhost:${await freePort()}`, keys: 'pending_max: 9' }
+      const written = { type, host: `localhost:${await freePort()}`, keys: 'fallback_after: 9m' }
       const env = { HTTPS_PROXY: 'http://proxy.example:3128' }
       expect(await diagnose(written, env)).toMatch(
         /\(unavailable\); .*write proxy: \$\{HTTPS_PROXY\}/,

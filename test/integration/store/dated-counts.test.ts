@@ -6,7 +6,6 @@ import type { RoutedEvent } from '../../../src/store/intake.ts'
 import {
   discardItem,
   moveItem,
-  overflowItems,
   resendItem,
   toStoredGroup,
   withholdItems,
@@ -45,14 +44,12 @@ test('every way in which an item ends is counted once, by destination, severity 
   const ledger = await tests.ledger()
   const nowMs = await redisMs(ledger.redis)
   const event = { severity: 'high', matchedAtMs: nowMs - 7_000 }
-  const uids = ['told', 'silenced', 'given-up', 'moved', 'too-many', 'failed'].map(
-    (id) => `a/b/${id}`,
-  )
+  const uids = ['told', 'silenced', 'given-up', 'moved', 'failed'].map((id) => `a/b/${id}`)
   const events = uids.map((uid) => routed({ ...event, uid }))
   const shadowed = routed({ ...event, uid: 'a/b/shadow', severity: 'grave' })
   shadowed.items[0]!.isShadow = true
   await takeIn(ledger, [...events, shadowed], { requestedAtMs: nowMs })
-  const [told, silenced, givenUp, moved, tooMany, failed] = uids.map((uid) => refOf(ledger, uid))
+  const [told, silenced, givenUp, moved, failed] = uids.map((uid) => refOf(ledger, uid))
 
   await deliver(ledger, told!)
   await withholdItems(ledger, [{ ref: silenced!, act: 'suppress', reason: 'silence', rule: 's1' }])
@@ -60,7 +57,6 @@ test('every way in which an item ends is counted once, by destination, severity 
   const record = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/moved')))!
   const lake = { sink: 'lake', destination: 'lake', batchWaitMs: undefined }
   await moveItem(ledger, { ref: moved!, record, item: record.items[0]! }, [lake], 'ann')
-  await overflowItems(ledger, [tooMany!], { sink: 'soc', keep: 0 })
   await beginAttempt(ledger, failed!, 't', 30_000)
   const attempt = { ref: failed!, token: 't', replica: 'r1' }
   await settleAttempt(ledger, attempt, { outcome: 'dead', reason: 'gone', answer: '410' })
@@ -68,26 +64,25 @@ test('every way in which an item ends is counted once, by destination, severity 
   const ended = { kind: 'ended', destination: 'soc', severity: 'high', count: 1 }
   expect(await countsOf(ledger)).toEqual(
     expect.arrayContaining([
-      { kind: 'event', severity: 'high', count: 6 },
+      { kind: 'event', severity: 'high', count: 5 },
       { kind: 'event', severity: 'unknown', count: 1 },
-      { kind: 'new', feed: 'brand', severity: 'high', count: 6 },
+      { kind: 'new', feed: 'brand', severity: 'high', count: 5 },
       { kind: 'new', feed: 'brand', severity: 'unknown', count: 1 },
       { ...ended, outcome: 'delivered', reason: '' },
       { ...ended, outcome: 'suppressed', reason: 'silence' },
       { ...ended, severity: 'unknown', outcome: 'suppressed', reason: 'shadow' },
       { ...ended, outcome: 'dead', reason: 'discarded' },
-      { ...ended, outcome: 'dead', reason: 'overflow' },
       { ...ended, outcome: 'dead', reason: 'gone' },
       { ...ended, outcome: 'diverted', reason: 'moved' },
       { kind: 'message', destination: 'soc', count: 1 },
       { kind: 'told', destination: 'soc', severity: 'high', withinS: 10, count: 1 },
-      { kind: 'route', route: 'root', severity: 'high', count: 6 },
+      { kind: 'route', route: 'root', severity: 'high', count: 5 },
       { kind: 'route', route: 'root', severity: 'unknown', count: 1 },
       { kind: 'rule', reason: 'silence', rule: 's1', severity: 'high', count: 1 },
       { kind: 'rule', reason: 'shadow', rule: 'root', severity: 'unknown', count: 1 },
     ]),
   )
-  expect(await countsOf(ledger)).toHaveLength(17)
+  expect(await countsOf(ledger)).toHaveLength(16)
   expect(await endedByWalk(ledger)).toEqual(await endedByDay(ledger))
 })
 

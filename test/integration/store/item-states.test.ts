@@ -6,8 +6,6 @@ import {
   type Group,
   groupItems,
   withholdItems,
-  listDeadLetters,
-  overflowItems,
   postponeDue,
   readMemberRefs,
   releaseDetail,
@@ -200,50 +198,6 @@ test('items that still go singly are gathered and counted, and listed a page at 
   expect(await readMemberRefs(ledger, 'g', { offset: 2, count: 2 })).toEqual(refs.slice(2))
   await expectConservation(ledger)
 })
-
-/** An item for `soc` in each state in which it waits, and in each in which it is on its way. */
-async function inEachState(ledger: AccountLedger): Promise<Map<string, string>> {
-  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
-  const placed = (kind: Group['kind'], n: number) => {
-    const plan = routed({ uid: `a/b/${n}` }, ['soc'])
-    const gathering = {
-      id: kind,
-      kind,
-      waitMs: 9,
-      atMs: Date.now() + 9_000,
-      isUrgent: false,
-      about,
-    }
-    return { ...plan, items: plan.items.map((item) => ({ ...item, group: gathering })) }
-  }
-  const alone = [0, 1, 2, 6].map((n) => routed({ uid: `a/b/${n}` }, ['soc'], n === 6))
-  await takeIn(ledger, [...alone, placed('group', 3), placed('digest', 4), placed('held', 5)])
-  const refOf = (n: number): string => `i:${ledger.fingerprints.recordId(`a/b/${n}`)}:0:soc`
-  for (const n of [1, 2]) await beginAttempt(ledger, refOf(n), 't1', lease)
-  const retry = { outcome: 'retry', inMs: 9_000, counts: true } as const
-  await settle(ledger, refOf(1), 't1', { ...retry, reason: 'unavailable' })
-  await takeIn(ledger, [routed({ uid: 'a/b/7' }, ['soc'])], { batchWaitMs: 1_000 })
-  await sealBatch(ledger, { sink: 'soc', destination: 'soc' }, [refOf(7)])
-  const names = ['queued', 'retrying', 'sending', 'group', 'digest', 'held', 'detail', 'batch']
-  return new Map(names.map((name, n) => [name, refOf(n)]))
-}
-
-test.each(['queued', 'retrying', 'group', 'digest', 'held', 'detail'])(
-  'of too many that wait one that is %s is given up, and one that is on its way is not',
-  async (state) => {
-    const ledger = await tests.ledger()
-    const refs = await inEachState(ledger)
-    const asked = ['sending', 'batch', state].map((name) => refs.get(name)!)
-    expect(await overflowItems(ledger, asked, { sink: 'soc', keep: 8 })).toBe(0)
-    expect(await overflowItems(ledger, asked, { sink: 'soc', keep: 7 })).toBe(1)
-    expect(await overflowItems(ledger, [...refs.values()], { sink: 'soc', keep: 7 })).toBe(0)
-    const { letters } = await listDeadLetters(ledger, 'soc', { offset: 0, count: 9 })
-    expect(letters.map(({ ref }) => ref)).toEqual([refs.get(state)])
-    expect(letters[0]!.item).toMatchObject({ state: 'dead', atMs: undefined, heldFor: undefined })
-    expect(letters[0]!.item.history.at(-1)).toMatchObject({ outcome: 'dead', reason: 'overflow' })
-    await expectConservation(ledger)
-  },
-)
 
 test.each([
   [['a/b/1'], 1],
