@@ -18,16 +18,10 @@ const all = ['slack', 'teams', 'webhook'] as const
 
 const knownAddresses: readonly KnownAddress[] = [
   {
-    at: /^hooks\.slack(?:-gov)?\.com\/services\//,
+    at: /^hooks\.slack(?:-gov)?\.com\//,
     not: ['teams', 'webhook'],
-    problem: 'an incoming webhook of Slack',
+    problem: 'a webhook of Slack',
     remedy: 'write type: slack',
-  },
-  {
-    at: /^hooks\.slack(?:-gov)?\.com\/(?:triggers|workflows)\//,
-    not: ['teams', 'webhook'],
-    problem: 'the trigger of a Slack workflow, which takes its own variables alone',
-    remedy: 'make an incoming webhook, and write type: slack',
   },
   {
     at: /^(?:[\w-]+\.)?(?:enterprise\.)?slack(?:-gov)?\.com\//,
@@ -37,28 +31,9 @@ const knownAddresses: readonly KnownAddress[] = [
     remedy: 'make an incoming webhook, and copy its URL: https://hooks.slack.com/services/…',
   },
   {
-    at: /^(?:\w+\.)?discord(?:app)?\.com\/api\/(?:v\d+\/)?webhooks\/.*\/slack\/?$/,
-    not: ['teams', 'webhook'],
-    problem: 'a webhook of Discord that takes messages of Slack',
-    remedy: 'write type: slack',
-  },
-  {
-    at: /^(?:\w+\.)?discord(?:app)?\.com\//,
-    not: all,
-    problem: 'an address of Discord that takes messages of its own form alone',
-    remedy: 'write type: slack, and /slack at the end of the address of the webhook',
-  },
-  {
     at: /(?:^|\.)webhook\.office(?:365)?\.com\/|^outlook\.office(?:365)?\.com\/webhook/i,
     not: all,
     problem: 'the address of an Office 365 connector, which Microsoft has retired',
-    remedy:
-      'make a workflow in Teams that posts when a webhook request is received, and copy its URL',
-  },
-  {
-    at: /^teams\.(?:microsoft|live)\.com\/|^teams\.cloud\.microsoft\//,
-    not: all,
-    problem: 'a page of Microsoft Teams, where no message can be posted',
     remedy:
       'make a workflow in Teams that posts when a webhook request is received, and copy its URL',
   },

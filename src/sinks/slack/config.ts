@@ -36,14 +36,6 @@ export const slackType = {
   address({ url }) {
     return url
   },
-  warn({ url }) {
-    if (!/^https:\/\/hooks\.slack(?:-gov)?\.com\/(?:triggers|workflows)\//.test(url.reveal()))
-      return []
-    const problem =
-      'the trigger of a workflow: of a message, it gets what its variable "text" takes'
-    const remedy = 'make an incoming webhook, and copy its URL: https://hooks.slack.com/services/…'
-    return [{ key: 'url', problem, remedy }]
-  },
   async create(config, parts) {
     const { createSlackSink } = await import('./slack-sink.ts')
     return createSlackSink(config, parts)
