@@ -56,42 +56,16 @@ const hello = textField({
 
 const microsoftTokens = 'https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token'
 
-/** Entra's addresses that are none of a tenant, or of the version before, answer no such request. */
-function tokenUrlProblem(input: string): Refusal | undefined {
-  const url = URL.parse(input)
-  const isTenants = /^\/(?!common\/|organizations\/|consumers\/)[\w.-]+\/oauth2\/v2\.0\/token$/i
-  return url?.hostname === 'login.microsoftonline.com' && !isTenants.test(url.pathname)
-    ? refusal('not where a tenant gives tokens', `write ${microsoftTokens}`)
-    : webAddressProblem(input, isLoopback)
-}
-
-/** Those of Microsoft 365 and of Outlook.com, and older ones that still lead there. */
-const microsoftHosts =
-  /^(smtp\.office365\.com|smtp-mail\.outlook\.com|(.+\.)?outlook\.office365\.com)$/i
-
-const microsoftScope = 'https://outlook.office365.com/.default'
-
-/** Entra gives an application all of its rights or none. */
-function scopeProblem(input: string): Refusal | undefined {
-  return /^https:\/\/(outlook|graph)\./.test(input) && !input.endsWith('/.default')
-    ? refusal('not for an application', `write ${microsoftScope}`)
-    : undefined
-}
-
 const oauthConfig = section(
   {
     token_url: textField({
       describe: `Where tokens are given, such as ${microsoftTokens}.`,
       remedy: 'write a URL that begins with https://',
-      parse: (input) => tokenUrlProblem(input) ?? input,
+      parse: (input) => webAddressProblem(input, isLoopback) ?? input,
     }),
     client_id: text('Id of the application.'),
     ...secretKeys('client_secret', 'Secret of the application.'),
-    scope: textField({
-      describe: `What tokens are for; of Microsoft 365 ${microsoftScope}.`,
-      remedy: 'write a text, in quotes',
-      parse: (input) => scopeProblem(input) ?? input,
-    }),
+    scope: text('What tokens are for; of Microsoft 365 https://outlook.office365.com/.default.'),
   },
   {
     describe: 'Signs in as the user of smtp by access tokens (OAuth 2.0, XOAUTH2), not a password.',
@@ -197,28 +171,11 @@ export const emailType = {
   address({ smtp }) {
     return smtp
   },
-  warn({ tls, smtp, oauth }) {
-    const url = URL.parse(smtp.reveal())
-    const isClear = tls === 'off' && !isLoopback(url?.hostname ?? 'localhost')
-    const isEnding = oauth === undefined && microsoftHosts.test(url?.hostname ?? '')
-    const remedies = {
-      clear: 'remove the line if the server speaks TLS',
-      ending: 'write oauth: docs/sinks.md says how',
-    }
-    return [
-      ...(isClear
-        ? [{ key: 'tls', problem: 'mail and passwords go in clear', remedy: remedies.clear }]
-        : []),
-      ...(isEnding
-        ? [
-            {
-              key: 'smtp',
-              problem: 'Microsoft 365 ends passwords for SMTP in December 2026',
-              remedy: remedies.ending,
-            },
-          ]
-        : []),
-    ]
+  warn({ tls, smtp }) {
+    const { hostname = 'localhost' } = URL.parse(smtp.reveal()) ?? {}
+    if (tls === 'required' || isLoopback(hostname)) return []
+    const remedy = 'remove the line if the server speaks TLS'
+    return [{ key: 'tls', problem: 'mail and passwords go in clear', remedy }]
   },
   async create(config, parts) {
     const { createEmailSink } = await import('./email-sink.ts')

@@ -135,8 +135,6 @@ export interface SmtpProgress {
   isAborted: boolean
   /** No message was to be sent. */
   isTrial?: boolean
-  /** By XOAUTH2. */
-  usesToken?: boolean
   /** No user is configured. */
   isAnonymous?: boolean
 }
@@ -161,9 +159,8 @@ export function errorFromFailure(
   const isLost = verdict === undefined && stage === 'rcpt'
   const tls = fault.responseCode === undefined ? explainTlsFailure(error, 'smtps') : undefined
   const said = tls ?? redact(fault.response || fault.message)
-  const summary = summarize(reason, { ...progress, hasReplied: fault.response !== '' })
-  const hint = reason === 'unauthorized' ? loginHint(fault.response, progress.usesToken) : ''
-  return new SinkError(reason, `${summary}${said === '' ? '' : `: ${said}`}${hint}`, {
+  const summary = summarize(reason, { ...progress, stage })
+  return new SinkError(reason, `${summary}${said === '' ? '' : `: ${said}`}`, {
     ...(fault.responseCode !== undefined && { status: fault.responseCode }),
     scope: isLost ? 'destination' : verdict?.scope,
   })
@@ -196,27 +193,16 @@ const summaries: Partial<Record<SinkReason, string>> = {
   connection_lost: 'the connection was lost while the mail server took the message',
 }
 
-function summarize(
-  reason: SinkReason,
-  { isTrial, usesToken, isAnonymous, hasReplied }: SmtpProgress & { hasReplied: boolean },
-): string {
+function summarize(reason: SinkReason, { stage, isTrial, isAnonymous }: SmtpProgress): string {
   if (reason === 'unauthorized') {
-    if (isAnonymous === true) return 'the mail server wants a user and a password'
-    return `the mail server refuses the user or the ${usesToken === true ? 'token' : 'password'}`
+    const asks = isAnonymous === true
+    return `the mail server ${asks ? 'wants a user and a password' : 'refuses the sign-in'}`
   }
   if (isTrial === true && reason === 'unavailable') {
-    return `the mail server ${hasReplied ? 'cannot be used now' : 'was not reached'}`
+    const isReached = stage !== 'connect'
+    return `the mail server ${isReached ? 'cannot be used now' : 'was not reached'}`
   }
   return summaries[reason] ?? 'the mail server failed'
-}
-
-/** What Exchange Online's refusals of a login mean (docs/sinks.md, Microsoft 365). */
-function loginHint(response: string, usesToken = false): string {
-  const code = enhancedCode(response)
-  if (code === '7.139') return '; SMTP AUTH may be off for this mailbox or its tenant'
-  if (code === '7.30') return '; it takes no passwords any more: write oauth'
-  if (code !== '7.3' || !usesToken) return ''
-  return '; the application needs SMTP.SendAsApp, and a right to this mailbox'
 }
 
 function readFault(error: unknown): SmtpFault {

@@ -190,7 +190,6 @@ export class SmtpSession {
         hasBegun: this.#hasBegun,
         isAborted: signal.aborted,
         isTrial,
-        usesToken: login.token !== undefined,
         isAnonymous: login.user === '',
       }
       if (!isRefusal(error)) this.close()

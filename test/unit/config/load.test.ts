@@ -508,32 +508,6 @@ describe('warnings', () => {
     expect(warningsOf({ sinks: mail('127.0.0.1:2525'), route })).toEqual([])
   })
 
-  test('a password at Microsoft 365, which ends them', () => {
-    const mail = (more: string): string => `
-  oncall: { type: email, smtp: "smtp://soc%40a.example${more}, from: a@b.example, to: [a@b.example] }
-`
-    const route = '  routes: [{ sinks: [oncall] }]'
-    const oauth =
-      '{ token_url: "https://login.example.com/token", client_id: a, client_secret: b, scope: c }'
-    for (const host of [
-      'smtp.office365.com',
-      'SMTP.Office365.com:587',
-      'smtp-mail.outlook.com',
-      'outlook.office365.com',
-      'eur.outlook.office365.com',
-    ]) {
-      expect(warningsOf({ sinks: mail(`:pw-pw@${host}"`), route })).toEqual([
-        'sinks.oncall.smtp: Microsoft 365 ends passwords for SMTP in December 2026',
-      ])
-    }
-    expect(warningsOf({ sinks: mail(':pw-pw@smtp.office365.com.example"'), route })).toEqual([])
-    expect(
-      warningsOf({ sinks: mail(`@smtp.office365.com", oauth: ${oauth}`), route }).filter((said) =>
-        said.includes('Microsoft'),
-      ),
-    ).toEqual([])
-  })
-
   test('a warning prints like a mistake, with its place', () => {
     const [warning] = load(fileWith({ sinks: webhook })).warnings
     expect(formatMistake(warning!)).toMatch(/tocsin\.yaml:\d+:3 sinks\.siem: its requests are not /)

@@ -1,5 +1,11 @@
+/** Whose fault a failed mail is; test/golden/recorded/smtp-codes.md has each code at each stage. */
 import { describe, expect, test } from 'vitest'
-import { errorFromFailure } from '../../../../src/sinks/email/smtp-blame.ts'
+import {
+  type Blame,
+  errorFromFailure,
+  judgeReply,
+  type SmtpStage,
+} from '../../../../src/sinks/email/smtp-blame.ts'
 import { createRedactor } from '../../../../src/sinks/email/smtp-redaction.ts'
 
 const asItIs = (text: string): string => text
@@ -80,19 +86,20 @@ test('a refusal keeps the status and the server’s words', () => {
   expect(failure.message).toBe('the mail server refuses the recipient: 550 5.1.1 no such user')
 })
 
-test.each([
-  [{ code: 'ESOCKET' }, 'the mail server was not reached: failed'],
+test.each<[{ stage?: SmtpStage; [field: string]: unknown }, string]>([
+  [{ code: 'ESOCKET', stage: 'connect' }, 'the mail server was not reached: failed'],
+  [{ code: 'ETIMEDOUT', stage: 'auth' }, 'the mail server cannot be used now: failed'],
   [
     { responseCode: 421, response: '421 4.3.2 later' },
     'the mail server cannot be used now: 421 4.3.2 later',
   ],
   [
     { responseCode: 535, response: '535 no', code: 'EAUTH' },
-    'the mail server refuses the user or the password: 535 no',
+    'the mail server refuses the sign-in: 535 no',
   ],
-])('where no message was to be sent, %j speaks of none', (fields, said) => {
+])('where no message was to be sent, %j speaks of none', ({ stage, ...fields }, said) => {
   const error = Object.assign(new Error('failed'), fields)
-  const progress = { ...atMail, isTrial: true }
+  const progress = { ...atMail, isTrial: true, ...(stage && { stage }) }
   expect(errorFromFailure(error, progress, asItIs).message).toBe(said)
 })
 
@@ -116,4 +123,46 @@ describe('the server’s words', () => {
   ])('%j, about a mail that shows leaked secrets, come as %j', (text, shown) => {
     expect(createRedactor({ user: '', password: '' }, true)(text)).toBe(shown)
   })
+})
+
+test.each<[SmtpStage, string, Blame]>([
+  ['rcpt', '550-5.1.1 over\n550 5.1.1 two lines', 'recipient'],
+  ['rcpt', '553 sorry, not among my rcpthosts (#5.7.1)', 'sender'],
+  ['rcpt', '550 #5.1.0 Address rejected', 'recipient'],
+  ['rcpt', '550 5.01.001 zeros', 'recipient'],
+  ['rcpt', '451 4.3.0 lookup failure', 'server'],
+  ['rcpt', '452 4.3.1 insufficient storage', 'server'],
+  ['rcpt', '451 4.3.5 server configuration error', 'server'],
+  ['rcpt', '450 4.7.25 Client host rejected: cannot find your hostname', 'server'],
+  ['rcpt', '450 4.7.1 Client host rejected: cannot find your reverse hostname', 'server'],
+  ['rcpt', '450 4.7.1 <tocsin>: Helo command rejected: Host not found', 'server'],
+  ['rcpt', '454 4.7.1 <ann@example.com>: Relay access denied', 'server'],
+  ['rcpt', '450 4.7.1 <ann@example.com>: Relay access denied', 'server'],
+  ['rcpt', '450 Client host rejected', 'server'],
+  ['rcpt', '451 4.7.650 The mail server has been temporarily rate limited', 'server'],
+  ['rcpt', '450 4.1.8 <x@example.com>: Sender address rejected: Domain not found', 'server'],
+  ['data', '450 4.1.7 <x@example.com>: Sender address rejected', 'server'],
+  ['rcpt', '450 4.7.1 <ann@relay.example>: come again later', 'mailbox'],
+  ['rcpt', '451 4.7.1 Greylisting in action, helo unknown yet', 'mailbox'],
+  ['rcpt', '451 4.7.1 Gray-listed', 'mailbox'],
+  ['rcpt', '451 4.7.0 Please try again', 'mailbox'],
+  ['rcpt', '452 4.5.3 Too many recipients', 'mailbox'],
+  ['rcpt', '450 4.1.1 unverified address', 'mailbox'],
+  ['message', '550 5.7.512 not compliant', 'message'],
+  ['message', '550 5.7.708 traffic not accepted from this IP', 'sender'],
+  ['message', '550-5.7.26 unauthenticated', 'sender'],
+])('at %s %j is the fault of the %s', (stage, reply, blame) => {
+  expect(judgeReply(stage, reply)?.blame).toBe(blame)
+})
+
+test('a recipient who takes no mail of this sender is no fault of the others', () => {
+  expect(judgeReply('message', '550 5.7.133 sender not authenticated for group')).toEqual({
+    blame: 'sender',
+    scope: 'destination',
+  })
+  expect(judgeReply('message', '554 5.2.252 SendAsDenied')?.scope).toBeUndefined()
+})
+
+test.each(['250 ok', '199 what', '55', '5500 5.1.1 x', 'what', ''])('%j is no refusal', (reply) => {
+  expect(judgeReply('rcpt', reply)).toBeUndefined()
 })
