@@ -1,9 +1,6 @@
-/** The table of SMTP as it is: who is at fault for what, and what becomes of it. */
+/** The table of SMTP as it is: who is at fault for what. */
 import { expect, test } from 'vitest'
-import { decideRetry, effectOn } from '../../src/delivery/retry-policy.ts'
 import { judgeReply, reasonByBlame, type SmtpStage } from '../../src/sinks/email/smtp-blame.ts'
-import type { SinkReason } from '../../src/sinks/sink.ts'
-import { casesOn, type DialogueCase } from '../integration/sinks/email/smtp-dialogue-cases.ts'
 
 function row(...cells: string[]): string {
   return `| ${cells.join(' | ')} |`
@@ -14,50 +11,6 @@ function table(head: string[], rows: string[][]): string {
     '\n',
   )
 }
-
-function itemAfter(reason: SinkReason): string {
-  const { act } = decideRetry({
-    reason,
-    tries: 0,
-    ageMs: 0,
-    retryAfterMs: undefined,
-    members: 1,
-    attempts: 0,
-    mayBeMessages: false,
-    hasAcceptedOthers: false,
-    isNewHalf: false,
-    newParts: 1,
-    blindParts: 0,
-    random: 0.5,
-  })
-  return act === 'dead' ? 'dead letter' : 'waits'
-}
-
-function caseRow(
-  { step, answer, outcome, isOwn, keeps, waitsS }: DialogueCase,
-  on: string,
-): string[] {
-  const said = answer === 'hang' ? `nothing for ${waitsS} s` : answer
-  const connection = keeps ? 'kept' : 'closed'
-  if (outcome === 'delivered')
-    return [step, said, on, outcome, '', 'told', '', 'closed, a fresh one']
-  const item = itemAfter(outcome)
-  const scope = isOwn ? 'this recipient' : 'the sink'
-  return [step, said, on, outcome, scope, item, effectOn(outcome), connection]
-}
-
-test('each answer to each command has the outcome that it had', async () => {
-  const fresh = casesOn('fresh')
-  const reused = casesOn('reused')
-  const isAmong = (all: DialogueCase[], { step, answer }: DialogueCase): boolean =>
-    all.some((other) => other.step === step && other.answer === answer)
-  const rows = [
-    ...fresh.map((one) => caseRow(one, isAmong(reused, one) ? 'fresh, reused' : 'fresh')),
-    ...reused.filter((one) => !isAmong(fresh, one)).map((one) => caseRow(one, 'reused')),
-  ]
-  const head = ['command', 'answer', 'connection', 'reason', 'of', 'item', 'circuit', 'afterwards']
-  await expect(`${table(head, rows)}\n`).toMatchFileSnapshot('recorded/smtp-dialogue.md')
-})
 
 const ofExchange = [
   54, 57, 60, 64, 124, 133, 134, 135, 136, 139, 321, 501, 506, 508, 509, 511, 512, 513, 606, 703,

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import os, { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock, type Clock } from '../../../../src/lib/clock.ts'
 import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromFile, secretFromText } from '../../../../src/lib/secret.ts'
@@ -13,6 +14,7 @@ import type { EmailConfig } from '../../../../src/sinks/email/config.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
 import { SinkError, type Delivery, type Sink } from '../../../../src/sinks/sink.ts'
 import { aDelivery, aMember } from '../../../support/deliveries.ts'
+import { aBusyDigest } from '../../../support/summaries.ts'
 import { parseMail } from './parse-mail.ts'
 import { startRawSmtpServer, type RawSmtpServer } from './raw-smtp-server.ts'
 import { testCertificate, testKey } from './test-certificate.ts'
@@ -66,21 +68,42 @@ describe('a mail', () => {
     expect(second!.get('tocsin-possible-repeat')).toBe('true')
   })
 
-  test('with line breaks in the feed’s text has no header more', async () => {
+  test('an attached file arrives byte for byte, beside the two parts of the text', async () => {
     const server = await rawServer()
     const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
-    const member = aMember()
-    const event = {
-      ...member.event,
-      severity: 'high\r\nBcc: a@evil.example',
-      type: 'x\r\nX-Forged: yes',
-      identifiers: [{ id: 1, name: 'y\nX-Forged: yes\n\nbody' }],
+    expect(sink.canAttach).toBe(true) // what makes the file at all
+    const table = Array.from({ length: 5000 }, (_, index) => `"${index}"\r\n`).join('')
+    const attachment = {
+      fileName: 'tocsin-digest-2026-11-21.csv.gz',
+      contentType: 'application/gzip',
+      content: new Uint8Array(gzipSync(table)),
     }
-    await send(sink, { members: [{ ...member, feed: 'brand\r\nX-Forged: yes', event }] })
-    const names = [...parseMail(server.mails[0]!).headers.keys()]
-    expect(names).not.toContain('bcc')
-    expect(names).not.toContain('x-forged')
+    await send(sink, { ...aBusyDigest(3), attachment })
+    const raw = server.mails[0] ?? ''
+    expect(raw).toMatch(/^Content-Type: multipart\/mixed/m)
+    expect(raw).toMatch(/^Content-Type: multipart\/alternative/m)
+    const file = raw.slice(raw.search(/^Content-Type: application\/gzip/m))
+    expect(file).toMatch(/filename=tocsin-digest-2026-11-21\.csv\.gz/)
+    const encoded = /\r\n\r\n([A-Za-z0-9+/=\r\n]+?)\r\n--/.exec(file)?.[1] ?? ''
+    expect(gunzipSync(Buffer.from(encoded, 'base64')).toString()).toBe(table)
   })
+})
+
+test.each([
+  ['127.0.0.1', 'tocsin-7f9c', undefined, '[127.0.0.1]'],
+  ['::1', 'tocsin-7f9c', undefined, '[IPv6:::1]'],
+  ['::1', 'localhost.localdomain', undefined, '[IPv6:::1]'],
+  ['::1', '10.0.0.5', undefined, '[IPv6:::1]'],
+  ['::1', 'host_with.underscore', undefined, '[IPv6:::1]'],
+  ['::1', 'soc-1.example.com', undefined, 'soc-1.example.com'],
+  ['::1', 'soc-1.example.com', '[10.0.0.5]', '[10.0.0.5]'],
+])('from %s, a host called %s with hello %s greets as %s', async (address, name, hello, said) => {
+  const host = vi.spyOn(os, 'hostname').mockReturnValue(name)
+  onTestFinished(() => host.mockRestore())
+  const server = await rawServer(address)
+  const at = address.includes(':') ? `[${address}]` : address
+  await send(emailSink({ smtp: `smtp://${at}:${server.port}`, hello }))
+  expect(server.commands[0]).toBe(`EHLO ${said}`)
 })
 
 describe('recipients', () => {
@@ -148,27 +171,6 @@ describe('connections', () => {
     await send(sink, { id: 'three' })
     expect(server.mails).toHaveLength(3)
   })
-
-  test('of an aborted send that the server had not yet let begin lose no answer', async () => {
-    const server = await rawServer()
-    server.script({ RCPT: 'hang' })
-    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
-    const stop = new AbortController()
-    const failed = failureOf(sink, {}, stop.signal)
-    await expect.poll(() => server.commands.some((line) => line.startsWith('RCPT'))).toBe(true)
-    stop.abort()
-    expect((await failed).reason).toBe('unavailable')
-  })
-
-  test.each(['GREETING', 'MAIL', 'END'] as const)(
-    'closed at %s are not tried a second time by the library',
-    async (step) => {
-      const server = await rawServer()
-      server.script({ [step]: 'close' })
-      await failureOf(emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }))
-      expect(server.connections()).toBe(1)
-    },
-  )
 
   test('use the password as its file reads now', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'email-sink-'))
@@ -317,8 +319,8 @@ async function failureOf(
   throw new Error(`expected a SinkError, not ${JSON.stringify(error)}`, { cause: error })
 }
 
-async function rawServer(): Promise<RawSmtpServer> {
-  const server = await startRawSmtpServer()
+async function rawServer(address?: string): Promise<RawSmtpServer> {
+  const server = await startRawSmtpServer(address)
   onTestFinished(() => server.refuse())
   return server
 }
