@@ -1,10 +1,9 @@
 /**
- * Finds rules that cannot act: matchers on words that do not exist, routes that an earlier one leaves
- * nothing, and silences that ended. They are warnings, because feeds come and go and upstream adds
- * words of its own.
+ * Finds rules that cannot act: matchers on words that do not exist, and routes that an earlier one
+ * leaves nothing. They are warnings, because feeds come and go and upstream adds words of its own.
  */
 import type { Finding } from '../lib/config-fields.ts'
-import { findNearest, formatList, suggestion } from '../lib/errors.ts'
+import { findNearest, suggestion } from '../lib/errors.ts'
 import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { eventNames, type Matcher, unusualSeverity } from '../routing/matcher.ts'
@@ -12,12 +11,14 @@ import type { Silence } from '../routing/silences.ts'
 import type { Config } from './config.ts'
 import { type Place, printableKey } from './parse-file.ts'
 
-export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
+export function deadRuleWarnings(config: Config): Finding[] {
   const { route, silences, inhibitRules } = config
   const known = collectWords(config)
   return [
     ...routeWarnings(known, route, ['route']),
-    ...silences.flatMap((silence, index) => silenceWarnings(known, { silence, index }, nowMs)),
+    ...silences.flatMap(({ matchers }, index) =>
+      wordWarnings(known, matchers, ['silences', index, 'matchers']),
+    ),
     ...inhibitRules.flatMap(({ sourceMatchers, targetMatchers }, index) => [
       ...wordWarnings(known, sourceMatchers, ['inhibit_rules', index, 'source_matchers']),
       ...wordWarnings(known, targetMatchers, ['inhibit_rules', index, 'target_matchers']),
@@ -26,8 +27,8 @@ export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
 }
 
 /** Why a silence that is about to be made would silence nothing. */
-export function silenceRemarks(config: Config, silence: Silence, nowMs: number): Finding[] {
-  return silenceWarnings(collectWords(config), { silence, index: 0 }, nowMs)
+export function silenceRemarks(config: Config, { matchers }: Silence): Finding[] {
+  return wordWarnings(collectWords(config), matchers, ['matchers'])
 }
 
 /** The possible values under a name in a matcher; undefined: any word. */
@@ -68,18 +69,6 @@ function shadowedBy(taker: RouteConfig, path: Place): Finding {
   return { path, problem, remedy: `give ${taker.name} continue: true, or move it` }
 }
 
-function silenceWarnings(
-  known: KnownWords,
-  { silence, index }: { silence: Silence; index: number },
-  nowMs: number,
-): Finding[] {
-  const path = ['silences', index]
-  if (silence.endsAtMs > nowMs) return wordWarnings(known, silence.matchers, [...path, 'matchers'])
-  const ended = new Date(silence.endsAtMs).toISOString()
-  const remedy = 'remove it, or write a later time while it is still needed'
-  return [{ path: [...path, 'until'], problem: `silences nothing: it ended ${ended}`, remedy }]
-}
-
 /** Checks each matcher alone, for a word that the file does not define or a probable typo. */
 function wordWarnings(known: KnownWords, matchers: readonly Matcher[], path: Place): Finding[] {
   return matchers.flatMap((matcher, index) => {
@@ -89,14 +78,7 @@ function wordWarnings(known: KnownWords, matchers: readonly Matcher[], path: Pla
     if (!possible) return []
     const unknown = matcherWords(matcher).find((word) => isUnknown(word, matcher.name, possible))
     const place = [...path, index]
-    if (unknown !== undefined) return [{ path: place, ...wrongWord(matcher, unknown, possible) }]
-    const isPattern = matcher.operator === '=~' && matcher.name !== 'type'
-    if (!isPattern || possible.some((word) => matcher.matches([word]))) return []
-    const words = possible.filter((word) => word !== '').map(printableKey)
-    const problem = `never matches: no ${matcher.name} of this file fits`
-    return [
-      { path: place, problem, remedy: `correct the pattern; there are: ${formatList(words)}` },
-    ]
+    return unknown === undefined ? [] : [{ path: place, ...wrongWord(matcher, unknown, possible) }]
   })
 }
 

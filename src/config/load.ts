@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { systemClock } from '../lib/clock.ts'
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { isSecret } from '../lib/secret.ts'
 import { ledgerConfig } from '../store/account-ledger.ts'
@@ -47,7 +46,7 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
   const { content, tree, files, place } = parseFile(text, source, shape)
   const config = deepFreeze(toConfig(content))
   const hash = configHash(config)
-  const found = findWarnings(config, systemClock.now())
+  const found = findWarnings(config)
   const warnings = [
     ...environmentWarnings(source.env),
     ...place([...found, ...secretWarnings(tree, source)]),

@@ -1,7 +1,6 @@
 /**
- * Warns of secrets that others can read: files and configurations open to other users, and a Redis
- * password sent in clear. They are warnings, because only the operator knows the users of the
- * machine and the network.
+ * Warns of secrets in files that others can read. They are warnings, because only the operator knows
+ * the users of the machine.
  */
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { findExposure } from '../lib/private-files.ts'
@@ -25,11 +24,7 @@ interface WrittenSecret {
 
 export function secretWarnings(tree: WrittenTree, source: Source): Finding[] {
   const secrets = findSecrets(tree, source.env)
-  return [
-    ...secrets.flatMap(exposedFile),
-    ...exposedConfiguration(secrets, source.file),
-    ...clearTextRedis(tree.value, secrets),
-  ]
+  return [...secrets.flatMap(exposedFile), ...exposedConfiguration(secrets, source.file)]
 }
 
 /** Warns of environment variables that make all connections unsafe. */
@@ -131,43 +126,4 @@ function holdsSecret(text: string): boolean {
   const isDrawn = (word: string): boolean =>
     /(?=\w*\d)(?=\w*[a-z])\w{16}|\d[a-z]+\d|[a-z]\d+[a-z]+\d/i.test(word)
   return url.password !== '' || words.some(isDrawn)
-}
-
-/** Warns of a password that is sent over a network in clear. */
-function clearTextRedis(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
-  const redis = toSection(toSection(file)['redis'])
-  const redisSecrets = secrets.filter(({ path }) => path[0] === 'redis')
-  const password = redisSecrets.find(({ key }) => key === 'password')
-  const urlSecret = redisSecrets.find(({ key }) => key === 'url')
-  const toFinding = (path: Place, host: string, remedy: string): Finding[] => [
-    { path, problem: `the password goes to ${host} in clear, without TLS`, remedy },
-  ]
-  if (urlSecret) {
-    const url = URL.parse(readOr(urlSecret, ''))
-    if (url?.protocol !== 'redis:' || !isRemoteHost(url.hostname)) return []
-    if (url.password === '' && !password) return []
-    return toFinding(urlSecret.path, url.hostname, 'write rediss:// instead of redis://')
-  }
-  const nodes = [...toList(redis['cluster']), ...toList(toSection(redis['sentinels'])['nodes'])]
-  const host = nodes.map(nodeHost).find((name) => name !== '' && isRemoteHost(name))
-  if (!password || host === undefined || String(redis['tls']) === 'true') return []
-  return toFinding(password.path, host, 'write tls: true beside it')
-}
-
-/** A name without a dot is that of a neighbouring container, as in docker-compose.yml. */
-function isRemoteHost(host: string): boolean {
-  return !isLoopback(host) && (/[.:]/.test(host) || !/[a-z]/i.test(host))
-}
-
-function nodeHost(node: unknown): string {
-  return URL.parse(`tcp://${String(node)}`)?.hostname ?? ''
-}
-
-/** Falls back if a file has disappeared since it was checked. */
-function readOr(secret: WrittenSecret, otherwise: string): string {
-  try {
-    return secret.read()
-  } catch {
-    return otherwise
-  }
 }

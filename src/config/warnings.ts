@@ -1,45 +1,39 @@
-/** Warns of what is allowed but probably not meant. */
+/** Warns of what is allowed, and about which an operator will do something. */
 import type { FeedConfig } from '../feed-types/config.ts'
 import { expectIntervals, type Outlook, minPollInterval } from '../feeds/next-feed.ts'
 import type { Finding } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
-import { formatDuration } from '../lib/time-zone.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
-import type { AccountConfig, Tier } from '../upstream/config.ts'
-import { linksOnlyToBase, redundantLinkHosts } from '../upstream/links.ts'
+import type { Tier } from '../upstream/config.ts'
+import { linksOnlyToBase } from '../upstream/links.ts'
 import { createOrganizations } from '../upstream/organizations.ts'
 import type { Config } from './config.ts'
 import { deadRuleWarnings } from './dead-rules.ts'
 
-export function findWarnings(config: Config, nowMs: number): Finding[] {
+export function findWarnings(config: Config): Finding[] {
   return [
     ...linkWarnings(config),
-    ...feedWarnings(config),
+    ...budgetWarnings(config),
+    ...redisWarnings(config),
     ...sinkWarnings(config),
     ...messageWarnings(config),
     ...unusedSinks(config),
     ...broadInhibitions(config),
-    ...deadRuleWarnings(config, nowMs),
-    ...unusedIntervals(config),
+    ...deadRuleWarnings(config),
   ]
 }
 
 function linkWarnings({ accounts }: Config): Finding[] {
   return accounts.flatMap((account) => {
     const path = ['accounts', account.name, 'link_hosts']
-    const useless = redundantLinkHosts(account).map((host) => ({
-      path,
-      problem: `${host} adds nothing: base_url or another entry covers it`,
-      remedy: 'remove it',
-    }))
-    const host = urlHost(account.baseUrl)
-    if (!linksOnlyToBase(account) || isLoopback(host)) return useless
+    const host = URL.parse(account.baseUrl)?.hostname ?? ''
+    if (!linksOnlyToBase(account) || isLoopback(host)) return []
     const problem = `links of its events are shown as text unless they lead to ${host}`
     const remedy = "write the host of the service's web application, such as [app.example.com]"
-    return [...useless, { path, problem, remedy }]
+    return [{ path, problem, remedy }]
   })
 }
 
@@ -67,47 +61,45 @@ function messageWarnings({ messages }: Config): Finding[] {
   )
 }
 
-function urlHost(url: string): string {
-  return URL.parse(url)?.hostname ?? ''
-}
-
+/** An ended trial is often left: a shadow and the routes below it send nothing. */
 function unusedSinks({ sinks, route, selfAlerts, canary }: Config): Finding[] {
-  const selfAlertSinks = [
-    ...(selfAlerts ? [selfAlerts.sink, ...(selfAlerts.fallback ? [selfAlerts.fallback] : [])] : []),
-    ...(canary?.sinks ?? []),
-  ]
-  const routed = new Set([...listLiveSinks(route), ...selfAlertSinks])
-  const fallbacks = sinks.flatMap(({ name, fallback }) => (routed.has(name) ? [fallback] : []))
-  const live = new Set<string | undefined>([...routed, ...fallbacks])
-  const named = new Set(listNodes(route).flatMap((node) => node.sinks ?? []))
+  const used = new Set([
+    ...listLiveSinks(route),
+    ...sinks.map(({ fallback }) => fallback),
+    ...[selfAlerts?.sink, selfAlerts?.fallback, ...(canary?.sinks ?? [])],
+  ])
   return sinks
-    .filter(({ name }) => !live.has(name))
+    .filter(({ name }) => !used.has(name))
     .map(({ name }) => ({
       path: ['sinks', name],
-      problem: `no ${named.has(name) ? 'live ' : ''}route names it, so nothing goes there`,
+      problem: 'no live route names it, so nothing goes there',
       remedy: 'name it in the sinks of a route, or remove it',
     }))
 }
 
-/** A shadow and the routes below it have none. */
 function listLiveSinks(route: RouteConfig): string[] {
   if (route.mode === 'shadow') return []
   return [...(route.sinks ?? []), ...route.routes.flatMap(listLiveSinks)]
 }
 
-function listNodes(route: RouteConfig): RouteConfig[] {
-  return [route, ...route.routes.flatMap(listNodes)]
+/** A name without a dot is that of a neighbouring container, as in docker-compose.yml. */
+function redisWarnings({ redis }: Config): Finding[] {
+  const url = URL.parse(readUrl(redis) ?? '')
+  if (url?.protocol !== 'redis:' || isLoopback(url.hostname) || !/[.:]/.test(url.hostname)) {
+    return []
+  }
+  if (url.password === '' && redis.password === undefined) return []
+  const problem = `the password goes to ${url.hostname} in clear, without TLS`
+  return [{ path: ['redis', 'url'], problem, remedy: 'write rediss:// instead of redis://' }]
 }
 
-function unusedIntervals({ timeIntervals, route }: Config): Finding[] {
-  const used = new Set(listNodes(route).flatMap((node) => node.muteTimeIntervals))
-  return Object.keys(timeIntervals)
-    .filter((interval) => !used.has(interval))
-    .map((interval) => ({
-      path: ['time_intervals', interval],
-      problem: 'no route names it, so it mutes nothing',
-      remedy: 'name it in the mute_time_intervals of a route, or remove it',
-    }))
+/** A file may have disappeared since it was checked. */
+function readUrl({ url }: Config['redis']): string | undefined {
+  try {
+    return url?.reveal()
+  } catch {
+    return undefined
+  }
 }
 
 /** Without `equal`, one event suppresses everything that a rule's targets match. */
@@ -120,70 +112,25 @@ function broadInhibitions({ inhibitRules }: Config): Finding[] {
   })
 }
 
-/** Warns of feeds whose demands exceed their budget, and of settings probably not meant. */
-function feedWarnings(config: Config): Finding[] {
-  return [...budgetWarnings(config), ...objectiveWarnings(config)]
-}
-
-const tiers: Tier[] = ['search', 'basic']
-
-/** Warns of feeds with intervals of their own that exceed what feeds may use of a tier. */
-function budgetWarnings({ accounts, feeds }: Config): Finding[] {
-  const byAccount = Map.groupBy(feeds, ({ account }) => account)
-  return [...groupByOrganization(accounts).values()].flatMap((sharing) =>
-    tiers.flatMap((tier) => {
-      const polled = sharing
-        .flatMap(({ name }) => byAccount.get(name) ?? [])
-        .filter((feed) => feed.tier === tier)
-      return tierWarnings(sharing, tier, polled)
-    }),
+/**
+ * The stated intervals of a lane are kept only if all of them fit, else none is. Accounts whose
+ * organizations are not known yet share a lane only until they are.
+ */
+function budgetWarnings(config: Config): Finding[] {
+  const known = new Set(
+    config.accounts.flatMap(({ name, organizationId }) => (organizationId ? [name] : [])),
   )
-}
-
-/** The accounts that share their limits. One whose organization is not stated counts alone. */
-function groupByOrganization(accounts: readonly AccountConfig[]): Map<string, AccountConfig[]> {
-  const organizations = createOrganizations(accounts)
-  return Map.groupBy(accounts, ({ name, organizationId }) =>
-    organizationId === undefined
-      ? `account ${name}`
-      : organizations.laneFor(name, 'basic').organization,
-  )
-}
-
-/** `sharing`: accounts of one organization, of which the lowest limits count. */
-function tierWarnings(
-  sharing: readonly AccountConfig[],
-  tier: Tier,
-  polled: readonly FeedConfig[],
-): Finding[] {
-  const limit = Math.min(...sharing.map(({ limits }) => limits[tier]))
-  const usable = limit * Math.min(...sharing.map(({ feedShare }) => feedShare))
-  const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
-  if (perSecond <= usable) return []
-  const whose = sharing.length > 1 ? 'the feeds of its organization' : 'its feeds'
-  const demand = `${whose} ask for ${perSecond.toFixed(2)} requests per second`
-  return [
-    {
-      path: ['accounts', sharing[0]?.name ?? '', 'limits', tier],
-      problem: `${demand}, more than the ${Number(usable.toPrecision(2))} that feeds may use of the tier ${tier}`,
-      remedy: 'raise every on the feeds, or the limit if the service allows it',
-    },
-  ]
-}
-
-/** The stated intervals of a lane are kept only if all of them fit, else none is. */
-function objectiveWarnings(config: Config): Finding[] {
-  return findOutlooks(config).flatMap((lane) => {
-    if (lane.areStatedKept || lane.feeds.every(({ longestMs }) => longestMs === undefined))
-      return []
-    const needed = `the stated every and lag_objective of its feeds take ${lane.neededPerSecond.toFixed(2)} requests per second`
-    const allowed = `more than the ${lane.perSecond.toFixed(2)} that feeds may use`
-    const instead = `none of them is kept; each feed is read at the latest after ${formatDuration(lane.longestMs)}`
+  return findOutlooks(config).flatMap(({ account, tier, feeds, ...lane }) => {
+    const isOne = known.has(account) || new Set(feeds.map((feed) => feed.account)).size === 1
+    const areStated = feeds.some(({ everyMs, longestMs }) => (everyMs ?? longestMs) !== undefined)
+    if (lane.areStatedKept || !areStated || !isOne) return []
+    const needed = `the feeds of the tier ${tier} ask for ${lane.neededPerSecond.toFixed(2)} requests per second`
+    const allowed = `more than the ${lane.perSecond.toFixed(2)} that they may use`
     return [
       {
-        path: ['accounts', lane.account, 'limits', lane.tier],
-        problem: `${needed}, ${allowed}: ${instead}`,
-        remedy: 'remove every, or raise it, or the limit if the service allows it',
+        path: ['accounts', account, 'limits', tier],
+        problem: `${needed}, ${allowed}: no stated interval is kept`,
+        remedy: 'raise every on the feeds, or the limit if the service allows it',
       },
     ]
   })

@@ -4,7 +4,6 @@
  */
 import { dirname, resolve } from 'node:path'
 import {
-  type Alias,
   type Document,
   type ErrorCode,
   isAlias,
@@ -14,7 +13,6 @@ import {
   LineCounter,
   type Node,
   parseDocument,
-  visit,
   type YAMLMap,
 } from 'yaml'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
@@ -52,8 +50,6 @@ export interface Tree {
 /** Enough for some thousand organizations; more is a mistaken file. */
 const maxCharacters = 4 * 1024 * 1024
 export const tooLong = refusal('longer than 4 MiB', 'is this the right file?')
-/** Limit on values that aliases repeat, so that they do not multiply. */
-const maxRepeated = 1024 * 1024
 const maxDepth = 64
 
 interface Reading {
@@ -62,10 +58,6 @@ interface Reading {
   mistakes: TreeMistake[]
   offsets: Map<string, number>
   variables: Map<string, string[]>
-  ancestors: Set<Node>
-  targets: Map<Alias, Node | undefined>
-  /** Characters read so far through aliases. */
-  repeated: number
   files: Set<string>
 }
 
@@ -93,7 +85,7 @@ export function readTree(text: string, source: Source): Tree {
   return {
     value: value === absent ? undefined : value,
     mistakes,
-    isReadable: isReadable && reading.repeated <= maxRepeated,
+    isReadable,
     variablesAt: (path) => variables.get(pathKey(path)) ?? [],
     variables: new Set([...variables.values()].flat()),
     files: [...reading.files],
@@ -111,22 +103,8 @@ function createReading(document: Document.Parsed, source: Source): Reading {
     mistakes: [],
     offsets: new Map(),
     variables: new Map(),
-    ancestors: new Set(),
-    targets: aliasTargets(document),
-    repeated: 0,
     files: new Set(),
   }
-}
-
-/** The target of each alias: the last node before it with that anchor. */
-function aliasTargets(document: Document.Parsed): Reading['targets'] {
-  const anchors = new Map<string, Node>()
-  const targets: Reading['targets'] = new Map()
-  visit(document, {
-    Alias: (_key, alias) => void targets.set(alias, anchors.get(alias.source)),
-    Value: (_key, node) => void (node.anchor && anchors.set(node.anchor, node)),
-  })
-  return targets
 }
 
 /**
@@ -160,44 +138,20 @@ function readNode(reading: Reading, node: unknown, path: Path): unknown {
     addMistake(reading, path, refusal('nested too deeply', 'write it flatter'))
     return undefined
   }
-  if (isAlias(node)) return readAlias(reading, node, path)
-  if (isMap(node)) return readInside(reading, node, () => readMap(reading, node, path))
-  if (isSeq(node)) return readInside(reading, node, () => readList(reading, node.items, path))
+  if (isAlias(node) || (node as Partial<Node> | null)?.anchor !== undefined) {
+    addMistake(reading, path, namedValue)
+    return undefined
+  }
+  if (isMap(node)) return readMap(reading, node, path)
+  if (isSeq(node)) return readList(reading, node.items, path)
   if (!isScalar(node)) return null
   return typeof node.value === 'string' ? readText(reading, node.value, path) : node.value
 }
 
-function readInside(reading: Reading, node: Node, readContent: () => unknown): unknown {
-  reading.ancestors.add(node)
-  const content = readContent()
-  reading.ancestors.delete(node)
-  return content
-}
-
-function readAlias(reading: Reading, alias: Alias, path: Path): unknown {
-  const target = reading.targets.get(alias)
-  if (target === undefined) {
-    const remedy = 'put the value in quotes if it begins with "*"'
-    addMistake(reading, path, refusal('an alias without its anchor', remedy))
-    return undefined
-  }
-  if (reading.ancestors.has(target)) {
-    addMistake(reading, path, refusal('an alias that holds itself', 'write the values out'))
-    return undefined
-  }
-  if (reading.repeated > maxRepeated) return undefined
-  const [start, end] = target.range ?? [0, 0]
-  reading.repeated += end - start
-  if (reading.repeated > maxRepeated) {
-    addMistake(
-      reading,
-      path,
-      refusal('aliases repeat more than 1 MiB of values', 'write the values out'),
-    )
-    return undefined
-  }
-  return readNode(reading, target, path)
-}
+const namedValue = refusal(
+  'anchors and aliases of YAML are not supported',
+  'write the values out; put text that begins with "&" or "*" in quotes',
+)
 
 function readMap(reading: Reading, map: YAMLMap, path: Path): unknown {
   const entries: [string, unknown][] = []

@@ -40,15 +40,6 @@ function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string 
   }
 }
 
-/** Returns the entries that allow nothing beyond `base_url` and the other entries. */
-export function redundantLinkHosts({ baseUrl, linkHosts }: LinkSource): string[] {
-  const [own, ...derived] = baseHosts(baseUrl)
-  return linkHosts.filter((entry, at) => {
-    const others = linkHosts.filter((other, i) => i < at || other !== entry)
-    return entry !== own && [...derived, ...others].some((host) => covers(host, entry))
-  })
-}
-
 /** Whether links may lead only to the host of `base_url`: none is implied or configured. */
 export function linksOnlyToBase({ baseUrl, linkHosts }: LinkSource): boolean {
   return linkHosts.length === 0 && baseHosts(baseUrl).length === 1

@@ -109,7 +109,7 @@ async function addSilence(
     return { silence: added, nowMs: startsAtMs }
   })
   const reach = sinksBySilence(config, silence)
-  const remarks = silenceRemarks(config, silence, nowMs)
+  const remarks = silenceRemarks(config, silence)
   for (const { problem, remedy } of remarks)
     context.terminal.printError(`warning: ${problem}; ${remedy}`)
   print(context, options, {

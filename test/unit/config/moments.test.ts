@@ -83,21 +83,6 @@ describe('what is allowed and probably not meant', () => {
     ])
   })
 
-  test('an interval that no route names', () => {
-    expect(warningsOf(`${night}route: { sinks: [soc] }`)).toEqual([
-      'time_intervals.night: no route names it, so it mutes nothing',
-    ])
-  })
-
-  test('a shadow route takes nothing from those behind it', () => {
-    const routes = (mode: string): string =>
-      `route: { sinks: [soc], routes: [{ name: early, mode: ${mode} }, { name: late }] }`
-    expect(warningsOf(routes('shadow'))).toEqual([])
-    expect(warningsOf(routes('live'))).toEqual([
-      'route.routes[1]: never matches: the route early before it takes all of its events',
-    ])
-  })
-
   test('a severity that no event usually has, in silences and rules too', () => {
     const rest = `
 route: { sinks: [soc] }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createLinkFilter, readLinkHost, redundantLinkHosts } from '../../../src/upstream/links.ts'
+import { createLinkFilter, readLinkHost } from '../../../src/upstream/links.ts'
 
 function linkWith(baseUrl: string, ...linkHosts: string[]): (url: string | null) => string | null {
   const link = createLinkFilter([{ name: 'main', baseUrl, linkHosts }])
@@ -127,17 +127,4 @@ test.each([
   expect(readLinkHost(written)).toMatchObject({
     remedy: expect.stringContaining('app.example.com'),
   })
-})
-
-test.each([
-  [['app.example.com', '.example.net'], ['app.example.com']],
-  [['.example.com'], ['.example.com']],
-  [['api.example.com'], []],
-  [['.example.net', '.example.org', 'a.example.net'], ['a.example.net']],
-  [['a.example.net', '.example.net'], ['a.example.net']],
-  [['a.example.net', 'a.example.net'], ['a.example.net']],
-  [['example.org', '.example.net'], []],
-])('of link_hosts %j those that allow nothing more are %j', (linkHosts, useless) => {
-  const account = { name: 'main', baseUrl: 'https://api.example.com', linkHosts }
-  expect(redundantLinkHosts(account)).toEqual(useless)
 })
