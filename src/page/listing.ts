@@ -16,8 +16,6 @@ const filterNames = [
   'severity',
   'account',
   'state',
-  'route',
-  'text',
   'reason',
   'rule',
 ] as const
@@ -52,23 +50,19 @@ export function destinationsOf(
   return new Set([recipient, ...meant])
 }
 
-/** The first records of each ending; those that are gone are left out. */
+/** The records of items; undefined: it is gone. */
 export async function readRecordsOf(
   ledgers: readonly AccountLedger[],
-  endings: readonly { items: readonly EndedItem[] }[],
-  atMost: number,
-): Promise<LedgerRecord[][]> {
-  const wanted = endings.map(({ items }) => items.slice(0, atMost))
+  items: readonly (EndedItem | undefined)[],
+): Promise<(LedgerRecord | undefined)[]> {
   const known = new Map<string, LedgerRecord>()
   for (const ledger of ledgers) {
-    const own = wanted.flat().filter(({ account }) => account === ledger.account)
-    const ids = [...new Set(own.map(({ recordId }) => recordId))]
+    const own = items.filter((item) => item?.account === ledger.account)
+    const ids = [...new Set(own.flatMap((item) => item?.recordId ?? []))]
     for (const record of ids.length === 0 ? [] : await readRecords(ledger, ids))
       known.set(`${record.account} ${record.recordId}`, record)
   }
-  return wanted.map((items) =>
-    items.flatMap(({ account, recordId }) => known.get(`${account} ${recordId}`) ?? []),
-  )
+  return items.map((item) => item && known.get(`${item.account} ${item.recordId}`))
 }
 
 /** Throws PageError for a cursor that no list gave. */

@@ -119,8 +119,6 @@ export interface Filters {
   severity: string | null
   account: string | null
   state: string | null
-  route: string | null
-  text: string | null
   reason: string | null
   rule: string | null
 }
@@ -249,8 +247,8 @@ export interface EventData {
     /** null: nobody counts how often identifiers were seen before. */
     count: number | null
     last_at: string
-    url: string | null
-    search_url: string
+    /** Of the last one. */
+    url: string
   }[]
   identifiers: { name: string; url: string }[]
   tags: string[]

@@ -57,8 +57,6 @@ function fits(entry: Entry, filter: EndingFilter): boolean {
 interface ListOptions {
   /** Endings at most. */
   limit: number
-  /** Items at most, but for those of the last ending. */
-  itemsAtMost?: number
   /** Where the page before ended. */
   before?: string | undefined
   /** Entries read at most, from 1 on. */
@@ -85,24 +83,21 @@ export async function listEndings(
   filter: EndingFilter,
   options: ListOptions,
 ): Promise<EndingList> {
-  const { limit, itemsAtMost = Infinity, scanAtMost, isByEntry = false } = options
+  const { limit, scanAtMost, isByEntry = false } = options
   const start = options.before === undefined ? undefined : parseCursor(options.before)
   const found: Entry[] = []
   /** Of each message the ending that more of it belongs to. */
   const open = new Map<string, Entry>()
-  let [scanned, count, items] = [0, 0, 0]
+  let [scanned, count] = [0, 0]
   let last: Entry | undefined
   for await (const entry of walkEntries(ledgers, filter, start)) {
     const known = isByEntry ? undefined : findRest(open, entry)
-    const before = known ? countFitting(known, filter) : 0
-    const isFull = count >= limit || items >= itemsAtMost
-    if (scanned === scanAtMost || (isFull && before === 0)) return endPage(found, filter, last)
+    const didFit = known !== undefined && fits(known, filter)
+    if (scanned === scanAtMost || (count >= limit && !didFit)) return endPage(found, filter, last)
     if (known) merge(known, entry)
     else found.push(entry)
     if (!known && entry.isPart) open.set(nameOf(entry), entry)
-    const after = countFitting(known ?? entry, filter)
-    count += Math.sign(after) - Math.sign(before)
-    items += after - before
+    count += Number(fits(known ?? entry, filter)) - Number(didFit)
     last = entry
     scanned += 1
   }
@@ -142,12 +137,6 @@ function endPage(
 ): EndingList {
   const endings = found.filter((entry) => fits(entry, filter)).map(toEnding)
   return { endings, next: last && formatCursor(last), scannedToMs: last?.atMs }
-}
-
-/** How many items an ending has that fits, else 0. */
-function countFitting(entry: Entry, filter: EndingFilter): number {
-  if (!fits(entry, filter)) return 0
-  return entry.items.reduce((sum, { text }) => sum + text.split(' ').length, 0)
 }
 
 function comparePlaces(one: Place, other: Place): number {

@@ -122,17 +122,8 @@ export async function readIdentifierSeen(
   return { lastMs: Number.parseInt(id, 10), recordId: fields[1] ?? '' }
 }
 
-/** Follows a login or host of a record back: `before` is the place of the last record that it names. */
-export async function listSeenBefore(
-  ledger: AccountLedger,
-  { kind, digest }: Pick<SeenBefore, 'kind' | 'digest'>,
-  { limit, before }: PageOptions & { before: string },
-): Promise<TermPage> {
-  return followChain(ledger, { k: kind, t: digest }, { limit, before })
-}
-
 /** A place in a chain: a record, and how many there are from it on, back to the first. */
-export function chainPlace({ recordId, times }: Pick<SeenBefore, 'recordId' | 'times'>): string {
+function chainPlace({ recordId, times }: Pick<SeenBefore, 'recordId' | 'times'>): string {
   return `${recordId}.${times}`
 }
 

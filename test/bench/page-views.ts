@@ -43,12 +43,6 @@ function listings({ random, sinks, silences, pages }: Visit): PageView[] {
       told(() => ({ severity: random.pick(['critical', 'high']) })),
     ],
     ['told, given up', '/messages', told(() => ({ state: 'dead' }))],
-    [
-      'told, of a route',
-      '/messages',
-      told(() => ({ route: random.pick(['urgent', 'credentials']) })),
-    ],
-    ['told, by text', '/messages', told(() => ({ text: random.pick(words) }))],
     ['not told', '/items', kept(() => ({}))],
     ['not told, a further page', '/items', () => random.pick(pages.notTold)],
     [
@@ -58,7 +52,6 @@ function listings({ random, sinks, silences, pages }: Visit): PageView[] {
     ],
     ['not told, dead', '/items', kept(() => ({ state: 'dead' }))],
     ['not told, held', '/items', kept(() => ({ state: 'held' }))],
-    ['not told, by text', '/items', kept(() => ({ text: random.pick(words) }))],
   ]
   return views.flatMap(([name, api, draw]) => both(name, api, draw))
 }

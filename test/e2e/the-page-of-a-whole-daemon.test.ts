@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium())('hostile text', () => {
       told.messages[0].url,
       ...events,
       `/search?q=${encodeURIComponent(acting)}`,
-      `/told?text=${encodeURIComponent(acting)}&recipient=${encodeURIComponent(acting)}`,
+      `/told?recipient=${encodeURIComponent(acting)}`,
       `/rules?matchers=${encodeURIComponent(`type="${acting.replaceAll('"', '')}"`)}&severity=low`,
     ]
     await inBrowser(true, async (page) => {

@@ -56,7 +56,7 @@ beforeAll(async () => {
     message,
     event,
     `/rules?${silence}`,
-    '/told?account=main&sink=soc&text=x',
+    '/told?account=main&sink=soc',
     '/static/tocsin.css',
     '/static/tocsin.js',
     '/static/tocsin.svg',

@@ -9,7 +9,7 @@ import { itemStates, reasonOf, stateOf } from '../../store/item-states.ts'
 import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../store/records.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { keptNames } from '../../store/intake.ts'
-import { chainPlace, readIdentifierSeen } from '../../store/terms.ts'
+import { readIdentifierSeen } from '../../store/terms.ts'
 import { type Asker, isHiddenRecord, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
@@ -97,17 +97,11 @@ function seenBefore({
   seenBefore: seen,
 }: LedgerRecord): EventAnswer['seen_before'] {
   const earlier = seen.filter(({ lastMs }) => lastMs <= firstSeenMs)
-  return earlier.map(({ kind, digest, times, lastMs, recordId }) => ({
+  return earlier.map(({ kind, times, lastMs, recordId }) => ({
     kind,
     count: times,
     last_at: toIso(lastMs),
     url: eventUrl({ account, recordId }),
-    search_url: addressOf('/search', {
-      account,
-      by: kind,
-      term: digest,
-      cursor: chainPlace({ recordId, times }),
-    }),
   }))
 }
 
@@ -128,7 +122,6 @@ async function readMatches(
         count: null,
         last_at: toIso(lastMs),
         url: eventUrl({ account, recordId: last }),
-        search_url: addressOf('/search', { account, by: 'identifier', q: name }),
       },
     ]
   })

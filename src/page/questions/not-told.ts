@@ -40,8 +40,6 @@ const states = ['dead', 'quarantined', 'held', 'suppressed', 'diverted'] as cons
 const notToldQuery = z.object({
   ...listFields,
   state: field.oneOf(states, 'In this state.'),
-  route: field.text('That this route took.'),
-  text: field.text('In the title or uid.'),
   reason: field.text('For this reason, such as silence or timeout.'),
   rule: field.text('By this rule, such as the id of a silence.'),
   cursor: field.cursor,
@@ -120,9 +118,8 @@ const readAtMost = 1_500
 
 function filterOf(
   asker: Asker,
-  { sink, severity, route, text, reason, rule, recipient }: NotToldQuery,
+  { sink, severity, reason, rule, recipient }: NotToldQuery,
 ): (item: LedgerItem) => boolean {
-  const words = text?.toLowerCase()
   const destinations = destinationsOf(asker, recipient)
   return (item) =>
     !isHidden(asker, item.feeds) &&
@@ -130,9 +127,7 @@ function filterOf(
     (reason === undefined || reason === item.reason || reason === countedReason(item)) &&
     (rule === undefined || rule === ruleOf(item)) &&
     (sink === undefined || item.item?.sink === sink) &&
-    (route === undefined || item.item?.routes.includes(route) === true) &&
-    (severity === undefined || severityRank(item.severity) >= severityRank(severity)) &&
-    (words === undefined || `${item.title} ${item.uid}`.toLowerCase().includes(words))
+    (severity === undefined || severityRank(item.severity) >= severityRank(severity))
 }
 
 /** As the counts of groups have it: what was diverted or given up names who did it as its reason. */
@@ -184,11 +179,10 @@ async function readEnded(
   ended: readonly EndedItem[],
 ): Promise<LedgerItem[]> {
   const { ledgers } = asker
-  const each = ended.map((one) => ({ items: [one] }))
-  const records = await readRecordsOf(ledgers, each, 1)
+  const records = await readRecordsOf(ledgers, ended)
   const items = ended.flatMap(({ account, index, atMs }, at) => {
     const ledger = ledgers.find((one) => one.account === account)
-    const [record] = records[at] ?? []
+    const record = records[at]
     if (!ledger || !record) return []
     return recordItems(ledger, record).filter(
       ({ item, sinceMs }) => item?.index === index && sinceMs <= atMs,
@@ -278,8 +272,8 @@ async function groupByRule(
 
 /** Rules are counted by day and account alone. */
 function isNarrowed(query: NotToldQuery): boolean {
-  const { sink, recipient, severity, state, route, text, reason, rule, cursor } = query
-  const others = [sink, recipient, severity, state, route, text, reason, rule, cursor]
+  const { sink, recipient, severity, state, reason, rule, cursor } = query
+  const others = [sink, recipient, severity, state, reason, rule, cursor]
   return others.some((one) => one !== undefined)
 }
 

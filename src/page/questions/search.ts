@@ -3,9 +3,8 @@ import { z } from 'zod'
 import { refang } from '../../messages/sanitize.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { type LedgerRecord, readRecord, scanRecordsBefore } from '../../store/records.ts'
-import { listByTerm, listSeenBefore, type TermKind, type TermPage } from '../../store/terms.ts'
+import { listByTerm, type TermKind, type TermPage } from '../../store/terms.ts'
 import { type Asker, isHiddenRecord } from '../asker.ts'
-import { PageError } from '../page-error.ts'
 import { field, question } from '../question.ts'
 import { addressOf, eventUrl } from '../urls.ts'
 import type { SearchData } from '../view-data.ts'
@@ -21,11 +20,6 @@ const searchQuery = z.object({
     .enum(['any', ...kinds, 'words'])
     .default('any')
     .describe('What q is; any: whatever is found first, in this order.'),
-  term: z
-    .string()
-    .max(60)
-    .optional()
-    .describe('In place of q: a login or host as an event names it; goes back from cursor.'),
   cursor: field.cursor,
   limit: field.limit,
 })
@@ -51,15 +45,13 @@ export const searchQuestion = question({
     const records = found.records.filter((record) => !isHiddenRecord(asker, record))
     const next = cursor === undefined ? null : addressOf('/search', { ...query, by, cursor, limit })
     return {
-      query: query.term === undefined ? q : `the same ${query.by}`,
+      query: q,
       results: records.map(describeResult),
       next,
       searched_back_to: searchedToMs === undefined ? null : toIso(searchedToMs),
     }
   },
 })
-
-const nothing: Found = { records: [], by: 'any' }
 
 function describeResult(record: LedgerRecord): SearchData['results'][number] {
   const { title, uid, type, severity, account, firstSeenMs } = record
@@ -70,9 +62,7 @@ function describeResult(record: LedgerRecord): SearchData['results'][number] {
 type Wanted = SearchQuery & { q: string }
 
 async function findEvents(asker: Asker, query: Wanted): Promise<Found> {
-  const { term, q } = query
-  if (term !== undefined) return findBefore(asker.ledgers, { ...query, term })
-  if (q === '') return nothing
+  if (query.q === '') return { records: [], by: 'any' }
   const found = await findNext(asker, { ...query, ...readPlace(query) })
   return { ...found, ...(found.cursor !== undefined && { cursor: `${found.by}.${found.cursor}` }) }
 }
@@ -100,19 +90,6 @@ async function findNext(asker: Asker, query: Wanted): Promise<Found> {
     : findByTerm(asker.ledgers, by, query)
 }
 
-/** What an event names as seen before: of one account, back from a record. */
-async function findBefore(
-  [ledger, another]: Asker['ledgers'],
-  { by, term: digest, limit, cursor }: Wanted & { term: string },
-): Promise<Found> {
-  if (!ledger || another || cursor === undefined || (by !== 'login' && by !== 'host')) {
-    const problem = 'term goes with account, by and cursor, as an event has them'
-    throw new PageError('bad_request', problem, 'open it from the event')
-  }
-  const page = await listSeenBefore(ledger, { kind: by, digest }, { limit, before: cursor })
-  return { records: page.records, by, cursor: page.next }
-}
-
 async function findByUid(ledgers: Asker['ledgers'], uid: string): Promise<LedgerRecord[]> {
   const found = await Promise.all(
     ledgers.map((ledger) => readRecord(ledger, ledger.fingerprints.recordId(uid))),
@@ -127,9 +104,7 @@ async function findByTerm(
   { q, limit, cursor = '~' }: Wanted,
 ): Promise<Found> {
   const [place = '', first = ''] = cursor.split('~')
-  const ledgers = all
-    .filter(({ account }) => account >= first)
-    .toSorted((one, other) => (one.account < other.account ? -1 : 1))
+  const ledgers = byName(all).filter(({ account }) => account >= first)
   const list = (ledger: AccountLedger, most: number): Promise<TermPage> => {
     const before = ledger.account === first && place !== '' ? place : undefined
     return listByTerm(ledger, { kind: by, value: q }, { limit: most, before })
@@ -154,115 +129,74 @@ function newestFirst(records: readonly LedgerRecord[]): LedgerRecord[] {
   return records.toSorted((one, other) => other.firstSeenMs - one.firstSeenMs)
 }
 
-/** Records that wait, and settled ones, of all accounts that one page looks into: some 100 ms. */
+/** Records that one page looks into: some 100 ms. */
 const recordsAtMost = 1_800
 
-/** Of each account; less of it would find little. */
-const leastOfOne = 600
-
-/** Looks into what waits, then into what was settled, each newest first. */
+/** Account after account; of each what waits, then what was settled, the newest first. */
 async function findByWords(ledgers: Asker['ledgers'], query: Wanted): Promise<Found> {
-  if (ledgers.length * leastOfOne > recordsAtMost) {
-    const problem = 'words are searched in a few accounts at a time'
-    throw new PageError('bad_request', problem, 'choose an account, or name a whole identifier')
-  }
-  const { limit } = query
-  const start = readCursor(query.cursor)
   const words = query.q.toLowerCase()
-  const waiting = start.isPending
-    ? await readPart(ledgers, { ...start, words, limit })
-    : { records: [], readTo: undefined }
-  if (waiting.readTo) {
-    return { records: waiting.records, by: 'words', cursor: `-${formatPlace(waiting.readTo)}` }
+  const start = query.cursor === undefined ? undefined : parsePlace(query.cursor)
+  const records: LedgerRecord[] = []
+  let read = 0
+  let last: Place | undefined
+  for (const ledger of byName(ledgers)) {
+    for await (const { record, place } of walk(ledger, start)) {
+      if (last && (records.length === query.limit || read === recordsAtMost)) {
+        const searchedToMs = last.isPending ? undefined : last.sinceMs
+        return { records, by: 'words', cursor: formatPlace(last), searchedToMs }
+      }
+      if (holds(record, words)) records.push(record)
+      last = place
+      read += 1
+    }
   }
-  const settled = await readPart(ledgers, {
-    words,
-    isPending: false,
-    behind: start.isPending ? undefined : start.behind,
-    limit: Math.max(1, limit - waiting.records.length),
-  })
-  const { readTo } = settled
-  return {
-    records: [...waiting.records, ...settled.records],
-    by: 'words',
-    ...(readTo && { cursor: formatPlace(readTo), searchedToMs: readTo.sinceMs }),
-  }
+  return { records, by: 'words' }
+}
+
+function byName(ledgers: Asker['ledgers']): AccountLedger[] {
+  return ledgers.toSorted((one, other) => (one.account < other.account ? -1 : 1))
 }
 
 /** Of a record in the order of the index: of one millisecond by id. */
 interface Place {
+  account: string
+  isPending: boolean
   sinceMs: number
   recordId: string
 }
 
-function formatPlace({ sinceMs, recordId }: Place): string {
-  return `${sinceMs}.${recordId}`
-}
-
-interface Start {
-  isPending: boolean
-  /** Newer records are passed over, and this one; undefined: none is. */
-  behind: Place | undefined
-}
-
-/** A place; with a minus, among what waits. */
-function readCursor(cursor: string | undefined): Start {
-  if (cursor === undefined) return { isPending: true, behind: undefined }
-  const [, minus, ms, recordId] = /^(-?)(\d{1,15})\.([0-9a-f]{24})$/.exec(cursor) ?? []
-  if (ms === undefined || recordId === undefined) throw badCursor()
-  return { isPending: minus === '-', behind: { sinceMs: Number(ms), recordId } }
-}
-
-function isBehind(one: Place, other: Place, isPending: boolean): boolean {
-  if (one.sinceMs !== other.sinceMs) return one.sinceMs < other.sinceMs
-  return isPending ? one.recordId > other.recordId : one.recordId < other.recordId
-}
-
-interface Part extends Start {
-  words: string
-  /** How many are found at most. */
-  limit: number
-}
-
-interface Page {
-  found: { record: LedgerRecord; place: Place }[]
-  /** The last that was looked into; undefined: all were. */
-  readTo: Place | undefined
-}
-
-/** Each account is read as far as the others, so that one place is enough of a cursor. */
-async function readPart(
-  ledgers: Asker['ledgers'],
-  part: Part,
-): Promise<{ records: LedgerRecord[]; readTo: Place | undefined }> {
-  const { isPending, limit } = part
-  const atMost = recordsAtMost / ledgers.length
-  const pages = await Promise.all(ledgers.map((ledger) => readOne(ledger, part, atMost)))
-  const order = (one: Place, other: Place): number => (isBehind(one, other, isPending) ? 1 : -1)
-  const [readTo] = pages.flatMap((page) => page.readTo ?? []).toSorted(order)
-  const found = pages
-    .flatMap((page) => page.found)
-    .filter(({ place }) => readTo === undefined || !isBehind(place, readTo, isPending))
-    .toSorted((one, other) => order(one.place, other.place))
-  const last = found.length > limit ? found[limit - 1]?.place : readTo
-  return { records: found.slice(0, limit).map(({ record }) => record), readTo: last }
-}
-
-async function readOne(ledger: AccountLedger, part: Part, atMost: number): Promise<Page> {
-  const { isPending, behind, words, limit } = part
-  const found: Page['found'] = []
-  let read = 0
-  let last: Place | undefined
-  const from = { isPending, beforeMs: behind?.sinceMs }
-  for await (const { record, sinceMs } of scanRecordsBefore(ledger, from)) {
-    const place = { sinceMs, recordId: record.recordId }
-    if (behind && !isBehind(place, behind, isPending)) continue
-    if (found.length >= limit || read >= atMost) return { found, readTo: last }
-    if (holds(record, words)) found.push({ record, place })
-    last = place
-    read += 1
+/** The records of an account behind a place. */
+async function* walk(
+  ledger: AccountLedger,
+  start: Place | undefined,
+): AsyncGenerator<{ record: LedgerRecord; place: Place }> {
+  const { account } = ledger
+  if (start && account < start.account) return
+  const own = start?.account === account ? start : undefined
+  for (const isPending of own?.isPending === false ? [false] : [true, false]) {
+    const behind = own?.isPending === isPending ? own : undefined
+    const from = { isPending, beforeMs: behind?.sinceMs }
+    for await (const { record, sinceMs } of scanRecordsBefore(ledger, from)) {
+      const place = { account, isPending, sinceMs, recordId: record.recordId }
+      if (!behind || isBehind(place, behind)) yield { record, place }
+    }
   }
-  return { found, readTo: undefined }
+}
+
+function formatPlace({ account, isPending, sinceMs, recordId }: Place): string {
+  return `${isPending ? '-' : ''}${sinceMs}.${recordId}.${account}`
+}
+
+function parsePlace(cursor: string): Place {
+  const [, minus, ms, recordId, account] =
+    /^(-?)(\d{1,15})\.([0-9a-f]{24})\.(.+)$/u.exec(cursor) ?? []
+  if (ms === undefined || recordId === undefined || account === undefined) throw badCursor()
+  return { account, isPending: minus === '-', sinceMs: Number(ms), recordId }
+}
+
+function isBehind(one: Place, other: Place): boolean {
+  if (one.sinceMs !== other.sinceMs) return one.sinceMs < other.sinceMs
+  return one.isPending ? one.recordId > other.recordId : one.recordId < other.recordId
 }
 
 /** Titles show domains defanged: both forms are found. */

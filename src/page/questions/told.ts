@@ -23,8 +23,6 @@ const toldStates = ['delivered', 'dead'] as const
 export const toldQuery = z.object({
   ...listFields,
   state: field.oneOf(toldStates, 'Delivered, or given up.'),
-  route: field.text('With an event that this route took.'),
-  text: field.text('In the title or uid of an event.'),
   cursor: field.cursor,
   limit: field.limit,
 })
@@ -40,8 +38,7 @@ export async function readMessages(
   query: ToldQuery,
 ): Promise<Pick<ToldData, 'messages'> & { cursor: string | undefined }> {
   const period = readPeriod(query, asker)
-  const { rows, next } = await findMessages(asker, query, period)
-  const messages = rows.map(({ ending, records }) => describeMessage(asker, ending, records))
+  const { messages, next } = await findMessages(asker, query, period)
   return { messages, cursor: next }
 }
 
@@ -72,7 +69,7 @@ export const messagesQuestion = question({
         .toSorted((one, other) => other.told - one.told)
         .slice(0, 20),
       delays,
-      messages: found.rows.map(({ ending, records }) => describeMessage(asker, ending, records)),
+      messages: found.messages,
       next: found.next === undefined ? null : addressOf('/told', { ...query, cursor: found.next }),
       searched_back_to: found.scannedToMs === undefined ? null : toIso(found.scannedToMs),
       csv_url: addressOf('/told.csv', asked),
@@ -80,20 +77,18 @@ export const messagesQuestion = question({
   },
 })
 
-interface FoundMessages {
-  rows: { ending: Ending; records: LedgerRecord[] }[]
+interface FoundMessages extends Pick<ToldData, 'messages'> {
   next: string | undefined
   scannedToMs: number | undefined
 }
 
-/** What needs a look at the records is filtered here, within one page of the stream. */
 async function findMessages(
   asker: Asker,
   query: ToldQuery,
   { fromMs, toMs }: AskedPeriod,
 ): Promise<FoundMessages> {
   const { ledgers } = asker
-  const { sink, recipient, severity, state, route, text } = query
+  const { sink, recipient, severity, state, limit, cursor } = query
   const filter = {
     fromMs,
     toMs,
@@ -103,69 +98,28 @@ async function findMessages(
     leastSeverity: severity,
     isOwn: isRestricted(asker) ? false : undefined,
   }
-  const judges = judgesOf({ text, route })
-  const narrows = judges.length > 0
-  const rows: FoundMessages['rows'] = []
-  let before = query.cursor
-  for (let read = 0; ;) {
-    const limit = narrows ? endingsAtOnce : query.limit
-    const itemsAtMost = narrows ? recordsAtMost - read : Infinity
-    const { endings, next, scannedToMs } = await refuseCursor(() =>
-      listEndings(ledgers, filter, { limit, itemsAtMost, before, scanAtMost }),
+  const { endings, next, scannedToMs } = await refuseCursor(() =>
+    listEndings(ledgers, filter, { limit, before: cursor, scanAtMost }),
+  )
+  const firsts = await readRecordsOf(
+    ledgers,
+    endings.map(({ items: [first] }) => first),
+  )
+  const messages = endings.map((ending, at) => {
+    const record = firsts[at]
+    return describeMessage(
+      asker,
+      ending,
+      record && !isHiddenRecord(asker, record) ? record : undefined,
     )
-    // the title of the worst will do where nothing is looked for
-    const records = await readRecordsOf(ledgers, endings, narrows ? recordsAtOnce : 1)
-    for (const [at, ending] of endings.entries()) {
-      const shown = records[at]?.filter((record) => !isHiddenRecord(asker, record)) ?? []
-      const row = { ending, records: shown }
-      if (await fits(ledgers, row, judges)) rows.push(row)
-      read += ending.items.length
-    }
-    before = next
-    const isScanned = endings.length < limit // so much of the stream was read that a page must end
-    const isEnough = rows.length >= query.limit || read >= recordsAtMost || isScanned
-    if (!narrows || isEnough || next === undefined) {
-      return { rows, next, scannedToMs: rows.length < query.limit ? scannedToMs : undefined }
-    }
-  }
-}
-
-/** Where records are looked into, so many of their endings at a time, until so many were read. */
-const endingsAtOnce = 20
-const recordsAtMost = 1_500
-
-/** Of one ending. */
-const recordsAtOnce = 300
-
-type Judge = (record: LedgerRecord) => boolean
-
-function judgesOf({ text, route }: Pick<ToldQuery, 'text' | 'route'>): Judge[] {
-  const words = text?.toLowerCase()
-  const ofText: Judge = ({ title = '', uid }) =>
-    `${title} ${uid}`.toLowerCase().includes(words ?? '')
-  const ofRoute: Judge = ({ items }) => items.some(({ routes }) => routes.includes(route ?? ''))
-  return [...(text === undefined ? [] : [ofText]), ...(route === undefined ? [] : [ofRoute])]
-}
-
-/** Whether each judge takes one of its records, of which the first were read. */
-async function fits(
-  ledgers: Asker['ledgers'],
-  { ending, records }: FoundMessages['rows'][number],
-  judges: readonly Judge[],
-): Promise<boolean> {
-  let open = judges.filter((judge) => !records.some(judge))
-  for (let at = recordsAtOnce; open.length > 0 && at < ending.items.length; at += recordsAtOnce) {
-    const items = ending.items.slice(at, at + recordsAtOnce)
-    const more = (await readRecordsOf(ledgers, [{ items }], recordsAtOnce)).flat()
-    open = open.filter((judge) => !more.some(judge))
-  }
-  return open.length === 0
+  })
+  return { messages, next, scannedToMs: messages.length < limit ? scannedToMs : undefined }
 }
 
 function describeMessage(
   { labels }: Asker,
   ending: Ending,
-  [record]: LedgerRecord[],
+  record: LedgerRecord | undefined,
 ): ToldData['messages'][number] {
   const { atMs, account, sink, destination, severity, items, outcome, messageId } = ending
   const single = record && eventUrl(record)
@@ -203,8 +157,8 @@ async function countTold(
   asker: Asker,
   { fromMs, toMs, ...query }: AskedPeriod & Omit<ToldQuery, 'cursor' | 'limit'>,
 ): Promise<ToldCounts | null> {
-  const { sink, recipient, severity, state, route, text } = query
-  if ([severity, state, route, text].some((one) => one !== undefined)) return null
+  const { sink, recipient, severity, state } = query
+  if ([severity, state].some((one) => one !== undefined)) return null
   const { config, ledgers, nowMs } = asker
   const meant = destinationsOf(asker, recipient)
   const isMeant = (one: DatedCount): boolean =>

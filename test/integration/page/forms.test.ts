@@ -191,10 +191,7 @@ describe('rules', () => {
     const { body } = await mara.get('/rules')
     expect(body).toContain(`id="silence-${silenced.rule}"`)
     expect(body).toContain('id="mute-always"')
-    expect(linksOf(body)).toMatchObject({
-      always: '/rules#mute-always',
-      night: '/told?route=night',
-    })
+    expect(linksOf(body)).toMatchObject({ always: '/rules#mute-always' })
     const kept = await follow(body, '1 event')
     expect(kept).toContain(`<a href="${events['lookalike']}">`)
     expect(kept).not.toContain(`<a href="${events['chat_message']}">`)

@@ -189,7 +189,7 @@ test('figures of what was told go by whole hours where the period is of two days
 test('what was kept back is grouped by rule where nothing but the period and account is asked', async () => {
   const groups = async (query: string) => (await askApi(rig, `/items?${query}`)).json.groups
   expect((await groups('since=7d&account=main')).length).toBeGreaterThan(0)
-  for (const query of ['state=dead', 'sink=stray', 'severity=high', 'reason=silence', 'text=x']) {
+  for (const query of ['state=dead', 'sink=stray', 'severity=high', 'reason=silence']) {
     expect(await groups(query)).toEqual([])
   }
 })
@@ -240,8 +240,6 @@ describe('the messages', () => {
     ['severity=critical', ({ item }) => severityRank(item.severity) >= severityRank('critical')],
     ['state=dead', ({ item }) => item.state === 'dead'],
     ['account=other', ({ record }) => record.account === 'other'],
-    ['route=urgent', ({ item }) => item.routes.includes('urgent')],
-    ['text=STEALER_log', ({ record }) => `${record.title} ${record.uid}`.includes('stealer_log')],
   ] as [string, (one: { record: LedgerRecord; item: Item }) => boolean][])(
     'with %s are those that fit',
     async (filter, isWanted) => {
@@ -295,7 +293,7 @@ describe('an event', () => {
     }
   })
 
-  test('leads to those before it with the same login and host, back to the first', async () => {
+  test('leads to the one before it with the same login and host, and counts them', async () => {
     for (const kind of ['login', 'host']) {
       const chain = records
         .filter(({ account, type }) => account === 'main' && type === 'stealer_log')
@@ -305,8 +303,6 @@ describe('an event', () => {
           const { json } = await askApi(rig, `/events/main/${recordId}`)
           const before = json.seen_before.find((one: { kind: string }) => one.kind === kind)
           if (before === undefined) return 0
-          const { json: found } = await askApi(rig, before.search_url.replace('/search', '/events'))
-          expect(found.results.length).toBe(before.count)
           return before.count
         }),
       )

@@ -77,7 +77,7 @@ test('a group counts one event for each recipient, and an item names the reason 
 })
 
 test('a list without items says that the filters leave none', async () => {
-  const { body } = await mara.get('/not-told?text=nothing-has-this')
+  const { body } = await mara.get('/not-told?rule=nothing-has-this')
   expect(body).toContain('Nothing that fits is kept from anybody.')
 })
 
