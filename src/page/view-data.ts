@@ -292,7 +292,7 @@ export interface NotToldData extends Paged {
     /** `resend`, `discard`. */
     acts: string[]
   }[]
-  /** Lists of what waits, where the items are not all. */
+  /** Lists of what waits, which is not among the items. */
   waiting: { state: string; url: string }[]
   /** Done with the items that are chosen: field `id`, once for each. */
   acts: { replay: Act | null; discard: Act | null }

@@ -25,13 +25,7 @@ import { visibleSilences } from './silences.ts'
 import { scanAtMost } from './told.ts'
 import { cursorAt, listEndings } from '../../store/ending-list.ts'
 import type { EndedItem } from '../../store/endings.ts'
-import {
-  listNewestWaiting,
-  listWaiting,
-  newestFirst,
-  type WaitingSearch,
-  waitingStates,
-} from './waiting.ts'
+import { findWaiting, listWaiting } from './waiting.ts'
 
 export type NotToldAnswer = Omit<NotToldData, 'acts'>
 
@@ -55,13 +49,18 @@ export const itemsQuestion = question({
   query: notToldQuery,
   async ask(asker, query): Promise<NotToldAnswer> {
     const period = readPeriod(query, asker)
-    const { items, next, scannedToMs, more = [] } = await findItems(asker, query, period)
+    const { items, next, scannedToMs } = await findItems(asker, query, period)
+    const isFirst = query.state === undefined && query.cursor === undefined
+    const waiting = isFirst ? await findWaiting(asker.ledgers) : []
     return {
       filters: toFilters(query),
       choices: choicesOf(asker, states),
       groups: isNarrowed(query) ? [] : await groupByRule(asker, query, period),
       items: items.map((item) => describeItem(asker, item)),
-      waiting: more.map((state) => ({ state, url: addressOf('/not-told', { ...query, state }) })),
+      waiting: waiting.map((state) => ({
+        state,
+        url: addressOf('/not-told', { ...query, state }),
+      })),
       next: next === undefined ? null : addressOf('/not-told', { ...query, cursor: next }),
       searched_back_to: scannedToMs === undefined ? null : toIso(scannedToMs),
     }
@@ -74,47 +73,25 @@ interface FoundItems {
   items: LedgerItem[]
   next: string | undefined
   scannedToMs: number | undefined
-  /** Of what waits in these states there is more. */
-  more?: WaitingSearch['state'][]
 }
 
 const endedStates: ReadonlySet<string> = new Set(['dead', 'suppressed', 'diverted'])
 
-/** The newest of what waits for somebody comes on the first page; what has ended follows, newest first. */
+/** What waits, in a list of its own, or what has ended, the newest first. */
 async function findItems(
   asker: Asker,
   query: NotToldQuery,
   period: AskedPeriod,
 ): Promise<FoundItems> {
-  const { state, cursor, limit } = query
+  const { state, since, limit, cursor } = query
+  if (state !== 'held' && state !== 'quarantined') return findEnded(asker, query, period)
+  // what waits is there now, however long it has waited
+  const fromMs = since === undefined ? 0 : period.fromMs
   const isKept = filterOf(asker, query)
-  const search = {
-    isWanted: (item: LedgerItem) => item.sinceMs <= period.toMs && isKept(item),
-    // what waits is there now, however long it has waited
-    fromMs: query.since === undefined ? 0 : period.fromMs,
-    readAtMost,
-  }
-  if (state === 'held' || state === 'quarantined') {
-    return listWaiting(asker.ledgers, { ...search, state, limit }, cursor)
-  }
-  const ended = await findEnded(asker, query, period)
-  if (state !== undefined || cursor !== undefined) return ended
-  const more: WaitingSearch['state'][] = []
-  const waiting: LedgerItem[] = []
-  for (const one of waitingStates) {
-    const newest = { ...search, state: one, limit: waitingShown }
-    const { items, hasMore } = await listNewestWaiting(asker.ledgers, newest)
-    waiting.push(...items)
-    if (hasMore) more.push(one)
-  }
-  return { ...ended, items: [...waiting.toSorted(newestFirst), ...ended.items], more }
+  const isWanted = (item: LedgerItem): boolean =>
+    item.sinceMs >= fromMs && item.sinceMs <= period.toMs && isKept(item)
+  return listWaiting(asker.ledgers, { state, isWanted, limit }, cursor)
 }
-
-/** Of what waits in a state, beside what has ended. */
-const waitingShown = 20
-
-/** Records that wait, of all accounts, that one page looks into: some 100 ms. */
-const readAtMost = 1_500
 
 function filterOf(
   asker: Asker,
@@ -262,7 +239,8 @@ async function groupByRule(
     .map(({ reason, rule, of }) => {
       const counts = severityCounts(of)
       const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
-      const url = addressOf('/not-told', { ...asQuery(query), reason, rule })
+      const state = reason === 'malformed' ? 'quarantined' : undefined
+      const url = addressOf('/not-told', { ...asQuery(query), reason, rule, state })
       const words = { reason, reason_text: reasonText(reason), rule }
       const rule_url = ruleUrl(asker, reason, rule)
       return { ...words, rule_url, ...about(reason, rule), counts, total, url }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { refang } from '../../messages/sanitize.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
-import { type LedgerRecord, readRecord, scanRecordsBefore } from '../../store/records.ts'
+import { type LedgerRecord, readRecord } from '../../store/records.ts'
 import { listByTerm, type TermKind, type TermPage } from '../../store/terms.ts'
 import { type Asker, isHiddenRecord } from '../asker.ts'
 import { field, question } from '../question.ts'
@@ -10,6 +10,14 @@ import { addressOf, eventUrl } from '../urls.ts'
 import type { SearchData } from '../view-data.ts'
 import { toIso } from './event.ts'
 import { badCursor } from '../listing.ts'
+import {
+  byName,
+  formatPlace,
+  parsePlace,
+  type Place,
+  recordsAtMost,
+  walkRecords,
+} from '../record-walk.ts'
 
 const kinds = ['identifier', 'login', 'host'] as const
 
@@ -129,9 +137,6 @@ function newestFirst(records: readonly LedgerRecord[]): LedgerRecord[] {
   return records.toSorted((one, other) => other.firstSeenMs - one.firstSeenMs)
 }
 
-/** Records that one page looks into: some 100 ms. */
-const recordsAtMost = 1_800
-
 /** Account after account; of each what waits, then what was settled, the newest first. */
 async function findByWords(ledgers: Asker['ledgers'], query: Wanted): Promise<Found> {
   const words = query.q.toLowerCase()
@@ -139,64 +144,16 @@ async function findByWords(ledgers: Asker['ledgers'], query: Wanted): Promise<Fo
   const records: LedgerRecord[] = []
   let read = 0
   let last: Place | undefined
-  for (const ledger of byName(ledgers)) {
-    for await (const { record, place } of walk(ledger, start)) {
-      if (last && (records.length === query.limit || read === recordsAtMost)) {
-        const searchedToMs = last.isPending ? undefined : last.sinceMs
-        return { records, by: 'words', cursor: formatPlace(last), searchedToMs }
-      }
-      if (holds(record, words)) records.push(record)
-      last = place
-      read += 1
+  for await (const { record, place } of walkRecords(ledgers, { start })) {
+    if (last && (records.length === query.limit || read === recordsAtMost)) {
+      const searchedToMs = last.isPending ? undefined : last.sinceMs
+      return { records, by: 'words', cursor: formatPlace(last), searchedToMs }
     }
+    if (holds(record, words)) records.push(record)
+    last = place
+    read += 1
   }
   return { records, by: 'words' }
-}
-
-function byName(ledgers: Asker['ledgers']): AccountLedger[] {
-  return ledgers.toSorted((one, other) => (one.account < other.account ? -1 : 1))
-}
-
-/** Of a record in the order of the index: of one millisecond by id. */
-interface Place {
-  account: string
-  isPending: boolean
-  sinceMs: number
-  recordId: string
-}
-
-/** The records of an account behind a place. */
-async function* walk(
-  ledger: AccountLedger,
-  start: Place | undefined,
-): AsyncGenerator<{ record: LedgerRecord; place: Place }> {
-  const { account } = ledger
-  if (start && account < start.account) return
-  const own = start?.account === account ? start : undefined
-  for (const isPending of own?.isPending === false ? [false] : [true, false]) {
-    const behind = own?.isPending === isPending ? own : undefined
-    const from = { isPending, beforeMs: behind?.sinceMs }
-    for await (const { record, sinceMs } of scanRecordsBefore(ledger, from)) {
-      const place = { account, isPending, sinceMs, recordId: record.recordId }
-      if (!behind || isBehind(place, behind)) yield { record, place }
-    }
-  }
-}
-
-function formatPlace({ account, isPending, sinceMs, recordId }: Place): string {
-  return `${isPending ? '-' : ''}${sinceMs}.${recordId}.${account}`
-}
-
-function parsePlace(cursor: string): Place {
-  const [, minus, ms, recordId, account] =
-    /^(-?)(\d{1,15})\.([0-9a-f]{24})\.(.+)$/u.exec(cursor) ?? []
-  if (ms === undefined || recordId === undefined || account === undefined) throw badCursor()
-  return { account, isPending: minus === '-', sinceMs: Number(ms), recordId }
-}
-
-function isBehind(one: Place, other: Place): boolean {
-  if (one.sinceMs !== other.sinceMs) return one.sinceMs < other.sinceMs
-  return one.isPending ? one.recordId > other.recordId : one.recordId < other.recordId
 }
 
 /** Titles show domains defanged: both forms are found. */

@@ -1,13 +1,8 @@
 /** Pages of what was not told: each item is on one, whatever comes and goes meanwhile. */
 import fc from 'fast-check'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Asker } from '../../../src/page/asker.ts'
 import { itemsQuestion } from '../../../src/page/questions/not-told.ts'
-import {
-  listNewestWaiting,
-  listWaiting,
-  type WaitingSearch,
-} from '../../../src/page/questions/waiting.ts'
 import type { NotToldData } from '../../../src/page/view-data.ts'
 import { mutedGroup } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -129,66 +124,17 @@ test('what is quarantined is a list of its own', async () => {
   expect(pages.flat().toSorted()).toEqual([1, 1, 2, 2, 3, 3].map((n) => `a/b/${n}`))
 })
 
-test('the first page shows the newest of what waits, of all accounts, and leads to the rest', async () => {
+test('the first page leads to what waits in any account, and to nothing else', async () => {
   const [one, two] = await ledgersOf('a', 'b')
-  const uids = Array.from({ length: 20 }, (_none, n) => `a/b/${n}`)
-  await hold(one!, ...uids)
   await silence(one!, 'a/b/silenced')
+  expect((await askNotToldOf([one!, two!])).waiting).toEqual([])
+  await hold(two!, 'a/b/held')
+  const { items, waiting } = await askNotToldOf([one!, two!], { reason: 'silence' })
+  expect(items.map(({ uid }) => uid)).toEqual(['a/b/silenced'])
+  expect(waiting).toEqual([{ state: 'held', url: '/not-told?reason=silence&limit=50&state=held' }])
   await setAside(one!, 'a/b/malformed')
-  const before = await askNotToldOf([one!, two!])
-  expect(before.waiting).toEqual([])
-  expect(before.items.map(({ uid }) => uid).toSorted()).toEqual(
-    [...uids, 'a/b/malformed', 'a/b/silenced'].toSorted(),
-  )
-  await hold(two!, 'a/b/newest')
-  const { items, waiting } = await askNotToldOf([one!, two!], { reason: 'mute' })
-  expect(items.map(({ uid }) => uid)).toContain('a/b/newest')
-  expect(items).toHaveLength(20)
-  expect(waiting).toEqual([{ state: 'held', url: expect.stringContaining('state=held') }])
-  expect(waiting[0]!.url).toContain('reason=mute')
-})
-
-test('what began to wait longer ago is hidden only from who asks for less', async () => {
-  const [ledger] = await ledgersOf('a')
-  await hold(ledger!, 'a/b/old')
-  const recordId = ledger!.fingerprints.recordId('a/b/old')
-  await ledger!.redis.zadd(ledger!.key('records'), 30 * dayMs - Date.now(), recordId)
-  await hold(ledger!, 'a/b/new')
-  for (const state of [undefined, 'held']) {
-    const uids = async (query: object): Promise<string[]> =>
-      (await askNotToldOf([ledger!], { ...query, state })).items.map(({ uid }) => uid)
-    expect(await uids({})).toEqual(['a/b/new', 'a/b/old'])
-    expect(await uids({ since: '7d' })).toEqual(['a/b/new'])
-  }
-})
-
-test('one page looks into so many records of all accounts together, and the next goes on there', async () => {
-  const ledgers = await ledgersOf('a', 'b')
-  for (const ledger of ledgers) await show(ledger, ['a/b/1', 'a/b/2', 'a/b/3'])
-  await hold(ledgers[1]!, 'a/b/4')
-  const search: WaitingSearch = {
-    state: 'held',
-    isWanted: () => true,
-    fromMs: 0,
-    limit: 9,
-    readAtMost: 3,
-  }
-  const first = await listWaiting(ledgers, search)
-  expect(first).toMatchObject({ items: [], scannedToMs: expect.any(Number) })
-  const second = await listWaiting(ledgers, search, first.next)
-  expect(second.items.map(({ uid }) => uid)).toEqual(['a/b/4'])
-  expect(await listWaiting(ledgers, search, second.next)).toMatchObject({ next: undefined })
-})
-
-test('of many accounts no more records are read than are looked into', async () => {
-  const ledgers = await ledgersOf('a', 'b')
-  for (const ledger of ledgers) await hold(ledger, 'a/b/1', 'a/b/2', 'a/b/3', 'a/b/4', 'a/b/5')
-  const reads = vi.spyOn(tests.redis, 'mget')
-  const search = { state: 'held', isWanted: () => true, fromMs: 0, limit: 9 } as const
-  const { items, hasMore } = await listNewestWaiting(ledgers, { ...search, readAtMost: 4 })
-  expect([items.length, hasMore]).toEqual([4, true])
-  expect(reads.mock.calls.map(([names]) => names.length)).toEqual([3, 3]) // one more tells of others
-  reads.mockRestore()
+  const states = (await askNotToldOf([one!, two!])).waiting.map(({ state }) => state)
+  expect(states).toEqual(['quarantined', 'held'])
 })
 
 test('an ending with more items than a page has each on one page, though others end meanwhile', async () => {
