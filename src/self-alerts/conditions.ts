@@ -227,9 +227,8 @@ function buildCondition(
 const mostOfAKind = 10
 
 /**
- * Finds kinds of which many are to be alerted; each such condition stands for all of its kind. An
- * outage would flood the operators otherwise. It counts from when it was first seen: the begin of
- * the first of a kind may be that of an earlier alert, whose uid the ledger knows.
+ * Finds kinds of which many stand: one condition, from when that was first seen, explains all that
+ * were not alerted yet. An outage would flood the operators otherwise.
  */
 export function findMany(due: readonly Condition[]): Condition[] {
   return [...Map.groupBy(due, ({ kind }) => kind)]

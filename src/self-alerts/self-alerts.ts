@@ -66,7 +66,7 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
       const snapshot = await readSnapshot()
       const stored = await redis.hgetall(keys.shared('notices'))
       const each = findConditions(snapshot, { nowMs, afterMs: config.afterMs })
-      const conditions = [...findMany(selectFresh(each, stored, nowMs)), ...each]
+      const conditions = [...findMany(selectDue(each, stored, nowMs)), ...each]
       const byId = new Map(conditions.map((condition) => [condition.id, condition]))
       const standing = new Set([...Object.keys(stored), ...byId.keys()])
       for (const id of standing) {
@@ -83,23 +83,18 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
   }
 }
 
-/**
- * Selects the conditions whose begin is due now, or was published within `settleMs`; however long
- * ago while an alert stands for all of the kind, so that it is not over before they are.
- */
-function selectFresh(
+/** Those that have lasted long enough, and that no other one explains. */
+function selectDue(
   conditions: readonly Condition[],
   stored: Readonly<Record<string, string>>,
   nowMs: number,
 ): Condition[] {
   const standing = new Set([...Object.keys(stored), ...conditions.map(({ id }) => id)])
-  return conditions.filter((condition) => {
-    const noted = parseNote(stored[condition.id])
-    const { saidMs = Infinity } = noted ?? {}
-    const isCovered = condition.coveredBy.some((cover) => standing.has(cover))
-    const isOld = nowMs - saidMs > settleMs && !standing.has(manyId(condition.kind))
-    return !isCovered && !isOld && isDue(noted, condition, nowMs)
-  })
+  return conditions.filter(
+    (condition) =>
+      !condition.coveredBy.some((cover) => standing.has(cover)) &&
+      isDue(parseNote(stored[condition.id]), condition, nowMs),
+  )
 }
 
 function parseNote(stored: string | undefined): ConditionNote | undefined {

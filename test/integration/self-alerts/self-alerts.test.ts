@@ -84,31 +84,7 @@ test('an outage that meets many is told once; what is left of it when most is ov
   ])
 })
 
-test('those that come after ten were told count with them for ten minutes: an outage may meet one after the other', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  const account = (n: number) => ({ name: `a${n}`, trouble: refusal })
-  const refuse = async (count: number, afterMinutes: number): Promise<void> => {
-    rig.clock.atMs += afterMinutes * minute
-    rig.snapshot.accounts = Array.from({ length: count }, (_none, n) => account(n))
-    await watch.watchOnce()
-  }
-  const begun = async (): Promise<string[]> =>
-    (await toldOf(rig)).filter((told) => !told.startsWith('account-refused'))
-  await refuse(9, 0)
-  await refuse(10, 5)
-  expect(await rig.told()).toHaveLength(10)
-  await refuse(400, 4)
-  expect(await begun()).toEqual(['many-account-refused begin'])
-  expect(await rig.told()).toHaveLength(11)
-  await refuse(10, 60)
-  await refuse(10, 11)
-  await refuse(13, 60)
-  expect(await begun()).toEqual(['many-account-refused begin', 'many-account-refused end'])
-  expect(await rig.told()).toHaveLength(12 + 3) // long after, three are told each
-})
-
-test('an alert about many is not over while more than ten stand, however long ago each was alerted', async () => {
+test('while more than ten stand, those that come are told by one alert', async () => {
   const rig = await aRig()
   const watch = rig.replica()
   const refuse = async (count: number, afterMinutes: number): Promise<void> => {
@@ -118,49 +94,15 @@ test('an alert about many is not over while more than ten stand, however long ag
     })
     await watch.watchOnce()
   }
+  const many = async (): Promise<string[]> =>
+    (await toldOf(rig)).filter((told) => told.startsWith('many'))
   await refuse(10, 0)
-  await refuse(11, 4)
-  for (let looks = 0; looks < 6; looks += 1) await refuse(11, 7)
-  const told = await toldOf(rig)
-  expect(told.filter((uid) => uid.startsWith('many'))).toEqual(['many-account-refused begin'])
-  expect(told).toHaveLength(11)
-})
-
-test('a second outage of many is alerted, although some have stood since the first', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  const firstMs = rig.clock.atMs
-  const refuse = async (names: [string, number][], afterMinutes: number): Promise<void> => {
-    rig.clock.atMs += afterMinutes * minute
-    rig.snapshot.feeds = names.map(([name, sinceMs]) => {
-      const unreadable = { sinceMs, shown: 2, unread: 1, problem: 'no uid' }
-      const lastMs = rig.clock.atMs
-      const times = { lastSuccessMs: lastMs, lastCaughtUpMs: lastMs }
-      return {
-        name,
-        account: 'main',
-        lagObjectiveMs: minute,
-        isPaused: false,
-        ...times,
-        unreadable,
-      }
-    })
-    await watch.watchOnce()
-  }
-  const first = Array.from({ length: 12 }, (_none, n): [string, number] => [`f${n}`, firstMs])
-  await refuse(first, 0)
-  const left = first.slice(0, 9)
-  await refuse(left, 1)
-  await refuse(left, 11)
-  const later = rig.clock.atMs + minute
-  const second = [...left, ['g0', later], ['g1', later], ['g2', later]] as [string, number][]
-  await refuse(second, 1)
-  const told = await toldOf(rig)
-  expect(told.filter((uid) => uid.startsWith('many'))).toEqual([
-    'many-feed-unreadable begin',
-    'many-feed-unreadable end',
-    'many-feed-unreadable begin',
-  ])
+  for (const minutes of [4, 20, 20]) await refuse(400, minutes)
+  expect([(await rig.told()).length, await many()]).toEqual([11, ['many-account-refused begin']])
+  for (const minutes of [1, 11]) await refuse(10, minutes)
+  await refuse(13, 60)
+  const edges = ['begin', 'begin', 'end'].map((edge) => `many-account-refused ${edge}`)
+  expect((await many()).toSorted()).toEqual(edges)
 })
 
 test('the notice goes straight to its sink, and the ledger can say why', async () => {
@@ -201,22 +143,7 @@ test('any number of replicas tell it once, also when all look at the same time',
   expect(rig.queued).toHaveLength(6)
 })
 
-test('a replica that stood still while trouble came and went tells nothing of its old picture', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  const old = {
-    ...rig.snapshot,
-    atMs: rig.clock.atMs,
-    accounts: [{ name: 'main', trouble: refusal }],
-  }
-  const frozen = rig.replica({ readSnapshot: () => Promise.resolve(old) })
-  await comeAndGo(rig, watch)
-  await frozen.watchOnce()
-  expect(await toldOf(rig)).toEqual(['account-refused-main begin', 'account-refused-main end'])
-  expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
-})
-
-test('nor does one that stood still between two conditions, with what it read of Redis before', async () => {
+test('a replica that stood still between two conditions tells nothing of its old picture', async () => {
   const rig = await aRig()
   const watch = rig.replica()
   const names = ['first', 'main'].map((name) => ({ name, trouble: refusal }))
@@ -276,17 +203,6 @@ test('a notice that was decided for a sink which is no more is told through anot
   expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
 })
 
-test('what comes and goes within ten minutes is one trouble', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  for (let i = 0; i < 20; i += 1) {
-    rig.snapshot.accounts = i % 2 === 0 ? [{ name: 'main', trouble: refusal }] : []
-    await watch.watchOnce()
-    rig.clock.atMs += 9 * minute
-  }
-  expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
-})
-
 /** Where each notice is or went, and in which state. */
 async function placesOf(rig: NoticesRig): Promise<string[]> {
   const [names, records] = [await toldOf(rig), await rig.told()]
@@ -325,55 +241,6 @@ test.each([
     await expectConservation(rig.ledger)
   },
 )
-
-test('of a sink that was down already and is gone now, no end is told while it is gone', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  const look = async (sink: NoticesRig['snapshot']['sinks'][number]): Promise<void> => {
-    rig.snapshot.sinks = [sink]
-    rig.clock.atMs += 10 * minute
-    await watch.watchOnce()
-  }
-  await look(down)
-  await look(down)
-  const disabled = { reason: 'gone', sinceMs: rig.clock.atMs }
-  for (let i = 0; i < 3; i += 1) await look({ ...well, circuit: 'disabled', disabled })
-  expect(await toldOf(rig)).toEqual(['circuit-open-siem begin', 'sink-disabled-siem begin'])
-  for (let i = 0; i < 3; i += 1) await look(well)
-  expect(await toldOf(rig)).toEqual([
-    'circuit-open-siem begin',
-    'circuit-open-siem end',
-    'sink-disabled-siem begin',
-    'sink-disabled-siem end',
-  ])
-})
-
-test('while its sink takes nothing, other trouble is told through the next that does', async () => {
-  const rig = await aRig()
-  const watch = rig.replica()
-  const oncall = { ...well, name: 'oncall', paused: { reason: 'works', sinceMs: rig.clock.atMs } }
-  rig.snapshot.sinks = [{ ...soc, circuit: 'half_open' }, oncall, well]
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
-  await watch.watchOnce()
-  expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
-})
-
-test('where there is no other sink, its dead letters are told through itself, and that it is down only logged', async () => {
-  const rig = await aRig()
-  const watch = rig.replica({ ways: ['soc'] })
-  const look = async (sink: NoticesRig['snapshot']['sinks'][number]): Promise<void> => {
-    rig.snapshot.sinks = [sink]
-    for (let i = 0; i < 3; i += 1) {
-      await watch.watchOnce()
-      rig.clock.atMs += 10 * minute
-    }
-  }
-  await look({ ...soc, circuit: 'open' })
-  await look(soc)
-  expect(await placesOf(rig)).toEqual([])
-  await look({ ...soc, deadLetters: 1 })
-  expect(await placesOf(rig)).toEqual(['dead-letters-soc begin: soc queued'])
-})
 
 test('the feeds of a refused account are not told one by one', async () => {
   const rig = await aRig()

@@ -47,10 +47,6 @@ test('a condition is said once it has lasted, and once more when it is over', ()
   expect(settled).toEqual({ said: ['say_begin 0', 'say_end 0'], noted: undefined })
 })
 
-test('one that need not last is said at the first look', () => {
-  expect(rehearse([{ atMs: 7, condition: atOnce }]).said).toEqual(['say_begin 7'])
-})
-
 test('one that is over before it was said is never heard of', () => {
   const looks = [{ atMs: 0, condition: slow }, { atMs: minute }, { atMs: 30 * minute }]
   expect(rehearse(looks)).toEqual({ said: [], noted: undefined })
@@ -71,16 +67,6 @@ test('one that comes back within ten minutes is the same, however often', () => 
     ...(i % 2 === 0 && { condition: atOnce }),
   }))
   expect(rehearse(looks).said).toEqual(['say_begin 0'])
-})
-
-test('one that comes back later is another', () => {
-  const again = { atMs: settleMs + 2 * minute, condition: atOnce }
-  const looks = [{ atMs: 0, condition: atOnce }, { atMs: minute }, { atMs: settleMs + minute }]
-  expect(rehearse([...looks, again]).said).toEqual([
-    'say_begin 0',
-    'say_end 0',
-    `say_begin ${again.atMs}`,
-  ])
 })
 
 test('one that is known to be old still gets the time to mend after a start', () => {
