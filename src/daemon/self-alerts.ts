@@ -142,7 +142,7 @@ function feedHealth(
   const { name } = feed
   const { lagObjectiveMs } = expectedPolling(name)
   const state = account?.feeds.get(name)
-  const reserve = reservedSearches(feed, state?.scan)
+  const reserve = reservedSearches(feed)
   const quarantine = account?.quarantine[name]
   const remaining = reserve > 0 ? account?.searchesRemaining : undefined
   return {

@@ -14,7 +14,6 @@ import type { StateMetrics } from '../lib/metrics.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
 import { readAccountTrouble } from '../upstream/tokens.ts'
 import { type LedgerLoss, readLoss } from '../store/account-ledger.ts'
-import type { FeedState } from '../store/feed-state.ts'
 import { readRetentionNote } from '../store/retention.ts'
 import type { DeliveryParts } from './delivery.ts'
 import { describePolling } from './describe-config.ts'
@@ -89,7 +88,7 @@ async function readSystemState(
   const feeds = Map.groupBy(
     config.feeds.map((feed) => ({
       ...feed,
-      quotaReserve: ({ scan }: FeedState) => reservedSearches(feed, scan),
+      quotaReserve: reservedSearches(feed),
     })),
     ({ account }) => account,
   )

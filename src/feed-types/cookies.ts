@@ -14,7 +14,7 @@ import {
   type WireCookieSearchBody,
 } from '../upstream/resources/credentials.ts'
 import type { CookiesFeedConfig } from './config.ts'
-import { pageSizes, readByImportTime } from './credential-search.ts'
+import { importPageSize, readByImportTime } from './credential-search.ts'
 import {
   bodyWithCursor,
   type FeedPage,
@@ -29,7 +29,7 @@ import { createFieldReader, isJsonObject, readId } from './field-reader.ts'
 type CookiesFeed = Polled<CookiesFeedConfig>
 
 export const cookiesFeed: FeedType<CookiesFeed> = {
-  pageSizes,
+  pageSize: importPageSize,
   fingerprintParts: ({ domain, names, paths }) => [domain, names, paths],
   body({ domain, names, paths }, span, size) {
     const body: WireCookieSearchBody = {

@@ -4,6 +4,7 @@ import { severities } from '../event.ts'
 import {
   byType,
   duration,
+  flag,
   list,
   messageFor,
   refusal,
@@ -125,6 +126,9 @@ export const credentialSearchFeedConfig = section(
       .meta({ description: 'What a global search for leaked credentials finds; costs quota.' }),
     query,
     severity,
+    astp: flag(
+      'Searches by the permission for ASTP: costs no quota, and counts against the basic tier.',
+    ).prefault(false),
     quota_reserve: quotaReserveKey,
     ...commonKeys,
     // each poll costs one search of the month's quota
@@ -137,8 +141,9 @@ export const credentialSearchFeedConfig = section(
   type: file.type,
   query: file.query,
   severity: file.severity,
-  quotaReserve: file.quota_reserve,
-  ...fixedIntervalParts(file),
+  astp: file.astp,
+  quotaReserve: file.astp ? 0 : file.quota_reserve,
+  ...fixedIntervalParts(file.astp ? { ...file, tier: 'basic' } : file),
   rescan: file.rescan,
   detail: [],
 }))

@@ -55,7 +55,7 @@ function isBeforeEnd(scan: Scan): boolean {
 }
 
 export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
-  pageSizes: [20], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
+  pageSize: 20, // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ identifier }) => [identifier],
   body: (_feed, _span, size) => ({ size }),
   async fetch({ identifier, tier }, { client, scan, slot, signal }) {

@@ -19,7 +19,7 @@ import {
 
 /** Events that the tenant watches for, all or some, ascending by creation time. */
 export const eventsFeed: FeedType<Polled<EventsFeedConfig>> = {
-  pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
+  pageSize: 10, // the largest page (docs/api-notes.md, Page sizes)
   fingerprintParts: (feed) => [feed.identifierGroup, feed.identifier, sortedEntries(feed.filters)],
   body({ filters }, span, size) {
     const body: GroupSearchBody = {
@@ -64,7 +64,7 @@ function sortedEntries(filters: object): [string, unknown][] {
 
 /** Events that a global search finds, ascending by creation time. */
 export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
-  pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
+  pageSize: 10, // the largest page (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ query, filters }) => [sortedEntries(query), sortedEntries(filters)],
   body({ query, filters }, span, size) {
     const body: GlobalSearchBody = {

@@ -22,8 +22,6 @@ export interface FeedPage {
   page: WireSearchPage
   /** This machine's wall clock, ms. */
   requestedAtMs: number
-  /** The scan as it was requested, if it differs from the one passed in. */
-  scan?: Scan
 }
 
 /** What identifies a credential when another source shows it; the parts are in clear text. */
@@ -52,13 +50,11 @@ export interface FeedType<Feed> {
    * for feeds whose pages cost no quota; only servers that filter by `materialized_at` answer it.
    */
   matchBody?(feed: Feed, span: Required<ScanSpan>): Record<string, unknown>
-  /** Items per page; the first size is usual, the others are tried after a gateway timeout. */
-  pageSizes: readonly [number, ...number[]]
+  /** Items per page. */
+  pageSize: number
   /** Throws UpstreamError. */
   fetch(feed: Feed, request: FeedRequest): Promise<FeedPage>
   parse(raw: unknown, feed: Feed): ParsedFeedItem
-  /** Set where a page may cost no quota: whether the next one is free. */
-  isFree?(request: FeedRequest): Promise<boolean>
   /** Set where the API states no order, or none that follows time: how such a feed is scanned. */
   unordered?: Unordered<Feed>
 }
@@ -84,8 +80,6 @@ export interface NextScan {
   notes: Record<string, unknown>
   /** The span it reads; absent: from the start bound, without end. */
   span?: ScanSpan
-  /** Absent: the usual size. */
-  pageSize?: number | undefined
 }
 
 export type PolledFeed = Polled<FeedConfig>
@@ -126,15 +120,10 @@ export interface Quota {
 /** The API does not announce when a month's quota is renewed: one search a day finds out. */
 const quotaRecheckMs = 86_400_000
 
-/** How many searches of the month a feed leaves to others; 0 for feeds and scans that cost none. */
-export function reservedSearches(feed: FeedConfig, scan?: Scan): number {
-  return 'quotaReserve' in feed && scan?.notes?.['searchedBy'] !== freeSearchCapability
-    ? feed.quotaReserve
-    : 0
+/** How many searches of the month a feed leaves to others; 0 for feeds that cost none. */
+export function reservedSearches(feed: FeedConfig): number {
+  return 'quotaReserve' in feed ? feed.quotaReserve : 0
 }
-
-/** Names the credential search without quota, as a capability and in the notes of scans. */
-export const freeSearchCapability = 'astp_credentials'
 
 /** Whether the remaining searches are reserved for others (`quota_reserve`). */
 export function isReserveReached(

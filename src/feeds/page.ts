@@ -4,6 +4,7 @@ import {
   type FeedPage,
   type ParsedFeedItem,
   type PolledFeed,
+  scanPageSize,
 } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import { canonicalJson } from '../feed-types/field-reader.ts'
@@ -24,7 +25,6 @@ import {
   isBehindRescanned,
   leaveBeyond,
   restartAfterRefusal,
-  restartWithSmallerPages,
   shrinkPages,
   skipPage,
 } from './scan.ts'
@@ -48,9 +48,8 @@ interface PlacedScan {
 }
 
 /**
- * Fetches the next page of a scan. When the API refuses the cursor, or its gateway times out on a
- * large page, a new scan begins at once. A page that is too large to be read is requested again in
- * smaller pages; where even a single item is too large, the tail skips it.
+ * Fetches the next page of a scan. When the API refuses the cursor, a new scan begins at once. A page
+ * that is too large to be read, or too slow, is requested again in smaller pages; where even a single item is too large, the tail skips it.
  *
  * Throws UpstreamError.
  */
@@ -89,6 +88,13 @@ const maxRefusals = 3
  */
 const maxSkippedPages = 1
 
+/** Pages of more items are shrunk after a timeout: the gateway gives up after about 30 s. */
+const slowPageSize = 10
+
+export function isTooSlow(error: unknown): boolean {
+  return error instanceof UpstreamError && (error.status === 504 || error.reason === 'timeout')
+}
+
 interface FailedScan extends PlacedScan {
   /** The service's clock, ms. */
   nowMs: number
@@ -115,9 +121,9 @@ function recoverFromError(
   if (error.fault === 'too_large') return recoverFromTooLarge(run, state, failed)
   const tail = blocksAllRequests(error) ? undefined : leaveBeyond(scan, nowMs)
   if (tail) return { scan: tail }
-  // the gateway times out after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
-  const isTooSlow = error.status === 504 || error.reason === 'timeout'
-  if (isTooSlow) return toRecovery(restartWithSmallerPages(feed, state, scan))
+  const fewer =
+    isTooSlow(error) && scanPageSize(scan) > slowPageSize ? shrinkPages(scan) : undefined
+  if (fewer) return { scan: fewer }
   // a refused cursor shows as a refused request, with an undocumented status
   const isRefused = error.reason === 'rejected' || error.reason === 'invalid'
   if (!isRefused || scan.cursor === null) return undefined
@@ -148,10 +154,6 @@ function recoverFromTooLarge(
   return { scan: skipPage(feed, state), isPageSkipped: true }
 }
 
-function toRecovery(scan: Scan | undefined): Recovery | undefined {
-  return scan && { scan }
-}
-
 function toSkippedPage({ body, cursor }: Scan, error: unknown): SkippedPage {
   const why = error instanceof UpstreamError ? error.message : ''
   return { request: { ...body, from: cursor }, problem: `a page was not read: ${why}` }
@@ -166,8 +168,7 @@ async function requestPage(
   const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
   const request = { client: client(feed.account), scan, slot, signal, nowMs: clock.now() }
   const answer = await findFeedType(feed).fetch(feed, request)
-  const { page, requestedAtMs } = answer
-  return { page, requestedAtMs, scan: answer.scan ?? scan, skipped: [] }
+  return { ...answer, scan, skipped: [] }
 }
 
 /** All pages of the loop were taken in at least once; it is handled like a refused cursor. */

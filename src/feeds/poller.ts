@@ -160,8 +160,8 @@ async function pollPage(
       readAtMs: endMs && endMs - aheadMs,
     }
   }
-  const { place, scan } = next.rescan
-  if (await isTooCostly(options, run, scan)) return { status: 'quota' }
+  const { place } = next.rescan
+  if (await isTooCostly(options, run)) return { status: 'quota' }
   if (pageOfRun === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
   const fetched = await fetchPage(options, run, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock is the same for every replica
@@ -265,16 +265,11 @@ async function findObstacle(
 
 /** Whether the next page would use quota that the feed must leave. */
 async function isTooCostly(
-  { client, readQuota, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
-  scan: Scan,
+  { readQuota, clock }: PollerOptions,
+  { feed }: PollRun,
 ): Promise<boolean> {
-  const nowMs = clock.now()
   if (reservedSearches(feed) === 0) return false // most feeds reserve none, and ask nobody
-  if (!isReserveReached(feed, await readQuota?.(feed.account), nowMs)) return false
-  const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
-  const request = { client: client(feed.account), scan, slot, signal, nowMs }
-  return !(await findFeedType(feed).isFree?.(request))
+  return isReserveReached(feed, await readQuota?.(feed.account), clock.now())
 }
 
 /** Decides as the commit does. */

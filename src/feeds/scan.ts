@@ -79,8 +79,14 @@ function nextScan(feed: PolledFeed, state: FeedState & { scan: Scan }): Scan {
   const { fromStart, cursor = null, notes, ...next } = unordered.nextScan(state, feed)
   const { passed: _past, ...same } = scan
   if (!fromStart) return { ...same, cursor, notes }
-  const { span = { fromMs: state.startBoundMs }, pageSize } = next
-  return { ...beginScan(feed, state, { span, reason: 'again', pageSize }), notes }
+  const { span = { fromMs: state.startBoundMs } } = next
+  const { small } = scan // pages stay small for as many as were left
+  const pageSize = scanPageSize(scan)
+  return {
+    ...beginScan(feed, state, { span, reason: 'again', pageSize }),
+    ...(small && { small }),
+    notes,
+  }
 }
 
 /**
@@ -123,28 +129,6 @@ export function skipPage(feed: PolledFeed, state: FeedState): Scan {
     ...scanRequest(feed, { fromMs: nowMs }),
     behind: { id: String(nowMs), fromMs: behindFromMs, toMs: nowMs },
   }
-}
-
-/** The same scan restarted with the next smaller page size; undefined where there is none. */
-export function restartWithSmallerPages(
-  feed: PolledFeed,
-  state: FeedState,
-  scan: Scan,
-): Scan | undefined {
-  const pageSize = findFeedType(feed).pageSizes.find((size) => size < scanPageSize(scan))
-  if (pageSize === undefined) return undefined
-  const reason = 'page_size_changed'
-  const span = scan.span?.toMs === undefined ? windowSpan(feed, scan) : scan.span
-  if (span) {
-    const body = findFeedType(feed).body(feed, span, pageSize)
-    return { ...scan, body, cursor: null, reason, startedAtMs: state.nowMs }
-  }
-  const fresh = beginScan(feed, state, {
-    span: { fromMs: resumeFromMs(feed, state) },
-    reason,
-    pageSize,
-  })
-  return scan.notes ? { ...fresh, notes: scan.notes } : fresh
 }
 
 /**
@@ -223,7 +207,7 @@ function beginScan(
 function scanRequest(
   feed: PolledFeed,
   span: ScanSpan,
-  pageSize = findFeedType(feed).pageSizes[0],
+  pageSize = findFeedType(feed).pageSize,
 ): Pick<Scan, 'body' | 'span'> {
   return { body: findFeedType(feed).body(feed, span, pageSize), span }
 }
@@ -245,10 +229,10 @@ function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Sca
 /** Starts the scan of a rescan: a window whose two ends are fixed. */
 export function beginRescan(
   feed: PolledFeed,
-  { startBoundMs, nowMs, scan: tail }: FeedState,
+  { startBoundMs, nowMs }: FeedState,
   { span, body, notes }: { span: ScanSpan; body?: Scan['body']; notes: Record<string, unknown> },
 ): Scan {
-  const pageSize = tail ? usualPageSize(tail) : findFeedType(feed).pageSizes[0] // the gateway bears it
+  const { pageSize } = findFeedType(feed)
   return {
     fingerprint: scanFingerprint(feed, startBoundMs),
     body: body ?? findFeedType(feed).body(feed, span, pageSize),

@@ -118,13 +118,7 @@ export const metricTable = {
     'Scans that began anew instead of going on at their cursor.',
     {
       ...feed,
-      reason: [
-        'configuration_changed',
-        'cursor_refused',
-        'page_size_changed',
-        'page_too_large',
-        'rewound',
-      ],
+      reason: ['configuration_changed', 'cursor_refused', 'page_too_large', 'rewound'],
     },
     'sparse',
   ),

@@ -249,11 +249,11 @@ function judgeReading(
 }
 
 async function judgeQuota(
-  { feed, state }: FeedReport,
+  { feed }: FeedReport,
   judge: Judge,
   { store }: LedgerParts,
 ): Promise<Problem | undefined> {
-  const reserve = reservedSearches(feed, state?.scan)
+  const reserve = reservedSearches(feed)
   const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
   if (quota === undefined || quota.remaining > reserve) return undefined
   const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`

@@ -2,7 +2,7 @@
  * Writes the state of all accounts, feeds and sinks into the shared metrics, the same on every
  * instance.
  */
-import { feedLagMs, type FeedState } from '../store/feed-state.ts'
+import { feedLagMs } from '../store/feed-state.ts'
 import { pendingStates } from '../store/records.ts'
 import type { StateMetrics } from '../lib/metrics.ts'
 import type { RedisHealth } from '../redis/health.ts'
@@ -13,7 +13,7 @@ export interface GaugedFeed {
   name: string
   account: string
   /** The searches that it leaves to others, as it is read at present. */
-  quotaReserve: (state: FeedState) => number
+  quotaReserve: number
 }
 
 /** What is stored beside the accounts' ledgers. */
@@ -74,8 +74,7 @@ function writeFeed(
   metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
   const { lastCompletedMs = 0 } = state.whole
   metrics.feedRescanLastCompletedTimestampSeconds.set(feed, lastCompletedMs / 1000)
-  const reserve = quotaReserve(state)
-  const isSpent = reserve > 0 && searchesRemaining <= reserve
+  const isSpent = quotaReserve > 0 && searchesRemaining <= quotaReserve
   metrics.feedPaused.set({ ...feed, reason: 'operator' }, state.paused ? 1 : 0)
   metrics.feedPaused.set({ ...feed, reason: 'quota' }, isSpent ? 1 : 0)
 }

@@ -9,7 +9,6 @@ export type ScanReason =
   | 'again'
   | 'configuration_changed'
   | 'cursor_refused'
-  | 'page_size_changed'
   | 'page_too_large'
   | 'rewound'
 

@@ -83,6 +83,7 @@ export function aCredentialSearch(
     rescan: { everyMs: 86_400_000, backMs: 604_800_000 },
     query: { type: 'domain', fqdn: 'example.com' },
     severity: 'high',
+    astp: false,
     quotaReserve: 0,
     ...overrides,
   }

@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import { aCredentialSearch } from '../../support/feeds.ts'
-import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { until } from '../../support/rehearsal.ts'
 
@@ -13,10 +13,8 @@ const feed = aCredentialSearch({ startMs: 4 * dayMs, rescan: { everyMs: 1, backM
 
 let rig: FeedRig
 
-/** The key may not use the search without a quota. */
 async function begin(sandbox: SandboxOptions = {}): Promise<FeedRig> {
   rig = await startFeedRig({ tests, sandbox })
-  rig.sandbox.faults.add({ on: '/astp/*', effect: 'status', status: 403 })
   return rig
 }
 
@@ -39,39 +37,24 @@ async function known(): Promise<number> {
   return (await rig.records()).size
 }
 
-test('pages for which the gateway gives up are halved until they come, and stay small for a day', async () => {
+test('pages for which the gateway gives up are asked for in tenths, and stay small for ten', async () => {
   await begin({ credentialSizeLimit: 30 })
   add(60)
   await rig.toEnd(feed)
-  expect(sizes()).toEqual([100, 50, 25, 25, 25])
-  expect((await openFeed(rig.ledger, 'leaks', 0)).scan?.reason).toBe('page_size_changed')
-  const resets = 'feed_cursor_resets_total{feed="leaks",reason="page_size_changed"}'
-  expect(await scraped(rig.metrics, resets)).toBe(1)
+  expect(sizes()).toEqual([100, 10, 10, 10, 10, 10, 10])
   add(3)
   await rig.toEnd(feed)
-  expect(sizes()).toEqual([25, 25, 25]) // the hour before is read again
+  expect(sizes()).toEqual([10, 10, 10, 10, 100, 10, 10, 10]) // the hour before is read again
   expect(await known()).toBe(63)
   expect(rig.sandbox.violations().changedScans).toBe(0)
   await expectConservation(rig.ledger)
 })
 
-test('a rescan asks for no more at once than the gateway bore, and still knows what is late', async () => {
-  await begin({ credentialSizeLimit: 30 })
-  add(40)
-  await rig.toEnd(feed)
-  add(4, Date.now() - 2 * dayMs)
-  sizes()
-  await rig.toEnd(feed, 'rescan')
-  expect(new Set(sizes())).toEqual(new Set([25]))
-  const { feeds } = await expectConservation(rig.ledger)
-  expect(feeds['leaks']).toMatchObject({ new: 44, late: 4 })
-})
-
-test('a gateway that gives up on the smallest page too is a failure that moves nothing', async () => {
+test('a gateway that gives up on small pages too is a failure that moves nothing', async () => {
   await begin({ credentialSizeLimit: 5 })
   add(3)
   expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'unavailable' })
-  expect(sizes()).toEqual([100, 50, 25, 10])
+  expect(sizes()).toEqual([100, 10])
   expect((await openFeed(rig.ledger, 'leaks', 0)).scan).toBeUndefined()
 })
 
@@ -149,7 +132,6 @@ test('a window that broke off goes on at its cursor; one whose cursor is refused
 test('where the reserve is reached nothing is asked, and after a day one search asks again', async () => {
   await begin({ searchQuota: { prefix: 'X-Any-', searches: 3 } })
   const careful = { ...feed, quotaReserve: 2 }
-  await rig.replica.client.capabilities.refuse('astp_credentials')
   add(5)
   await rig.toEnd(careful)
   await until('the quota was noted', async () => (await rig.quota())?.remaining === 2)
@@ -168,102 +150,14 @@ test('where the reserve is reached nothing is asked, and after a day one search 
   expect(await known()).toBe(15)
 })
 
-describe('where the account has the search without a quota', () => {
-  const quota = { prefix: 'X-Any-', searches: 3 }
-  const careful = { ...feed, quotaReserve: 2 }
-  const astpPath = '/astp/v2/credentials/_search'
-
-  function paths(): string[] {
-    return rig.asked().map(({ path }) => path)
-  }
-
-  test('it costs nothing, and is used although the reserve is reached', async () => {
-    await begin({ searchQuota: quota })
-    rig.sandbox.faults.clear()
-    await rig.setQuota({ remaining: 2, atMs: Date.now() })
-    add(150)
-    await rig.toEnd(careful)
-    expect(await known()).toBe(150)
-    expect(paths()).toEqual(Array.from({ length: 2 }, () => astpPath))
-    await rig.toEnd(careful)
-    await rig.toEnd(careful, 'rescan')
-    expect(paths().every((path) => path === astpPath)).toBe(true)
-    expect(await rig.quota()).toMatchObject({ remaining: 2 })
-  })
-
-  test('a key without the permission is told apart once, and searches as before', async () => {
-    await begin({ searchQuota: quota })
-    add(5)
-    await rig.toEnd(feed)
-    await rig.toEnd(feed)
-    expect(paths().filter((path) => path === astpPath)).toHaveLength(1)
-    expect(await known()).toBe(5)
-  })
-
-  test('an answer that makes no sense counts as a refusal for a day', async () => {
-    await begin()
-    rig.sandbox.faults.clear()
-    rig.sandbox.faults.add({ on: '/astp/*', effect: 'wrong-shape' })
-    add(5)
-    await rig.toEnd(feed)
-    await rig.toEnd(feed)
-    expect(paths().filter((path) => path === astpPath)).toHaveLength(1)
-    expect(await known()).toBe(5)
-  })
-
-  test('a refusal is remembered for a day, and holds no credential back', async () => {
-    const others = await tests.redis.keys('*capability*')
-    await begin()
-    rig.sandbox.faults.clear()
-    rig.sandbox.faults.add({ on: '/astp/*', effect: 'status', status: 403, times: 1 })
-    add(5)
-    await rig.toEnd(feed)
-    expect(await known()).toBe(5)
-    const names = await tests.redis.keys('*capability*')
-    const [own = ''] = names.filter((name) => !others.includes(name))
-    expect(await tests.redis.pttl(own)).toBeLessThanOrEqual(dayMs)
-  })
-
-  test('a refused search takes nothing of the reserve', async () => {
-    await begin({ searchQuota: quota })
-    await rig.setQuota({ remaining: 2, atMs: Date.now() })
-    add(5)
-    expect((await rig.turn(careful)).status).toBe('failed')
-    expect(await rig.turn(careful)).toEqual({ status: 'quota' })
-    expect(paths()).toEqual([astpPath])
-  })
-
-  test('a cursor of one search never goes to the other: a window begins again where the permission is lost', async () => {
-    await begin()
-    rig.sandbox.faults.clear()
-    add(250)
-    const lost = { on: '/astp/*', effect: 'status', status: 403 } as const
-    rig.sandbox.faults.add({ ...lost, withCursor: true, times: 1 })
-    await rig.toEnd(feed)
-    const asked = rig.asked().map(({ path, body }) => [path, 'from' in (body as object)])
-    const globally = '/firework/v4/credentials/global/_search'
-    expect(asked).toEqual([
-      [astpPath, false],
-      [astpPath, true],
-      [globally, false],
-      [globally, true],
-      [globally, true],
-    ])
-    expect(await known()).toBe(250)
-    const { sinks } = await expectConservation(rig.ledger)
-    expect(sinks['soc']?.created).toBe(250)
-  })
-
-  test('a window that was begun by the global search is read on there, though the permission has come', async () => {
-    await begin()
-    add(250)
-    const strike = { on: '/firework/*', effect: 'status', status: 503 } as const
-    rig.sandbox.faults.add({ ...strike, withCursor: true, times: 1 })
-    expect(await rig.turn(feed)).toMatchObject({ status: 'failed' })
-    await rig.replica.client.capabilities.allow('astp_credentials')
-    paths()
-    await rig.toEnd(feed)
-    expect(paths()).not.toContain(astpPath)
-    expect(await known()).toBe(250)
-  })
+test('by the permission for ASTP a search costs nothing', async () => {
+  await begin({ searchQuota: { prefix: 'X-Any-', searches: 3 } })
+  await rig.setQuota({ remaining: 2, atMs: Date.now() })
+  add(150)
+  await rig.toEnd({ ...feed, astp: true })
+  expect(await known()).toBe(150)
+  expect(rig.asked().map(({ path }) => path)).toEqual(
+    Array.from({ length: 2 }, () => '/astp/v2/credentials/_search'),
+  )
+  expect(await rig.quota()).toMatchObject({ remaining: 2 })
 })

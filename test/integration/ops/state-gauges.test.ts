@@ -31,7 +31,7 @@ async function scrapeOf({
   const closed = { state: 'closed', lastSuccessMs: undefined } as const
   const state = metrics.beginState()
   const byAccount = Map.groupBy(
-    feeds.map((feed) => ({ ...feed, quotaReserve: () => 0 })),
+    feeds.map((feed) => ({ ...feed, quotaReserve: 0 })),
     ({ account }) => account,
   )
   const fleet = await readFleet(sources, nowMs, (accounts) =>

@@ -99,6 +99,11 @@ test.each([
   expect(feedOf(keys)).toMatchObject({ severity: 'low', quotaReserve: 1000, query: expected })
 })
 
+test('a search by ASTP reserves nothing, and counts against the basic tier', () => {
+  const expected = { astp: true, quotaReserve: 0, tier: 'basic' }
+  expect(feedOf(`${search}, astp: true, quota_reserve: 9`)).toMatchObject(expected)
+})
+
 test('a tier may be another than that of the type', () => {
   expect(feedOf(`${credentials}, tier: search`).tier).toBe('search')
   expect(feedOf(`${search}, tier: basic`).tier).toBe('basic')
@@ -137,6 +142,7 @@ test('whatever changes what a feed reads or tells is another configuration', () 
     search.replace('example.com', 'example.org'),
     search.replace('domain', 'auth_domain'),
     `${search}, quota_reserve: 1`,
+    `${search}, astp: true`,
   ]
   const hashes = variants.map((keys) => load(`  brand: { ${keys} }`).hash)
   expect(new Set(hashes).size).toBe(variants.length)

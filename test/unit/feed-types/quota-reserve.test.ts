@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReserveReached, reservedSearches } from '../../../src/feed-types/feed-type.ts'
+import { isReserveReached } from '../../../src/feed-types/feed-type.ts'
 import { aCredentialSearch, aFeed } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
@@ -21,18 +21,4 @@ test.each([
   ['its pages cost nothing', aFeed(), { remaining: 0, atMs: nowMs }, false],
 ])('whether a feed leaves what is left to others where %s', (_when, feed, quota, isReached) => {
   expect(isReserveReached(feed, quota, nowMs)).toBe(isReached)
-})
-
-test('a walk that goes by the search without a quota reserves nothing', () => {
-  const walk = {
-    fingerprint: 'f',
-    body: {},
-    cursor: null,
-    reason: 'first',
-    startedAtMs: 0,
-  } as const
-  expect(reservedSearches(careful)).toBe(5)
-  expect(reservedSearches(careful, walk)).toBe(5)
-  expect(reservedSearches(careful, { ...walk, notes: { searchedBy: 'global' } })).toBe(5)
-  expect(reservedSearches(careful, { ...walk, notes: { searchedBy: 'astp_credentials' } })).toBe(0)
 })

@@ -200,13 +200,13 @@ describe('a page that ends with what is dated ahead of now', () => {
 describe('a feed in no order', () => {
   const of = aCredentialFeed()
   const walk = { ...tailScan(of, begun), cursor: 'c1' }
-  const known = { hasCompleted: true, isAscending: false, lastWalkGrew: false }
+  const known = { hasCompleted: true, isAtEnd: false, end: 'c9' }
 
-  test('ends by its own rule once all of a page is known, and keeps what it learns of its order', () => {
+  test('ends by its own rule once all of a page is known, and keeps notes', () => {
     const page = { items: [{ id: 1 }], next: 'c2' }
     expect(shown(page, { of, scan: walk }).page).toMatchObject({
       endsWhenKnown: false,
-      scan: { notes: { lastId: 1, pages: 1 } },
+      scan: { notes: { isAtEnd: false } },
     })
     expect(shown(page, { of, scan: { ...walk, notes: known } }).page.endsWhenKnown).toBe(true)
   })

@@ -177,7 +177,7 @@ test.each([
   ['a key that is refused', failure('auth', { status: 403 }), tail],
   ['a limit', failure('rate_limited', { status: 429 }), tail],
   ['an answer that makes no sense', failure('contract'), tail],
-  ['a gateway that gives up on the smallest page', failure('unavailable', { status: 504 }), tail],
+  ['a gateway that gives up on ten items', failure('unavailable', { status: 504 }), tail],
   ['a mistake in the program', new TypeError('no'), tail],
 ])('%s ends the turn: another request would fare no better', async (_what, error, walk) => {
   const { asked, fetched } = await fetchWith([error], { scan: walk })
@@ -190,6 +190,22 @@ test('after a stop nothing more is asked', async () => {
   expect(asked).toHaveLength(1)
   expect(fetched).toBe(refusal)
 })
+
+test.each([failure('unavailable', { status: 504 }), failure('timeout')])(
+  'a large page that comes too late is asked for in tenths: %s',
+  async (error) => {
+    const of = aCredentialSearch()
+    const { asked, fetched } = await fetchWith([error], {
+      of,
+      scan: { ...tailScan(of, aFeedState({ nowMs })), cursor: 'c1' },
+    })
+    expect(asked).toEqual([
+      { from: 'c1', size: 100 },
+      { from: 'c1', size: 10 },
+    ])
+    expect(fetched.scan.small).toEqual({ usual: 100, left: 10 })
+  },
+)
 
 describe('a page that is too large', () => {
   test('is asked for item by item at the same cursor, and is no new walk', async () => {
@@ -233,6 +249,7 @@ test.each([
   [aCredentialFeed(), 'credentials.feed', { identifier_id: 77 }],
   [aTenantCredentialFeed(), 'credentials.tenant-feed', {}],
   [aCredentialSearch(), 'credentials.search', {}],
+  [aCredentialSearch({ astp: true }), 'credentials.search-astp', {}],
 ] as const)(
   'pages of %o count against the limit that its configuration names',
   async (given, operation, about) => {
@@ -242,8 +259,7 @@ test.each([
       calls.push(called)
       return Promise.resolve({ page: { items: [], next: null }, requestedAtMs: nowMs })
     })
-    const capabilities = { isRefused: () => Promise.resolve(true) } // the search without a quota
-    const client = { capabilities, call }
+    const client = { call }
     const walk = { ...tailScan(of, aFeedState({ nowMs })), cursor: 'c1' }
     const { signal } = new AbortController()
     const turn = { kind: 'feed', name: of.name, dueSinceMs: nowMs } as const

@@ -1,109 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import {
-  advance,
-  restartAfterRefusal,
-  tailScan,
-  restartWithSmallerPages,
-  shrinkPages,
-  skipPage,
-} from '../../../src/feeds/scan.ts'
-import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
-import { unconstrainedPlan } from '../../../src/feeds/rescan-plan.ts'
-import { nextRescan } from '../../../src/feeds/rescan.ts'
-import { aCredentialFeed, aCredentialSearch, aFeed, aFeedState } from '../../support/feeds.ts'
+import { advance, tailScan, shrinkPages, skipPage } from '../../../src/feeds/scan.ts'
+import { aFeed, aFeedState } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const feed = aFeed({ startMs: 3 * dayMs, rescan: { everyMs: hourMs, backMs: dayMs } })
-
-describe('a walk in smaller pages', () => {
-  const search = aCredentialSearch({ rescan: { everyMs: hourMs, backMs: dayMs } })
-
-  function rescanOf(state: FeedState): Scan {
-    const next = nextRescan(search, state, { plan: unconstrainedPlan })
-    if (!('rescan' in next)) throw new Error('no rescan is due')
-    return next.rescan.scan
-  }
-
-  test('takes the next size each time, and there is an end to it', () => {
-    const sizes: unknown[] = []
-    let walk: Scan | undefined = tailScan(search, aFeedState({ nowMs }))
-    while (walk) {
-      sizes.push(walk.body['size'])
-      walk = restartWithSmallerPages(search, aFeedState({ nowMs }), walk)
-    }
-    expect(sizes).toEqual([100, 50, 25, 10])
-    for (const other of [feed, aCredentialFeed()]) {
-      const state = aFeedState({ nowMs })
-      expect(restartWithSmallerPages(other, state, tailScan(other, state))).toBeUndefined()
-    }
-  })
-
-  test('stays small for a day from when the gateway gave up, and for another day where it gives up again', () => {
-    const floorMs = nowMs - 9 * dayMs
-    const at = (hours: number, walk?: Scan): FeedState =>
-      aFeedState({
-        nowMs: nowMs + hours * hourMs,
-        startBoundMs: floorMs,
-        scan: walk,
-        isEnded: true,
-      })
-    const next = (hours: number, walk: Scan): Scan => tailScan(search, at(hours, walk))
-    const smaller = (hours: number, walk: Scan): Scan =>
-      restartWithSmallerPages(search, at(hours, walk), walk)!
-    const sizes = (...walks: Scan[]): unknown[] => walks.map(({ body }) => body['size'])
-
-    const first = next(1, tailScan(search, at(0)))
-    expect(sizes(next(25, smaller(2, first)), next(26, smaller(2, first)))).toEqual([50, 100])
-    const large = next(30, first)
-    const small = smaller(30, large)
-    const [soon, late] = [next(53, small), next(54, small)]
-    expect(sizes(large, small, soon, late, next(54, soon))).toEqual([100, 50, 50, 100, 100])
-    const again = smaller(54, next(54, soon))
-    expect(sizes(again, next(77, again), next(78, again))).toEqual([50, 50, 100])
-  })
-
-  test('reads the same window: without an order in time any part of it may be unread', () => {
-    const walk = { ...tailScan(search, aFeedState({ nowMs })), cursor: 'c1' }
-    const state = aFeedState({
-      nowMs,
-      startBoundMs: nowMs - 9 * dayMs,
-      scan: walk,
-      newestMs: nowMs - hourMs,
-    })
-    expect(restartWithSmallerPages(search, state, walk)).toMatchObject({
-      cursor: null,
-      reason: 'page_size_changed',
-      span: walk.span,
-    })
-    const done = { ...state.rescans, snapshotId: walk.behind?.id }
-    const read = tailScan(search, aFeedState({ nowMs, startBoundMs: state.startBoundMs }))
-    const ended = { ...state, scan: read, lastCaughtUpMs: nowMs, isEnded: true, rescans: done }
-    const rescan = { ...rescanOf(ended), cursor: 'c1' }
-    const later = { ...ended, nowMs: nowMs + hourMs, newestMs: nowMs + hourMs }
-    const smaller = restartWithSmallerPages(search, later, rescan)!
-    expect(smaller).toMatchObject({ cursor: null, span: rescan.span, notes: rescan.notes })
-    expect(smaller.startedAtMs).toBe(later.nowMs)
-    expect(smaller.body).toEqual({ ...rescan.body, size: 50 })
-  })
-
-  test('stays small after a refused cursor and for a day; then the usual size is tried again', () => {
-    const first = tailScan(search, aFeedState({ nowMs }))
-    const small = restartWithSmallerPages(search, aFeedState({ nowMs }), first)!
-    const state = aFeedState({ nowMs, scan: { ...small, cursor: 'c1' }, isEnded: true })
-    expect(restartAfterRefusal(search, state).body['size']).toBe(50)
-    const next = tailScan(search, { ...state, nowMs: nowMs + hourMs })
-    expect(next.body['size']).toBe(50)
-    const last = { ...state, scan: next, nowMs: nowMs + dayMs - 1 }
-    expect(tailScan(search, last).body['size']).toBe(50)
-    const tried = tailScan(search, { ...last, nowMs: nowMs + dayMs })
-    expect(tried).toMatchObject({ cursor: null, reason: 'again' })
-    expect(tried.body['size']).toBe(100)
-    const running = { ...last, isEnded: false, nowMs: nowMs + dayMs }
-    expect(tailScan(search, running)).toBe(next)
-  })
-})
 
 test('a page that cannot be read is asked for in tenths, down to one item and no further', () => {
   const walk = { ...tailScan(feed, aFeedState({ nowMs })), body: { size: 10 } }
