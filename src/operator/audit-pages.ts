@@ -2,6 +2,7 @@
 import type { FeedPage, FeedRequest, PolledFeed } from '../feed-types/feed-type.ts'
 import { usualPageSize } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
+import { isTooSlow } from '../feeds/page.ts'
 import { advance, shrinkPages } from '../feeds/scan.ts'
 import type { Clock } from '../lib/clock.ts'
 import { TocsinError } from '../lib/errors.ts'
@@ -28,7 +29,7 @@ const maxEmptyPages = 1_000
 
 /**
  * Yields the items of every page, in pages as large as the feed reads; asks for small ones for a
- * while if a page is too large to be read. Throws UpstreamError, and AuditError if the reserve is
+ * while if a page is too large or too slow. Throws UpstreamError, and AuditError if the reserve is
  * reached or the pages do not end.
  */
 export async function* auditPages(
@@ -38,7 +39,7 @@ export async function* auditPages(
   span: AuditWindow,
 ): AsyncGenerator<readonly unknown[]> {
   const type = findFeedType(feed)
-  const size = state.scan ? usualPageSize(state.scan) : type.pageSizes[0]
+  const size = state.scan ? usualPageSize(state.scan) : type.pageSize
   const body = type.body(feed, span, size)
   let scan: Scan = { fingerprint: '', body, cursor: null, reason: 'again', startedAtMs: 0, span }
   let emptyPages = 0
@@ -47,7 +48,7 @@ export async function* auditPages(
     const nowMs = clock.now()
     const slot: SlotRequest = { kind: 'command', name: feed.name, dueSinceMs: nowMs }
     const request = { client, scan, slot, signal, nowMs }
-    if ((await isReserveReached()) && !(await type.isFree?.(request))) throw reserveError(feed)
+    if (await isReserveReached()) throw reserveError(feed)
     const fetched = await fetchOrShrink(feed, request)
     if (!('page' in fetched)) {
       scan = fetched.small
@@ -55,7 +56,7 @@ export async function* auditPages(
     }
     const { page } = fetched
     yield page.items
-    const advanced = advance(fetched.scan ?? scan, page)
+    const advanced = advance(scan, page)
     if (!advanced.hasMore) return
     scan = advanced.scan
     emptyPages = page.items.length === 0 ? emptyPages + 1 : 0
@@ -74,7 +75,8 @@ async function fetchOrShrink(
     return await findFeedType(feed).fetch(feed, request)
   } catch (error) {
     const isTooLarge = error instanceof UpstreamError && error.fault === 'too_large'
-    const small = isTooLarge && shrinkPages(request.scan)
+    const isSlow = isTooSlow(error) && !request.signal.aborted
+    const small = (isTooLarge || isSlow) && shrinkPages(request.scan)
     if (!small) throw error
     return { small }
   }

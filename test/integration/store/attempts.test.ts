@@ -1,92 +1,113 @@
+/** What attempts, operators and rules make of items: each trace that once went wrong, one by one. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   countDeadLetters,
+  firstDueMs,
   type Group,
-  withholdItems,
+  groupItems,
   listDeadLetters,
-  readDueRefs,
-  releaseDetail,
-  readSinkNames,
   makeRetriesDue,
+  postponeDue,
+  readMemberRefs,
+  releaseDetail,
+  withholdItems,
 } from '../../../src/store/pending-items.ts'
+import { type Item, readPayload, readRecord } from '../../../src/store/records.ts'
 import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
-import { readPayload, readRecord } from '../../../src/store/records.ts'
 import {
   attemptOf,
   beginAttempt,
+  claimRef,
   type Outcome,
   peekBatch,
   sealBatch,
   settleAttempt,
 } from '../../support/attempts.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import {
+  expectConservation,
+  expectNothingStranded,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const lease = 30_000
+const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
+const group: Group = { id: 'g', kind: 'group', waitMs: 9_000, isUrgent: false, about }
 
-async function madeBy(
-  ledger: AccountLedger,
-  uid: string,
-  destinations = ['soc'],
-  batchWaitMs?: number,
-): Promise<string[]> {
+function refOf(ledger: AccountLedger, n: number, sink = 'soc', index = 0): string {
+  return `i:${ledger.fingerprints.recordId(`a/b/${n}`)}:${index}:${sink}`
+}
+
+async function show(ledger: AccountLedger, n: number, to = ['soc'], batchWaitMs?: number) {
   const page = batchWaitMs === undefined ? {} : { batchWaitMs }
-  const accepted = await takeIn(ledger, [routed({ uid }, destinations)], page)
-  return accepted.status === 'committed' ? accepted.changes.map(({ ref }) => ref) : []
+  await takeIn(ledger, [routed({ uid: `a/b/${n}` }, to)], page)
+}
+
+async function showInGroup(ledger: AccountLedger, n: number, wantsDetail = false): Promise<void> {
+  const plan = routed({ uid: `a/b/${n}` }, ['soc'], wantsDetail)
+  await takeIn(ledger, [{ ...plan, items: plan.items.map((item) => ({ ...item, group })) }])
+}
+
+/** Events 1 to `count` in one frozen batch for `siem`. */
+async function aBatch(ledger: AccountLedger, count: number): Promise<string> {
+  for (let n = 1; n <= count; n += 1) await show(ledger, n, ['siem'], 1_000)
+  const refs = (await peekBatch(ledger, 'siem', 10)).map(({ ref }) => ref)
+  return (await sealBatch(ledger, { sink: 'siem', destination: 'siem' }, refs))!
 }
 
 function settle(ledger: AccountLedger, ref: string, token: string, outcome: Outcome) {
   return settleAttempt(ledger, { ref, token, replica: 'r1' }, outcome)
 }
 
-async function itemOf(ledger: AccountLedger, uid: string, index = 0) {
-  const record = await readRecord(ledger, ledger.fingerprints.recordId(uid))
-  return record!.items[index]!
+async function itemOf(ledger: AccountLedger, n: number, index = 0): Promise<Item> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(`a/b/${n}`)))!.items[index]!
 }
 
-async function dueAt(ledger: AccountLedger, atMs: number): Promise<string[]> {
-  const page = { offset: 0, count: 100 }
-  const bySink = (await readSinkNames(ledger)).map((sink) => readDueRefs(ledger, sink, atMs, page))
-  return (await Promise.all(bySink)).flat()
+function dueOf(ledger: AccountLedger, sink: string): Promise<string[]> {
+  return tests.redis.zrange(ledger.key('due', sink), '0', '-1')
 }
+
+/** How long record and payload of an event are kept, ms; -1: for good. */
+function livesOf(ledger: AccountLedger, n: number): Promise<number[]> {
+  const id = ledger.fingerprints.recordId(`a/b/${n}`)
+  return Promise.all(['rec', 'pay'].map((kind) => tests.redis.pttl(ledger.key(kind, id))))
+}
+
+const retry = { outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' } as const
+const lost = { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' } as const
+const dead = { outcome: 'dead', reason: 'invalid' } as const
 
 test('an item is sent once: a second job finds it delivered', async () => {
   const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
+  await show(ledger, 1)
+  const ref = refOf(ledger, 1)
   const begun = await beginAttempt(ledger, ref, 't1', lease)
-  expect(begun).toMatchObject({
-    status: 'send',
-    attempt: 1,
-    mayBeRepeat: false,
-    tries: 0,
-    destination: 'soc',
-  })
-  expect(await settle(ledger, ref, 't1', { outcome: 'delivered', answer: '204' })).toEqual({
-    status: 'settled',
-  })
+  const first = { status: 'send', attempt: 1, mayBeRepeat: false, tries: 0, destination: 'soc' }
+  expect(begun).toMatchObject(first)
+  const delivered = { outcome: 'delivered', answer: 'x'.repeat(10_000) } as const
+  expect(await settle(ledger, ref, 't1', delivered)).toEqual({ status: 'settled' })
   expect(await beginAttempt(ledger, ref, 't2', lease)).toEqual({ status: 'missing' })
-  expect(await dueAt(ledger, Number.MAX_SAFE_INTEGER)).toEqual([])
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['soc']).toMatchObject({ created: 1, delivered: 1 })
-  expect(await itemOf(ledger, 'a/b/1')).toMatchObject({
-    state: 'delivered',
-    history: [{ number: 1, outcome: 'delivered', answer: '204', replica: 'r1' }],
-  })
+  expect(await dueOf(ledger, 'soc')).toEqual([])
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['soc']).toMatchObject({ created: 1, delivered: 1 })
+  const note = { number: 1, outcome: 'delivered', answer: 'x'.repeat(200), replica: 'r1' }
+  expect(await itemOf(ledger, 1)).toMatchObject({ state: 'delivered', history: [note] })
 })
 
 test('an attempt has all that a message says of the event, as the feed that brought it to the sink saw it', async () => {
   const ledger = await tests.ledger()
   const event = { uid: 'a/b/1', severity: 'medium' }
-  await takeIn(ledger, [routed(event, ['siem'])], { feed: 'first', labels: { team: 'other' } })
   const labels = { team: 'vip' }
+  await takeIn(ledger, [routed(event, ['siem'])], { feed: 'first', labels: { team: 'other' } })
   await takeIn(ledger, [routed({ ...event, ignoredAtMs: 1 })], { feed: 'brand', labels })
-  const ref = `i:${ledger.fingerprints.recordId('a/b/1')}:1:soc`
-  const begun = await beginAttempt(ledger, ref, 't1', lease)
+  const begun = await beginAttempt(ledger, refOf(ledger, 1, 'soc', 1), 't1', lease)
   if (begun.status !== 'send') throw new Error('nothing to send')
   expect(begun.members).toEqual([
     {
-      id: (await itemOf(ledger, 'a/b/1', 1)).id,
+      id: (await itemOf(ledger, 1, 1)).id,
       recordId: ledger.fingerprints.recordId('a/b/1'),
       uid: 'a/b/1',
       severity: 'medium',
@@ -104,352 +125,255 @@ test('an attempt has all that a message says of the event, as the feed that brou
   expect(Math.abs(Date.now() - begun.createdAtMs)).toBeLessThan(60_000)
 })
 
-test('an attempt that finds another one open may be a repeat and says so, under the same id', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  const first = await beginAttempt(ledger, ref, 't1', lease)
-  const second = await beginAttempt(ledger, ref, 't2', lease)
-  expect(second).toMatchObject({ attempt: 2, mayBeRepeat: true })
-  const ids = [first, second].map((begun) => begun.status === 'send' && begun.members[0]?.id)
-  expect(ids[0]).toBe(ids[1])
-})
+test.each<[string, (Outcome | 'cut off')[], boolean, number]>([
+  ['a refusal', [retry], false, 1],
+  ['a lost answer', [lost], true, 0],
+  ['a lost answer after a refusal', [retry, lost], true, 1],
+  ['a refusal after a lost answer', [lost, retry], true, 1],
+  ['an attempt that was cut off', ['cut off'], true, 0],
+  ['a refusal after an attempt that was cut off', ['cut off', retry], true, 1],
+])(
+  'after %s the next attempt has the same id, and may be a repeat or not',
+  async (_what, past, mayBeRepeat, tries) => {
+    const ledger = await tests.ledger()
+    await show(ledger, 1)
+    const batch = await aBatch(ledger, 2)
+    for (const ref of [refOf(ledger, 1), batch]) {
+      const begun = []
+      for (const [n, outcome] of [...past, 'cut off' as const].entries()) {
+        begun.push(await beginAttempt(ledger, ref, `t${n}`, lease))
+        if (outcome !== 'cut off') await settle(ledger, ref, `t${n}`, outcome)
+      }
+      expect(begun.at(-1)).toMatchObject({ attempt: past.length + 1, mayBeRepeat, tries })
+      const ids = begun.map((one) => one.status === 'send' && one.members.map(({ id }) => id))
+      expect(ids.every((one) => String(one) === String(ids[0]))).toBe(true)
+    }
+    await expectConservation(ledger)
+  },
+)
 
-test('an outcome of an overtaken attempt changes nothing, unless it was delivered', async () => {
+test('an outcome of an overtaken attempt changes nothing, unless it was delivered; of a batch likewise', async () => {
   const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't1', lease)
-  await beginAttempt(ledger, ref, 't2', lease)
-  expect(await settle(ledger, ref, 't1', { outcome: 'dead', reason: 'x' })).toEqual({
-    status: 'stale',
-  })
-  expect(await settle(ledger, ref, 't1', { outcome: 'delivered' })).toEqual({ status: 'settled' })
-  expect(await settle(ledger, ref, 't2', { outcome: 'retry', inMs: 0 })).toEqual({
-    status: 'already',
-  })
-  await expectConservation(ledger)
-})
-
-test('a lost answer makes the next attempt a possible repeat; a refusal does not', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't1', lease)
-  await settle(ledger, ref, 't1', {
-    outcome: 'retry',
-    inMs: 0,
-    counts: true,
-    reason: 'unavailable',
-  })
-  expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'retrying' })
-  expect(await beginAttempt(ledger, ref, 't2', lease)).toMatchObject({
-    mayBeRepeat: false,
-    tries: 1,
-  })
-  await settle(ledger, ref, 't2', {
-    outcome: 'retry',
-    inMs: 0,
-    answerLost: true,
-    reason: 'timeout',
-  })
-  expect(await beginAttempt(ledger, ref, 't3', lease)).toMatchObject({
-    mayBeRepeat: true,
-    tries: 1,
-  })
-  await expectConservation(ledger)
+  await show(ledger, 0)
+  for (const ref of [refOf(ledger, 0), await aBatch(ledger, 2)]) {
+    for (const token of ['t1', 't2']) await beginAttempt(ledger, ref, token, lease)
+    expect(await settle(ledger, ref, 't1', dead)).toEqual({ status: 'stale' })
+    expect(await settle(ledger, ref, 't1', { outcome: 'delivered' })).toEqual({ status: 'settled' })
+    expect(await settle(ledger, ref, 't2', retry)).toEqual({ status: 'already' })
+  }
+  const { sinks } = await expectConservation(ledger)
+  expect([sinks['soc']?.delivered, sinks['siem']?.delivered]).toEqual([1, 2])
 })
 
 test('the history keeps the last five attempts and counts all', async () => {
   const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  for (let n = 1; n <= 7; n += 1) {
-    await beginAttempt(ledger, ref, `t${n}`, lease)
-    await settle(ledger, ref, `t${n}`, { outcome: 'retry', inMs: 0, reason: 'unavailable' })
-  }
-  const item = await itemOf(ledger, 'a/b/1')
-  expect(item.attempts).toBe(7)
-  expect(item.history.map(({ number }) => number)).toEqual([3, 4, 5, 6, 7])
+  await show(ledger, 1)
+  for (let n = 1; n <= 7; n += 1) await attemptOf(ledger, refOf(ledger, 1), retry)
+  const { attempts, history } = await itemOf(ledger, 1)
+  expect([attempts, ...history.map(({ number }) => number)]).toEqual([7, 3, 4, 5, 6, 7])
 })
 
-test('of an answer the history keeps 200 characters, however much a sink says', async () => {
+test('settled records expire with history and payload; unsettled ones never, nor those for one more destination', async () => {
   const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't1', lease)
-  await settle(ledger, ref, 't1', { outcome: 'delivered', answer: 'x'.repeat(10_000) })
-  expect((await itemOf(ledger, 'a/b/1')).history[0]!.answer).toBe('x'.repeat(200))
-})
-
-test('settled records expire with history and payload; unsettled ones never', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1', ['soc', 'siem'])
-  const id = ledger.fingerprints.recordId('a/b/1')
-  const ttl = (): Promise<number[]> =>
-    Promise.all([tests.redis.pttl(ledger.key('rec', id)), tests.redis.pttl(ledger.key('pay', id))])
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'delivered' })
-  expect(await ttl()).toEqual([-1, -1])
-  await beginAttempt(ledger, ref.replace(':0:soc', ':1:siem'), 't', lease)
-  await settle(ledger, ref.replace(':0:soc', ':1:siem'), 't', { outcome: 'delivered' })
-  const [history = 0, payload = 0] = await ttl()
+  await show(ledger, 1, ['soc', 'siem'])
+  await attemptOf(ledger, refOf(ledger, 1), { outcome: 'delivered' })
+  expect(await livesOf(ledger, 1)).toEqual([-1, -1])
+  await attemptOf(ledger, refOf(ledger, 1, 'siem', 1), { outcome: 'delivered' })
+  const [history = 0, payload = 0] = await livesOf(ledger, 1)
   expect(history).toBeGreaterThan(payload)
   expect(payload).toBeGreaterThan(0)
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['lake'])], { feed: 'another' })
+  expect(await livesOf(ledger, 1)).toEqual([-1, -1])
 })
 
-test('a settled event that is to go to one more destination keeps history and payload until it went', async () => {
+test('a sealed batch keeps its members and their order over attempts, and what it said of them', async () => {
   const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  const id = ledger.fingerprints.recordId('a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'delivered' })
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['siem'])], { feed: 'another' })
-  const names = [ledger.key('rec', id), ledger.key('pay', id)]
-  expect(await Promise.all(names.map((name) => tests.redis.pttl(name)))).toEqual([-1, -1])
-})
-
-test('a dead letter is listed, shown, replayed and counted as both', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead', reason: 'invalid', answer: 'HTTP 422' })
-  const { total, letters } = await listDeadLetters(ledger, 'soc', { offset: 0, count: 10 })
-  expect(total).toBe(1)
-  expect(letters[0]).toMatchObject({
-    record: { uid: 'a/b/1' },
-    item: { history: [{ reason: 'invalid' }] },
-  })
-  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('done')
-  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('busy')
-  expect(await dueAt(ledger, Number.MAX_SAFE_INTEGER)).toEqual([ref])
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['soc']).toMatchObject({
-    created: 1,
-    replayed: 1,
-    dead: 1,
-    pending: { queued: 1 },
-  })
-})
-
-test('a discarded letter stays counted as dead', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead' })
-  expect(await discardDeadLetter(ledger, ref)).toBe('done')
-  expect((await listDeadLetters(ledger, 'soc', { offset: 0, count: 1 })).total).toBe(0)
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['soc']).toMatchObject({ dead: 1 })
-})
-
-test('a letter whose history has expired is no longer counted', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead' })
-  const endsMs = Date.now() - ledger.retention.history
-  await tests.redis.zadd(ledger.key('dead', 'soc'), endsMs - 60_000, ref)
-  expect(await countDeadLetters(ledger, 'soc')).toBe(1) // another item may keep its record
-  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
-  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
-})
-
-test('a letter whose payload has expired cannot be replayed, and says why', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await madeBy(ledger, 'a/b/1')
-  await beginAttempt(ledger, ref, 't', lease)
-  await settle(ledger, ref, 't', { outcome: 'dead' })
-  await tests.redis.del(ledger.key('pay', ledger.fingerprints.recordId('a/b/1')))
-  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('no_payload')
-  await expectConservation(ledger)
-})
-
-test('only what waits to be sent is kept back: nothing that ended, was tried, or waits for something else', async () => {
-  const ledger = await tests.ledger()
-  const [ended = ''] = await madeBy(ledger, 'a/b/ended', ['soc'], 1_000)
-  const [tried = ''] = await madeBy(ledger, 'a/b/tried')
-  const [single = ''] = await madeBy(ledger, 'a/b/single')
-  const [inBatch = ''] = await madeBy(ledger, 'a/b/in-batch', ['soc'], 1_000)
-  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
-  const gathering: Group = { id: 'g', kind: 'group', waitMs: 9_000, isUrgent: false, about }
-  const plan = routed({ uid: 'a/b/grouped' }, ['soc'])
-  await takeIn(ledger, [
-    { ...plan, items: plan.items.map((item) => ({ ...item, group: gathering })) },
-  ])
-  const grouped = `i:${ledger.fingerprints.recordId('a/b/grouped')}:0:soc`
-  await attemptOf(ledger, ended, { outcome: 'delivered' })
-  await tests.redis.zadd(ledger.key('collect', 'soc'), 1, ended, 1, 'i:gone:0:soc')
-  await attemptOf(ledger, tried, { outcome: 'retry', inMs: 1_000, counts: true })
-  const keep = (ref: string, collection?: string): Promise<string[]> =>
-    withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
-  for (const ref of [ended, 'i:gone:0:soc', single]) expect(await keep(ref, 'soc')).toEqual([])
-  for (const ref of [tried, grouped, ended, 'i:gone:0:soc']) {
-    expect(await keep(ref)).toEqual([])
-  }
-  expect(await keep(single)).toEqual([single])
-  expect(await keep(inBatch, 'soc')).toEqual([inBatch])
-  const uids = ['ended', 'tried', 'grouped', 'single', 'in-batch']
-  const items = await Promise.all(uids.map((uid) => itemOf(ledger, `a/b/${uid}`)))
-  const states = ['delivered', 'retrying', 'group', 'suppressed', 'suppressed']
-  expect(items.map(({ state }) => state)).toEqual(states)
-})
-
-test('items held for their detail are sent on together when it is there', async () => {
-  const ledger = await tests.ledger()
-  const accepted = await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)])
-  expect(accepted.status === 'committed' && accepted.changes.map(({ kind }) => kind)).toEqual([
-    'detail',
-    'detail',
-  ])
-  expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'detail' })
-  const payload = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'x' } }
-  const recordId = ledger.fingerprints.recordId('a/b/1')
-  const made = await releaseDetail(ledger, recordId, { soc: false, siem: 1_000 }, { payload })
-  expect(made.map(({ kind }) => kind)).toEqual(['single', 'collect'])
-  expect(await releaseDetail(ledger, recordId, { soc: false, siem: 1_000 }, { payload })).toEqual(
-    [],
-  )
-  const begun = await beginAttempt(ledger, made[0]!.ref, 't', lease)
-  expect(begun).toMatchObject({ members: [{ payload: { detail: { name: 'x' } } }] })
-  expect(await peekBatch(ledger, 'siem', 10)).toMatchObject([
-    { found: { payload: { detail: { name: 'x' } } } },
-  ])
-  await expectConservation(ledger)
-})
-
-test('a full event that comes when nobody waits for it any more changes nothing of what is sent', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
-  const recordId = ledger.fingerprints.recordId('a/b/1')
-  const late = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'late' } }
-  expect(await releaseDetail(ledger, recordId, { soc: false }, { payload: late })).toEqual([])
-  expect((await readPayload(ledger, recordId))?.detail).toBeUndefined()
-})
-
-async function sealedBatch(ledger: AccountLedger, uids: string[]): Promise<string> {
-  for (const uid of uids) await madeBy(ledger, uid, ['siem'], 1_000)
-  const waiting = await peekBatch(ledger, 'siem', 10)
-  const refs = waiting.map(({ ref }) => ref)
-  return (await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs))!
-}
-
-test('a batch is sealed: its members and their order stay over attempts, and settle together', async () => {
-  const ledger = await tests.ledger()
-  const ref = await sealedBatch(ledger, ['a/b/1', 'a/b/2', 'a/b/3'])
-  await madeBy(ledger, 'a/b/4', ['siem'], 1_000)
-  const first = await beginAttempt(ledger, ref, 't1', lease)
-  await settle(ledger, ref, 't1', {
-    outcome: 'retry',
-    inMs: 0,
-    counts: true,
-    reason: 'unavailable',
-  })
-  const second = await beginAttempt(ledger, ref, 't2', lease)
-  const uids = [first, second].map((b) => b.status === 'send' && b.members.map(({ uid }) => uid))
-  expect(uids).toEqual([
-    ['a/b/1', 'a/b/2', 'a/b/3'],
-    ['a/b/1', 'a/b/2', 'a/b/3'],
-  ])
-  expect(second).toMatchObject({ mayBeRepeat: false }) // its answer was there: it was refused
+  const ref = await aBatch(ledger, 3)
+  await show(ledger, 4, ['siem'], 1_000)
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' }, ['lake'])], { feed: 'two' })
+  await attemptOf(ledger, ref, retry)
+  const begun = await beginAttempt(ledger, ref, 't2', lease)
+  const members = [1, 2, 3].map((n) => ({ uid: `a/b/${n}` }))
+  expect(begun).toMatchObject({ members })
+  expect(begun).toMatchObject({ members: [{ payload: { event: { severity: 'high' } } }, {}, {}] })
   await settle(ledger, ref, 't2', { outcome: 'delivered' })
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['siem']).toMatchObject({
-    created: 4,
-    delivered: 3,
-    pending: { queued: 1 },
-  })
-})
-
-test('a batch that an overtaken attempt did deliver is delivered; its other outcomes change nothing', async () => {
-  const ledger = await tests.ledger()
-  const ref = await sealedBatch(ledger, ['a/b/1', 'a/b/2'])
-  await beginAttempt(ledger, ref, 't1', lease)
-  await beginAttempt(ledger, ref, 't2', lease)
-  expect(await settle(ledger, ref, 't1', { outcome: 'dead', reason: 'x' })).toEqual({
-    status: 'stale',
-  })
-  expect(await settle(ledger, ref, 't1', { outcome: 'delivered' })).toEqual({ status: 'settled' })
-  expect(await settle(ledger, ref, 't2', { outcome: 'retry', inMs: 0 })).toEqual({
-    status: 'already',
-  })
-  expect((await expectConservation(ledger)).sinks['siem']).toMatchObject({ delivered: 2, dead: 0 })
-})
-
-test('letters of a batch whose answer was lost say when they are replayed that they may be repeats', async () => {
-  const ledger = await tests.ledger()
-  const ref = await sealedBatch(ledger, ['a/b/1', 'a/b/2'])
-  await beginAttempt(ledger, ref, 't1', lease)
-  await settle(ledger, ref, 't1', {
-    outcome: 'retry',
-    inMs: 0,
-    answerLost: true,
-    reason: 'timeout',
-  })
-  await beginAttempt(ledger, ref, 't2', lease)
-  await settle(ledger, ref, 't2', { outcome: 'dead', reason: 'invalid' })
-  const { letters } = await listDeadLetters(ledger, 'siem', { offset: 0, count: 5 })
-  expect(letters).toHaveLength(2)
-  for (const letter of letters) {
-    await replayDeadLetter(ledger, letter.ref, undefined)
-    const again = await beginAttempt(ledger, letter.ref, 't3', lease)
-    expect(again).toMatchObject({ status: 'send', mayBeRepeat: true })
-  }
-})
-
-test('a sealed batch says of a member what it said when sealed, though it was raised meanwhile', async () => {
-  const ledger = await tests.ledger()
-  const ref = await sealedBatch(ledger, ['a/b/1'])
-  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' }, ['siem'])], { feed: 'two' })
-  const begun = await beginAttempt(ledger, ref, 't', lease)
-  expect(begun).toMatchObject({ members: [{ payload: { event: { severity: 'high' } } }] })
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['siem']).toMatchObject({ created: 4, delivered: 3, pending: { queued: 1 } })
 })
 
 test('a refused batch is halved down to the one bad item', async () => {
   const ledger = await tests.ledger()
-  const ref = await sealedBatch(ledger, ['a/b/1', 'a/b/2', 'a/b/bad'])
-  const open = [ref]
+  const open = [await aBatch(ledger, 3)]
   const sizes: number[] = []
   for (let next = open.shift(); next; next = open.shift()) {
     const begun = await beginAttempt(ledger, next, 't', lease)
     if (begun.status !== 'send') throw new Error('nothing to send')
     sizes.push(begun.members.length)
-    const isBad = begun.members.some(({ uid }) => uid === 'a/b/bad')
+    const isBad = begun.members.some(({ uid }) => uid === 'a/b/3')
     const refusal = begun.members.length > 1 ? 'split' : 'dead'
-    const settled = await settle(ledger, next, 't', {
-      outcome: isBad ? refusal : 'delivered',
-      reason: 'invalid',
-    })
-    open.push(...(settled.halves ?? []))
+    const outcome = isBad ? refusal : 'delivered'
+    const { halves = [] } = await settle(ledger, next, 't', { outcome, reason: 'invalid' })
+    open.push(...halves)
   }
   expect(sizes).toEqual([3, 2, 1])
-  const accounting = await expectConservation(ledger)
-  expect(accounting.sinks['siem']).toMatchObject({ created: 3, delivered: 2, dead: 1 })
-  expect(
-    (await listDeadLetters(ledger, 'siem', { offset: 0, count: 5 })).letters[0]?.record.uid,
-  ).toBe('a/b/bad')
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['siem']).toMatchObject({ created: 3, delivered: 2, dead: 1 })
+  expect((await itemOf(ledger, 3)).state).toBe('dead')
+  expect((await itemOf(ledger, 1)).history.map(({ outcome }) => outcome)).toEqual([
+    'split',
+    'delivered',
+  ])
+})
+
+test('what was delivered meanwhile is in no batch, though it still stands among those that wait', async () => {
+  const ledger = await tests.ledger()
+  await show(ledger, 1, ['siem'], 1_000)
+  await show(ledger, 2, ['siem'])
+  const [waiting, done] = [refOf(ledger, 1, 'siem'), refOf(ledger, 2, 'siem')]
+  await attemptOf(ledger, done, { outcome: 'delivered' })
+  await tests.redis.zadd(ledger.key('collect', 'siem'), 1, done)
+  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem' }, [done, waiting])
+  expect(await beginAttempt(ledger, batch!, 't', lease)).toMatchObject({
+    members: [{ uid: 'a/b/1' }],
+  })
+  await expectConservation(ledger)
+})
+
+test('a batch does not wait longer because more comes, nor is it due once nothing of it is left', async () => {
+  const ledger = await tests.ledger()
+  const dueMs = () => tests.redis.zscore(ledger.key('due', 'siem'), 'c:siem')
+  await show(ledger, 1, ['siem'], 1_000)
+  await tests.redis.zincrby(ledger.key('due', 'siem'), -500, 'c:siem') // as if it had come earlier
+  const before = await dueMs()
+  await show(ledger, 2, ['siem'], 1_000)
+  expect(await dueMs()).toBe(before)
+  for (const [n, left] of [
+    [1, before],
+    [2, null],
+  ] as const) {
+    const ref = refOf(ledger, n, 'siem')
+    const silenced = { ref, act: 'suppress', reason: 'silence', rule: 's1' } as const
+    expect(await withholdItems(ledger, [silenced], 'siem')).toEqual([ref])
+    expect(await dueMs()).toBe(left)
+  }
+  await expectConservation(ledger)
+})
+
+test('a message whose members are being taken out of it is not sent', async () => {
+  const ledger = await tests.ledger()
+  const ref = await aBatch(ledger, 2)
+  const name = ledger.key('batch', ref.split(':')[1] ?? '')
+  const batch = JSON.parse((await ledger.redis.get(name)) ?? '') as object
+  await ledger.redis.set(name, JSON.stringify({ ...batch, un: true }))
+  expect(await beginAttempt(ledger, ref, 't1', lease)).toEqual({ status: 'unfreezing' })
+})
+
+test('only what waits to be sent is kept back: nothing that ended, was tried, or waits for something else', async () => {
+  const ledger = await tests.ledger()
+  const [ended, tried, single, inBatch, grouped] = [1, 2, 3, 4, 5].map((n) => refOf(ledger, n)) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ]
+  for (const n of [1, 4]) await show(ledger, n, ['soc'], 1_000)
+  for (const n of [2, 3]) await show(ledger, n)
+  await showInGroup(ledger, 5)
+  const gone = 'i:gone:0:soc'
+  await attemptOf(ledger, ended, { outcome: 'delivered' })
+  await tests.redis.zadd(ledger.key('collect', 'soc'), 1, ended, 1, gone)
+  await attemptOf(ledger, tried, { ...retry, inMs: 1_000 })
+  const keep = (ref: string, collection?: string): Promise<string[]> =>
+    withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
+  for (const ref of [ended, gone, single]) expect(await keep(ref, 'soc')).toEqual([])
+  for (const ref of [tried, grouped, ended, gone]) expect(await keep(ref)).toEqual([])
+  expect(await keep(single)).toEqual([single])
+  expect(await keep(inBatch, 'soc')).toEqual([inBatch])
+  const items = await Promise.all([1, 2, 3, 4, 5].map((n) => itemOf(ledger, n)))
+  const states = ['delivered', 'retrying', 'suppressed', 'suppressed', 'group']
+  expect(items.map(({ state }) => state)).toEqual(states)
+  expect(await dueOf(ledger, 'soc')).toEqual([tried])
+})
+
+test('items held for their detail are sent on together when it is there, alone or in a batch, and once', async () => {
+  const ledger = await tests.ledger()
+  const plan = routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)
+  const accepted = await takeIn(ledger, [plan])
+  expect(accepted).toMatchObject({ changes: [{ kind: 'detail' }, { kind: 'detail' }] })
+  expect(await itemOf(ledger, 1)).toMatchObject({ state: 'held', heldFor: 'detail' })
+  const release = (name: string) =>
+    releaseDetail(
+      ledger,
+      ledger.fingerprints.recordId('a/b/1'),
+      { soc: false, siem: 1_000 },
+      { payload: { event: plan.event, fetchedAtMs: 1, detail: { name } } },
+    )
+  const made = await release('x')
+  expect(made.map(({ kind }) => kind)).toEqual(['single', 'collect'])
+  expect(await release('late')).toEqual([])
+  const found = { payload: { detail: { name: 'x' } } }
+  expect(await beginAttempt(ledger, made[0]!.ref, 't', lease)).toMatchObject({ members: [found] })
+  expect(await peekBatch(ledger, 'siem', 10)).toMatchObject([{ found }])
+  expect(await dueOf(ledger, 'siem')).toEqual(['c:siem'])
+  await expectConservation(ledger)
+})
+
+test('an event whose group ended while its details were fetched opens it again', async () => {
+  const ledger = await tests.ledger()
+  await showInGroup(ledger, 1, true)
+  await tests.redis.del(ledger.key('group', 'g')) // nothing waited in it any more
+  const recordId = ledger.fingerprints.recordId('a/b/1')
+  const [made] = await releaseDetail(ledger, recordId, { soc: false }, undefined)
+  expect(made).toMatchObject({ kind: 'group' })
+  expect(await itemOf(ledger, 1)).toMatchObject({ state: 'group', heldFor: undefined })
+  expect(await tests.redis.zrange(ledger.key('timers'), '0', '-1')).toEqual(['c:g:soc'])
+  await expectNothingStranded(ledger)
+})
+
+test('a full event that comes late, or when nobody waits for it, changes nothing of what is sent', async () => {
+  const ledger = await tests.ledger()
+  await show(ledger, 1)
+  const recordId = ledger.fingerprints.recordId('a/b/1')
+  const payload = (await readPayload(ledger, recordId))!
+  const late = { payload: { ...payload, detail: { name: 'late' } } }
+  for (const outcome of [retry, { outcome: 'delivered' }] as const) {
+    expect(await releaseDetail(ledger, recordId, { soc: false }, late)).toEqual([])
+    expect(await readPayload(ledger, recordId)).toEqual(payload)
+    await attemptOf(ledger, refOf(ledger, 1), outcome)
+  }
+})
+
+test('items that still go singly are gathered and counted, and listed a page at a time', async () => {
+  const ledger = await tests.ledger()
+  for (const n of [1, 2, 3, 4]) await show(ledger, n)
+  const [delivered, ...refs] = [4, 3, 2, 1].map((n) => refOf(ledger, n))
+  await attemptOf(ledger, delivered!, { outcome: 'delivered' })
+  await attemptOf(ledger, refs[0]!, { ...retry, inMs: 9_000 })
+  expect(await groupItems(ledger, [], { soc: group })).toBe(0)
+  expect(await groupItems(ledger, [delivered!, ...refs], { soc: group })).toBe(3)
+  expect(await groupItems(ledger, refs, { soc: group })).toBe(0)
+  expect(await readMemberRefs(ledger, 'g', { offset: 0, count: 2 })).toEqual(refs.slice(0, 2))
+  expect(await readMemberRefs(ledger, 'g', { offset: 2, count: 2 })).toEqual(refs.slice(2))
+  await expectConservation(ledger)
+})
+
+test('work that is postponed is due that much later, and what is not due does not become so', async () => {
+  const ledger = await tests.ledger()
+  await show(ledger, 1)
+  await postponeDue(ledger, refOf(ledger, 1), 3_600_000)
+  const dueInMs = (await firstDueMs(ledger, 'soc'))! - Date.now()
+  expect(Math.abs(dueInMs - 3_600_000)).toBeLessThan(60_000)
+  await postponeDue(ledger, 'i:gone:0:soc', 1)
+  expect(await dueOf(ledger, 'soc')).toEqual([refOf(ledger, 1)])
 })
 
 test('a feed and a sink may have a name that every object knows', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['constructor'])], { feed: 'constructor' })
-  const accounting = await expectConservation(ledger)
-  expect(accounting.feeds['constructor']).toMatchObject({ fetched: 1, new: 1 })
-  expect(accounting.sinks['constructor']).toMatchObject({ created: 1, pending: { queued: 1 } })
-})
-
-test('once its sink is back so many tries are due at once as asked for, and what it refused is not among them', async () => {
-  const ledger = await tests.ledger()
-  const refs: string[] = []
-  for (const uid of ['a/b/1', 'a/b/2', 'a/b/3']) refs.push(...(await madeBy(ledger, uid)))
-  for (const [at, ref] of refs.entries()) {
-    await beginAttempt(ledger, ref, 't1', lease)
-    const reason = at === 0 ? 'rejected' : 'unavailable'
-    await settle(ledger, ref, 't1', {
-      outcome: 'retry',
-      inMs: 3_600_000 + at,
-      counts: true,
-      reason,
-    })
-  }
-  expect(await makeRetriesDue(ledger, 'soc', 1)).toEqual([refs[1]])
-  expect(await makeRetriesDue(ledger, 'soc', 9)).toEqual([refs[2]])
-  expect((await dueAt(ledger, Date.now() + 1000)).toSorted()).toEqual(refs.slice(1).toSorted())
+  const { feeds, sinks } = await expectConservation(ledger)
+  expect(feeds['constructor']).toMatchObject({ fetched: 1, new: 1 })
+  expect(sinks['constructor']).toMatchObject({ created: 1, pending: { queued: 1 } })
 })
 
 test.each([
@@ -462,22 +386,16 @@ test.each([
   'a try that failed with %s is due at once when its sink is back, alone or as a batch: %s',
   async (reason, isDue) => {
     const ledger = await tests.ledger()
-    const [single] = await madeBy(ledger, 'a/b/0', ['siem'])
-    const batch = await sealedBatch(ledger, ['a/b/1', 'a/b/2'])
+    await show(ledger, 0, ['siem'])
+    const [single, batch] = [refOf(ledger, 0, 'siem'), await aBatch(ledger, 2)]
     const laterMs = Date.now() + 3_600_000
-    for (const [at, ref] of [single!, batch].entries()) {
-      await beginAttempt(ledger, ref, 't1', lease)
-      await settle(ledger, ref, 't1', {
-        outcome: 'retry',
-        inMs: 3_600_000 + at,
-        counts: true,
-        reason,
-      })
+    for (const [at, ref] of [single, batch].entries()) {
+      await attemptOf(ledger, ref, { ...retry, inMs: 3_600_000 + at, reason })
     }
     const woken = isDue ? [single, batch] : []
-    expect(await makeRetriesDue(ledger, 'siem', 9)).toEqual(woken)
-    expect(new Set(await dueAt(ledger, Date.now() + 1_000))).toEqual(new Set(woken))
-    const { atMs } = await itemOf(ledger, 'a/b/0')
+    expect(await makeRetriesDue(ledger, 'siem', 1)).toEqual(woken.slice(0, 1))
+    expect(await makeRetriesDue(ledger, 'siem', 9)).toEqual(woken.slice(1))
+    const { atMs } = await itemOf(ledger, 0)
     expect(isDue ? Date.now() - atMs! < 60_000 : atMs! >= laterMs).toBe(true)
     await tests.redis.del(ledger.key('batch', batch.split(':')[1]!)) // it was settled meanwhile
     expect(await makeRetriesDue(ledger, 'siem', 9)).toEqual([])
@@ -486,38 +404,127 @@ test.each([
 
 test('once its sink is back, hundreds that keep their time hide no other try', async () => {
   const ledger = await tests.ledger()
-  const laterMs = Date.now() + 3_600_000
-  const refs = [...(await madeBy(ledger, 'a/b/1')), ...(await madeBy(ledger, 'a/b/2'))]
-  for (const [at, ref] of refs.entries()) {
-    await beginAttempt(ledger, ref, 't1', lease)
-    const outcome = { outcome: 'retry', counts: true, reason: 'unavailable' } as const
-    await settle(ledger, ref, 't1', { ...outcome, inMs: 3_601_000 + at })
+  for (const n of [1, 2]) {
+    await show(ledger, n)
+    await attemptOf(ledger, refOf(ledger, n), { ...retry, inMs: 3_601_000 + n })
   }
+  const laterMs = Date.now() + 3_600_000
   const others = Array.from({ length: 499 }, (_, n) => [String(laterMs + n), `i:gone:${n}:soc`])
   await tests.redis.zadd(ledger.key('due', 'soc'), ...others.flat())
-  expect(await makeRetriesDue(ledger, 'soc', 9)).toEqual(refs)
+  expect(await makeRetriesDue(ledger, 'soc', 9)).toEqual([1, 2].map((n) => refOf(ledger, n)))
 })
 
-test('a message whose members are being taken out of it is not sent', async () => {
+/** Letters 0 to `count` − 1, the n-th of which died n minutes ago. */
+async function letters(ledger: AccountLedger, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    await show(ledger, n)
+    await attemptOf(ledger, refOf(ledger, n), dead)
+    await tests.redis.zadd(ledger.key('dead', 'soc'), Date.now() - n * 60_000, refOf(ledger, n))
+  }
+}
+
+test('letters come in pages, the newest first, and those without a record are left out', async () => {
   const ledger = await tests.ledger()
-  const ref = await sealedBatch(ledger, ['a/b/1', 'a/b/2'])
-  const name = ledger.key('batch', ref.split(':')[1] ?? '')
-  const batch = JSON.parse((await ledger.redis.get(name)) ?? '') as object
-  await ledger.redis.set(name, JSON.stringify({ ...batch, un: true }))
-  expect(await beginAttempt(ledger, ref, 't1', lease)).toEqual({ status: 'unfreezing' })
+  await letters(ledger, 5)
+  const uids = async (offset: number, count: number) => {
+    const page = await listDeadLetters(ledger, 'soc', { offset, count })
+    return [page.total, page.letters.map(({ record }) => record.uid)]
+  }
+  expect(await uids(0, 2)).toEqual([5, ['a/b/0', 'a/b/1']])
+  expect(await uids(4, 2)).toEqual([5, ['a/b/4']])
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
+  expect(await uids(0, 3)).toEqual([5, ['a/b/0', 'a/b/2']])
+  const page = await listDeadLetters(ledger, 'soc', { offset: 1, count: 2 })
+  const { endedAtMs: diedAtMs } = await itemOf(ledger, 2)
+  const item = { history: [{ reason: 'invalid' }] }
+  expect(page.letters).toMatchObject([{ ref: refOf(ledger, 2), diedAtMs, item }])
 })
 
-test('what was delivered meanwhile is in no batch, though it still stands among those that wait', async () => {
+test('a letter is counted until its record has expired, however long another item keeps that', async () => {
   const ledger = await tests.ledger()
-  await madeBy(ledger, 'a/b/1', ['siem'], 1_000)
-  const [done = ''] = await madeBy(ledger, 'a/b/2', ['siem'])
-  await beginAttempt(ledger, done, 't', lease)
-  await settle(ledger, done, 't', { outcome: 'delivered' })
-  const refs = (await peekBatch(ledger, 'siem', 10)).map(({ ref }) => ref)
-  await ledger.redis.zadd(ledger.key('collect', 'siem'), 1, done)
-  const siem = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
-  const batch = await sealBatch(ledger, siem, [done, ...refs])
-  const begun = await beginAttempt(ledger, batch!, 't', lease)
-  expect(begun).toMatchObject({ members: [{ uid: 'a/b/1' }] })
+  await letters(ledger, 1)
+  const endsMs = Date.now() - ledger.retention.history
+  await tests.redis.zadd(ledger.key('dead', 'soc'), endsMs - 60_000, refOf(ledger, 0))
+  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/0')))
+  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
+})
+
+test('a letter that is discarded stays counted as dead, says by whom, and is kept as long as its history', async () => {
+  const ledger = await tests.ledger()
+  await letters(ledger, 1)
+  const recordId = ledger.fingerprints.recordId('a/b/0')
+  for (const kind of ['rec', 'pay']) await tests.redis.persist(ledger.key(kind, recordId))
+  expect(await discardDeadLetter(ledger, refOf(ledger, 0))).toBe('done')
+  expect(await itemOf(ledger, 0)).toMatchObject({ state: 'discarded', rule: 'by ann' })
+  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
+  expect((await expectConservation(ledger)).sinks['soc']).toMatchObject({ dead: 1 })
+  const { history, payload } = ledger.retention
+  const [recordMs = 0, payloadMs = 0] = await livesOf(ledger, 0)
+  expect(history - recordMs).toBeLessThan(60_000)
+  expect(payload - payloadMs).toBeLessThan(60_000)
+  expect(payloadMs).toBeLessThanOrEqual(payload)
+})
+
+test('what is replayed begins anew with all its tries, as often as it is, in its batch or alone', async () => {
+  const ledger = await tests.ledger()
+  await show(ledger, 0, ['soc'], 60_000)
+  const ref = refOf(ledger, 0)
+  const die = async (): Promise<void> => {
+    const batch = (await sealBatch(ledger, { sink: 'soc', destination: 'soc' }, [ref]))!
+    await attemptOf(ledger, batch, retry)
+    await attemptOf(ledger, batch, dead)
+  }
+  await die()
+  const { createdAtMs: firstMs, endedAtMs } = await itemOf(ledger, 0)
+  expect(endedAtMs).toBeGreaterThan(0)
+  expect(await replayDeadLetter(ledger, ref, 60_000)).toBe('collect')
+  const anew = { state: 'queued', replays: 1, messageId: undefined, endedAtMs: undefined }
+  expect(await itemOf(ledger, 0)).toMatchObject(anew)
+  expect((await itemOf(ledger, 0)).createdAtMs).toBeGreaterThanOrEqual(firstMs)
+  expect(await dueOf(ledger, 'soc')).toEqual(['c:soc'])
+  expect(await livesOf(ledger, 0)).toEqual([-1, -1])
+  await die()
+  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('done')
+  expect(await replayDeadLetter(ledger, ref, undefined)).toBe('busy')
+  expect(await dueOf(ledger, 'soc')).toEqual([ref])
+  expect(await claimRef(ledger, ref, 'r', 1)).toMatchObject({ tries: 0 })
+  const { sinks } = await expectConservation(ledger)
+  expect(sinks['soc']).toMatchObject({ created: 1, replayed: 2, dead: 2, pending: { queued: 1 } })
+})
+
+test('letters of a batch whose answer was lost say when they are replayed that they may be repeats', async () => {
+  const ledger = await tests.ledger()
+  const batch = await aBatch(ledger, 2)
+  for (const outcome of [lost, dead]) await attemptOf(ledger, batch, outcome)
+  for (const ref of [1, 2].map((n) => refOf(ledger, n, 'siem'))) {
+    expect(await replayDeadLetter(ledger, ref, undefined)).toBe('done')
+    const again = await beginAttempt(ledger, ref, 't3', lease)
+    expect(again).toMatchObject({ status: 'send', mayBeRepeat: true })
+  }
+})
+
+test('what is no letter, or lost its payload, is not replayed, and nothing happens to it', async () => {
+  const ledger = await tests.ledger()
+  await letters(ledger, 2)
+  await show(ledger, 2)
+  const [delivered, empty, waiting, gone] = [0, 1, 2, 7].map((n) => refOf(ledger, n)) as [
+    string,
+    string,
+    string,
+    string,
+  ]
+  const before = await itemOf(ledger, 2)
+  await tests.redis.zadd(ledger.key('dead', 'soc'), Date.now(), waiting, Date.now(), gone)
+  await tests.redis.del(ledger.key('pay', ledger.fingerprints.recordId('a/b/1')))
+  expect((await listDeadLetters(ledger, 'soc', { offset: 0, count: 9 })).letters).toHaveLength(2)
+  expect(await replayDeadLetter(ledger, delivered, undefined)).toBe('done')
+  await attemptOf(ledger, delivered, { outcome: 'delivered' })
+  const words = { [delivered]: 'other', [empty]: 'no_payload', [waiting]: 'busy', [gone]: 'other' }
+  for (const [ref, word] of Object.entries(words)) {
+    expect(await replayDeadLetter(ledger, ref, undefined)).toBe(word)
+  }
+  expect(await discardDeadLetter(ledger, gone)).toBe('other')
+  expect(await itemOf(ledger, 2)).toEqual(before)
   await expectConservation(ledger)
 })
