@@ -13,9 +13,9 @@ import {
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccountingSnapshot } from '../../../src/store/accounts.ts'
 import { type DatedCount, readCounts } from '../../../src/store/dated-counts.ts'
-import { readItems, readRecord, scanRecords } from '../../../src/store/records.ts'
+import { readItems, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
-import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
+import { expectConservation, redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -83,7 +83,7 @@ test('every way in which an item ends is counted once, by destination, severity 
     ]),
   )
   expect(await countsOf(ledger)).toHaveLength(16)
-  expect(await endedByWalk(ledger)).toEqual(await endedByDay(ledger))
+  await expectConservation(ledger)
 })
 
 test('what is sent again counts as delivered again, and not as told later', async () => {
@@ -266,31 +266,6 @@ test('a summary whose outcome is settled twice is one message', async () => {
   for (const _twice of [1, 2]) await settleAttempt(ledger, settled, { outcome: 'delivered' })
   expect(await countsOf(ledger)).toEqual([{ kind: 'message', destination: 'soc', count: 1 }])
 })
-
-/** Items that ended, by destination, severity and state: as the counts have it. */
-async function endedByDay(ledger: AccountLedger): Promise<Record<string, number>> {
-  const sums: Record<string, number> = {}
-  for (const one of await readDays(ledger)) {
-    if (one.kind !== 'ended') continue
-    const name = [one.destination, one.severity, one.outcome].join(' ')
-    sums[name] = (sums[name] ?? 0) + one.count
-  }
-  return sums
-}
-
-/** The same as the records have it. */
-async function endedByWalk(ledger: AccountLedger): Promise<Record<string, number>> {
-  const sums: Record<string, number> = {}
-  for await (const { items } of scanRecords(ledger)) {
-    for (const { destination, severity, state, endedAtMs } of items) {
-      if (endedAtMs === undefined) continue
-      const outcome = state === 'discarded' ? 'dead' : state
-      const name = [destination, severity === 'grave' ? 'unknown' : severity, outcome].join(' ')
-      sums[name] = (sums[name] ?? 0) + 1
-    }
-  }
-  return sums
-}
 
 test('an hour has what its day has of it, for two days', async () => {
   const ledger = await tests.ledger()

@@ -1,10 +1,7 @@
 /** What the ledger tells of one event afterwards: where it was seen, where it went, and how that ended. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
-import { scanPendingCounts } from '../../../src/store/accounts.ts'
-
-import { scanPendingItems } from '../../../src/store/pending-items.ts'
-import { type AccountLedger, itemId } from '../../../src/store/account-ledger.ts'
+import { itemId } from '../../../src/store/account-ledger.ts'
 import { findDeliveryItems } from '../../../src/store/deliveries.ts'
 import {
   deliveryIdPattern,
@@ -199,57 +196,6 @@ test.each([
   expect(deliveryIdPattern.test(id)).toBe(isOne)
 })
 
-test.each([
-  ['of now', 0],
-  ['of last week', 7],
-])(
-  'a message %s is found without reading more than a page of what was settled before it',
-  async (_when, days) => {
-    const ledger = await tests.ledger()
-    const older = Array.from({ length: 450 }, (_, n) => routed({ uid: `a/old/${n}` }, []))
-    await takeIn(ledger, older)
-    await takeIn(ledger, [routed({ uid }, ['siem'])], { batchWaitMs: 1_000 })
-    const recordId = ledger.fingerprints.recordId(uid)
-    const ref = `i:${recordId}:0:siem`
-    const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [
-      ref,
-    ])
-    await beginAttempt(ledger, batch!, 't1', 30_000)
-    await settleAttempt(
-      ledger,
-      { ref: batch!, token: 't1', replica: 'r1' },
-      { outcome: 'delivered' },
-    )
-    const sentMs = await backdate(ledger, recordId, days * 86_400_000)
-    const index = ledger.key('records')
-    for (const id of await ledger.redis.zrange(index, '0', '-1')) {
-      if (id !== recordId) await ledger.redis.zadd(index, sentMs - 3_600_000, id)
-    }
-    const reads = vi.spyOn(ledger.redis, 'mget')
-    const found = []
-    for await (const { item } of findDeliveryItems([ledger], `b${batch!.split(':')[1]}`))
-      found.push(item)
-    expect(found.map(({ sink }) => sink)).toEqual(['siem'])
-    expect(reads.mock.calls.flatMap(([names]) => names).length).toBeLessThanOrEqual(200)
-    reads.mockRestore()
-  },
-)
-
-/** As if the record had been settled so much earlier; returns when. */
-async function backdate(ledger: AccountLedger, recordId: string, byMs: number): Promise<number> {
-  const name = ledger.key('rec', recordId)
-  const record = JSON.parse((await ledger.redis.get(name)) ?? '') as {
-    i: { c: number; e: number; h: { at: number }[] }[]
-  }
-  const [item] = record.i
-  for (const note of item!.h) note.at -= byMs
-  item!.c -= byMs
-  item!.e -= byMs
-  await ledger.redis.set(name, JSON.stringify(record))
-  await ledger.redis.zadd(ledger.key('records'), item!.e, recordId)
-  return item!.h.at(-1)!.at
-}
-
 test('of a message each event is named once, though one came back more severe while they were read', async () => {
   const ledger = await tests.ledger()
   const event = { uid, severity: 'low' } as const
@@ -302,49 +248,4 @@ test('the counters of feed and sinks say of each event and item what became of i
       },
     },
   })
-})
-
-test('whatever state an item waits in, a scan of the records finds it, and one that ended is not among them', async () => {
-  const ledger = await tests.ledger()
-  const about = { destination: 'soc', route: null, labels: {}, feed: null }
-  const waitingIn = (kind: 'group' | 'digest') => {
-    const event = routed({ uid: kind })
-    const atMs = Date.now() + 60_000
-    const gathering = { id: kind, kind, waitMs: 1_000, atMs, isUrgent: false, about }
-    return { ...event, items: [{ ...event.items[0]!, group: gathering }] }
-  }
-  const singles = ['queued', 'sending', 'retrying', 'delivered', 'dead'] as const
-  await takeIn(ledger, [
-    routed({ uid: 'held' }, ['soc'], true),
-    waitingIn('group'),
-    waitingIn('digest'),
-    ...singles.map((state) => routed({ uid: state })),
-  ])
-  await takeIn(ledger, [routed({ uid: 'batch' })], { batchWaitMs: 1_000 })
-  const refOf = (name: string) => `i:${ledger.fingerprints.recordId(name)}:0:soc`
-  for (const state of singles.slice(1)) {
-    await beginAttempt(ledger, refOf(state), 't', 30_000)
-    const attempt = { ref: refOf(state), token: 't', replica: 'r1' }
-    if (state === 'retrying') await settleAttempt(ledger, attempt, { outcome: 'retry', inMs: 0 })
-    if (state === 'delivered' || state === 'dead') {
-      await settleAttempt(ledger, attempt, { outcome: state })
-    }
-  }
-  const batch = { sink: 'soc', destination: 'soc', waitMs: 1_000 }
-  await sealBatch(ledger, batch, [refOf('batch')])
-  const found: string[][] = []
-  for await (const { ref, record, item: one } of scanPendingItems(ledger, 'soc')) {
-    expect(ref).toBe(refOf(record.uid))
-    found.push([record.uid, one.state])
-  }
-  const waiting = ['batch', 'digest', 'group', 'held', 'queued', 'retrying', 'sending']
-  expect(found).toHaveLength(waiting.length)
-  expect(Object.fromEntries(found)).toEqual(
-    Object.fromEntries(waiting.map((state) => [state, state])),
-  )
-  expect(await scanPendingCounts(ledger)).toEqual({ soc: 7 })
-  expect((await expectConservation(ledger)).sinks['soc']!.pending).toEqual(
-    Object.fromEntries(waiting.map((state) => [state, 1])),
-  )
-  for await (const one of scanPendingItems(ledger, 'another')) throw new Error(one.ref)
 })

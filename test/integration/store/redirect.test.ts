@@ -5,7 +5,6 @@ import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempt
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import {
-  countDeadLetters,
   discardItem,
   moveItem,
   rerouteItem,
@@ -212,17 +211,4 @@ test('what a fallback got is not sent to it again once the history of the event 
   await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId(uid)))
   const again = await takeIn(ledger, [routed({ uid }, ['soc', 'lake'])], { feed: 'second' })
   expect(again).toMatchObject({ counts: { new: 1 }, changes: [] })
-})
-
-test('a dead letter that is sent again waits in its batch, and is no letter any more', async () => {
-  const ledger = await tests.ledger()
-  const ref = await waitingAs('queued', ledger)
-  await beginAttempt(ledger, ref, 't', 30_000)
-  await settle(ledger, ref, 't', { outcome: 'dead' })
-  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
-  expect(await resendItem(ledger, ref, { batchWaitMs: 60_000, by: 'ann' })).toBe('collect')
-  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
-  expect((await itemsOf(ledger))[0]).toMatchObject({ state: 'queued', replays: 1 })
-  expect(await tests.redis.zrange(ledger.key('collect', 'soc'), '0', '-1')).toEqual([ref])
-  await expectConservation(ledger)
 })
