@@ -81,9 +81,8 @@ export function buildDelivery(
     logger,
   })
   const retryNow = createRetryNow({ circuit, drains, clock, logger })
-  const { expectedPolling } = upstream
-  const parts = { sinks, router, rules, circuit, retryNow, drains, expectedPolling }
-  const grouping = buildFlusher(context, parts)
+  const told = { router, rules, expectedPolling: upstream.expectedPolling }
+  const grouping = buildFlusher(context, { ...told, sinks, circuit, retryNow, drains })
   const failoverSinks = buildFailoverSinks(context, { sinks, grouping: grouping.sinks, batchWaits })
   const rerouter = createRerouter({ sinks: failoverSinks, ledgers, drains, metrics })
   const relief = { sinks: failoverSinks, circuit, retryNow, drains }

@@ -256,17 +256,6 @@ function logFailure(
   })
 }
 
-/** Says what waits for a configuration that knows its recipient. */
-export function logOthers(
-  { logger }: Pick<AttemptOptions, 'logger'>,
-  { name: sink }: Sink,
-  { account, messages }: { account: string; messages: number },
-): void {
-  const message = 'left to a newer configuration, which alone has their recipient'
-  const about = { cause: `${sink} others`, list: 'accounts', name: account } as const
-  logger.repeated.warn({ sink, account, messages }, message, about)
-}
-
 function isFailure(word: Outcome['outcome']): word is keyof typeof consequences {
   return Object.hasOwn(consequences, word)
 }

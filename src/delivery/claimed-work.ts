@@ -8,7 +8,7 @@ import type { Claim, Message } from './claims.ts'
 import { freezeBatches, type FreezeOptions, selectSendable } from './suppression.ts'
 
 export interface ClaimedWorkOptions
-  extends FreezeOptions, Pick<AttemptOptions, 'findLedger' | 'rerouter'> {
+  extends FreezeOptions, Pick<AttemptOptions, 'findLedger' | 'rerouter' | 'standing'> {
   /** By configured sink: how long its batch waits. */
   batchWaits: SinkBatchWaits
   /** Announces the items that were released from their wait for a full event. */
@@ -27,12 +27,15 @@ interface ClaimedWork {
   nudge: () => void
 }
 
-/** Picks messages to send and handles other claims; `againInMs`: when a batch's rest is due. */
+/**
+ * Picks messages to send and handles other claims. `unknown`: what only a newer configuration may have
+ * a destination for; `againInMs`: when a batch's rest is due.
+ */
 export async function selectMessages(
   options: ClaimedWorkOptions,
   { ledger, sink, claims, max, addChore, nudge }: ClaimedWork,
-): Promise<{ messages: Message[]; againInMs: number }> {
-  const { findLedger, rerouter } = options
+): Promise<{ messages: Message[]; unknown: Message[]; againInMs: number }> {
+  const { findLedger, rerouter, standing } = options
   const isForMachines = sink.audience === 'machines'
   const messages: Message[] = []
   let againInMs = Infinity
@@ -51,7 +54,12 @@ export async function selectMessages(
       againInMs = Math.min(againInMs, restInMs)
     }
   }
-  return { messages: await selectSendable(options, { ledger, sink }, messages), againInMs }
+  const destinations = new Set(sink.destinations.map(({ id }) => id))
+  const isUnknown = ({ destination }: Message): boolean =>
+    !standing.isNewest && !destinations.has(destination)
+  const known = messages.filter((message) => !isUnknown(message))
+  const sendable = await selectSendable(options, { ledger, sink }, known)
+  return { messages: sendable, unknown: messages.filter(isUnknown), againInMs }
 }
 
 /** The wait for the full event is over: all items of the record go on without it. */

@@ -111,8 +111,6 @@ export interface ClaimRequest {
    * as its probe.
    */
   waits?: Readonly<Record<string, number>>
-  /** Claims nothing for other destinations: only a newer configuration has them. */
-  known?: readonly string[] | undefined
 }
 
 export interface ClaimResult {
@@ -126,8 +124,6 @@ export interface ClaimResult {
   nextInMs: number | undefined
   /** Time until the first of those is due that were put off; undefined: none was. */
   putOffMs: number | undefined
-  /** How much is left to those who know its destination. */
-  others: number
 }
 
 interface StoredMember {
@@ -202,7 +198,6 @@ export async function claimDue(
     top?: number
     next?: number
     off?: number
-    others?: number
   }
   let payloadIndex = 0
   const claims = (answer.claims ?? []).map((claim) => {
@@ -214,8 +209,8 @@ export async function claimDue(
       payloads.slice(payloadIndex - count, payloadIndex).map(parsePayload),
     )
   })
-  const { left, top, next, off, others = 0 } = answer
-  return { claims, left, topRank: top, nextInMs: next, putOffMs: off, others }
+  const { left, top, next, off } = answer
+  return { claims, left, topRank: top, nextInMs: next, putOffMs: off }
 }
 
 function toStoredHolder({ owner, leaseMs }: Holder): { owner: string; lease: number } {

@@ -15,7 +15,6 @@ import {
   attemptSend,
   type OpenMessage,
   countSettled,
-  logOthers,
   type SendPace,
 } from './attempt.ts'
 import type { AdmitResult } from './circuit.ts'
@@ -88,6 +87,9 @@ const errorRetryMs = 5_000
 
 /** How long an account is left alone whose claim or claim update failed. */
 const failedRestMs = 1_000
+
+/** How long a message is left alone whose destination only a newer configuration has. */
+const unknownRestMs = 5_000
 
 /** A claim or claim update that takes longer no longer delays other accounts. */
 const hungAfterMs = 500
@@ -299,20 +301,17 @@ export class SinkDrain {
     }
     const renewedAtMs = this.#nowMs()
     if (isProbe) this.#due.noteProbed(account, renewedAtMs)
-    const { standing, holder } = this.#options
     const request: ClaimRequest = {
       sink: this.#sink.name,
       max: Math.max(1, Math.ceil(count / (1 + rivals))),
       leastRank,
       probe: isForUntried ? 'untried' : isProbe && 'any',
       waits: this.#waits,
-      known: standing.isNewest ? undefined : this.#sink.destinations.map(({ id }) => id),
     }
-    const found = await claimDue(ledger, holder, request)
-    const { claims, left, topRank, nextInMs, putOffMs, others } = found
-    if (others > 0) logOthers(this.#options, this.#sink, { account, messages: others })
+    const found = await claimDue(ledger, this.#options.holder, request)
+    const { claims, left, topRank, nextInMs, putOffMs } = found
     const fresh = claims.filter((claim) => !this.#holds(ledger, claim))
-    const { messages, againInMs } = await selectMessages(this.#options, {
+    const { messages, unknown, againInMs } = await selectMessages(this.#options, {
       ledger,
       sink: this.#sink,
       claims: fresh,
@@ -320,16 +319,16 @@ export class SinkDrain {
       addChore: (work) => void this.#addChore(work),
       nudge: () => this.nudge(account),
     })
-    // what was tried waits for the next probe, and what nobody here may claim for somebody else
+    // what was tried waits for the next probe
     const unprobedMs = isForUntried ? waitMs : idleProbeMs
-    const leftMs = isProbe && claims.length === 0 ? unprobedMs : 0
+    const isNothing = claims.length === unknown.length
+    const leftMs = isProbe && isNothing ? unprobedMs : 0
     const nextMs = left > 0 ? leftMs : Math.min(nextInMs ?? Infinity, againInMs)
     const next = { inMs: nextMs, rank: topRank ?? rank, knownRank: topRank ?? 0 }
     const hint = this.#due.noteServed(chosen, next, this.#nowMs())
     const inMs = nextMs === Infinity ? undefined : nextMs
-    // while others run that know what is left to them, their hint stays
-    if (hint && (others === 0 || standing.isActive))
-      void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    if (hint) void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    if (unknown.length > 0) void this.#addChore(this.#giveBackTo(ledger, unknown, unknownRestMs))
     const laterMs = Math.min(putOffMs ?? Infinity, leftMs || Infinity)
     if (laterMs !== Infinity) void this.#addChore(this.#hintAt(account, laterMs))
     const common = { ledger, renewedAtMs, isProbe }
@@ -543,7 +542,13 @@ export class SinkDrain {
   async #giveBack(claimed = this.#waiting.splice(0), inMs?: number): Promise<void> {
     if (claimed.length === 0) return
     const byLedger = [...Map.groupBy(claimed, ({ ledger }) => ledger)]
-    const back = byLedger.map(([ledger, messages]) => this.#giveBackTo(ledger, messages, inMs))
+    const back = byLedger.map(([ledger, held]) => {
+      return this.#giveBackTo(
+        ledger,
+        held.map(({ message }) => message),
+        inMs,
+      )
+    })
     this.#releaseProbesOf(claimed)
     await this.#addChore(Promise.all(back))
   }
@@ -555,11 +560,11 @@ export class SinkDrain {
 
   async #giveBackTo(
     ledger: AccountLedger,
-    messages: ClaimedMessage[],
+    messages: readonly Message[],
     inMs?: number,
   ): Promise<void> {
     const late = inMs === undefined ? {} : { inMs }
-    const back = messages.map(({ message: { ref, rank } }) => ({ ref, rank, ...late }))
+    const back = messages.map(({ ref, rank }) => ({ ref, rank, ...late }))
     await this.#write(ledger, { giveBack: back })
     const rank = Math.max(...back.map((one) => one.rank))
     if ((inMs ?? 0) <= soonMs) this.nudge(ledger.account, { ...late, rank })

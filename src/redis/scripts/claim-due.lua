@@ -7,15 +7,12 @@
 -- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads; the last claim may exceed
 --          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
 --          if it is due), probe? (any | untried: claim one, as the probe of the sink's circuit),
---          waits? {destination: ms that its messages are put off; 0: one may go, as its probe},
---          known? (the destinations of the caller's configuration: what is for others stays due, and
---          stands last until somebody claims who knows its destination)
+--          waits? {destination: ms that its messages are put off; 0: one may go, as its probe}
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
 --          unfreezing, ref, rank, attempts, tries, created, repeat, failed?, members? | d, about,
 --          total | batch, probe? (of its destination)}], left (due and unclaimed), top? (worst rank
 --          of those), next? (ms until the next ref is due), off? (ms until the first of those that
---          were put off is due), others? (how many were left to those who know their
---          destination)}, payload of each member, …}
+--          were put off is due)}, payload of each member, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
@@ -27,12 +24,6 @@ local due, ready, readied = key('due', ask.sink), key('ready', ask.sink), key('r
 local looked = 200
 local waits = ask.waits or {}
 local probe_wait = 5000 -- ms that messages wait for the outcome of their destination's probe
-local last, beyond = ready_score(1, 9e12), '(' .. ready_score(0, 0) -- where stands what was left to others
-local others = 0
-local known = ask.known and {}
-for _, destination in ipairs(ask.known or {}) do
-  known[destination] = true
-end
 
 local function load_batch(bid)
   local text = redis.call('GET', key('batch', bid))
@@ -52,29 +43,6 @@ end
 local function rank_of(ref)
   local holder = holder_of(ref)
   return holder and holder.rk or default_rank
-end
-
--- Puts back in its place what others left that did not know its destination. Of more than it looks
--- at, the time chooses where: what this caller leaves, too, hides nothing from all of its calls.
-local function take_up()
-  local count = redis.call('ZCOUNT', ready, last, beyond)
-  local from = known and count > looked and now % count or 0
-  for _, ref in ipairs(redis.call('ZRANGEBYSCORE', ready, last, beyond, 'LIMIT', from, looked)) do
-    local holder = holder_of(ref)
-    if not (known and holder) or known[holder.d] then
-      redis.call('ZADD', ready, ready_score(rank_of(ref), tonumber(redis.call('ZSCORE', due, ref) or now)), ref)
-    end
-  end
-end
-
--- Leaves a ref to those who know its destination, the worst first; returns whether it did.
-local function leave(ref, destination, rank)
-  if not known or known[destination] then
-    return false
-  end
-  redis.call('ZADD', ready, last + critical_rank - (rank or default_rank), ref)
-  others = others + 1
-  return true
 end
 
 -- Adds refs whose time has come to the ready set, at most `looked` at a time. `field` keeps the
@@ -104,7 +72,7 @@ end
 local function longest_waiting(count)
   local heads = {}
   for rank = 1, 5 do
-    local low, high = ready_score(rank, 0), math.min(ready_score(rank - 1, 0), last)
+    local low, high = ready_score(rank, 0), ready_score(rank - 1, 0)
     local band = redis.call('ZRANGEBYSCORE', ready, low, '(' .. high, 'WITHSCORES', 'LIMIT', 0, count)
     for i = 1, #band, 2 do
       heads[#heads + 1] = { ref = band[i], at = tonumber(band[i + 1]) - low }
@@ -133,7 +101,7 @@ end
 -- oldest, `count` at most; ends when it returns true.
 local function look_through(count, visit)
   for rank = 5, 1, -1 do
-    local low, high = ready_score(rank, 0), '(' .. math.min(ready_score(rank - 1, 0), last)
+    local low, high = ready_score(rank, 0), '(' .. ready_score(rank - 1, 0)
     local share = math.floor(count / (2 * rank))
     local newest = redis.call('ZREVRANGEBYSCORE', ready, high, low, 'LIMIT', 0, share)
     local oldest = #newest < share and {} or redis.call('ZRANGEBYSCORE', ready, low, high, 'LIMIT', 0, share)
@@ -162,7 +130,7 @@ local function choose_probes(count, missing)
   look_through(count, function(ref, holder)
     local whose, at = ask.probe and ask.sink or holder.d, tried_at(holder)
     local is_message = holder.d and not (holder.o or holder.un or holder.st == 'held')
-    if is_message and (leave(ref, holder.d, holder.rk) or puts_off(ref, holder.d)) then
+    if is_message and puts_off(ref, holder.d) then
       return false
     elseif is_message and (waits[holder.d] or 0) > 0 then
       spare = spare or ref
@@ -185,11 +153,10 @@ local function choose()
   elseif ask.probe then
     return choose_probes(10 * looked, { [ask.sink] = true })
   end
-  local worst = math.min(ready_score(ask.least - 1, 0), last)
-  local chosen = redis.call('ZRANGEBYSCORE', ready, '-inf', '(' .. worst, 'LIMIT', 0, ask.max)
+  local chosen = redis.call('ZRANGEBYSCORE', ready, '-inf', '(' .. ready_score(ask.least - 1, 0), 'LIMIT', 0, ask.max)
   local place = tonumber(redis.call('HGET', readied, ask.sink .. '|turn') or '0')
   local owed = math.floor((place + ask.max) / 10) - math.floor(place / 10)
-  if redis.call('ZCOUNT', ready, '-inf', '(' .. last) == #chosen then
+  if redis.call('ZCARD', ready) == #chosen then
     return chosen -- all fit: no place has to be reserved
   end
   redis.call('HSET', readied, ask.sink .. '|turn', (place + ask.max) % 10)
@@ -226,7 +193,7 @@ local function add_payload(rid)
 end
 
 -- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
--- due, and nil if it was put off or is left to others.
+-- due, and nil if it was put off.
 local function take_item(ref, place)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
@@ -237,10 +204,7 @@ local function take_item(ref, place)
   end
   if not is_sendable(item) then
     return false
-  elseif leave(ref, item.d, item.rk) then
-    return nil
-  end
-  if puts_off(ref, item.d) then
+  elseif puts_off(ref, item.d) then
     return nil
   end
   local member = describe(rid, n, record, item)
@@ -278,8 +242,6 @@ local function take_batch(ref, place)
   if batch.o then
     -- its outcome is known, some members are not settled yet
     add({ kind = 'settling', ref = ref, rank = rank, batch = batch })
-  elseif leave(ref, batch.d, rank) then
-    return nil
   elseif batch.un then
     add({ kind = 'unfreezing', ref = ref, rank = rank }) -- its members are being returned singly
   elseif puts_off(ref, batch.d) then
@@ -333,7 +295,6 @@ local function claim_all(refs)
   end
 end
 
-take_up()
 local probed = {}
 for destination, wait in pairs(waits) do
   probed[destination] = wait == 0 or nil
@@ -341,27 +302,19 @@ end
 if next(probed) and not (ask.ref or ask.probe) then
   claim_all(choose_probes(looked, probed))
 end
--- what is put off, or left to others, leaves its place, up to a number that takes Redis no longer
--- than a claim
+-- what is put off leaves its place, up to a number that takes Redis no longer than a claim
 repeat
-  local before = put_off + others
+  local before = put_off
   claim_all(choose())
-  local passed = put_off + others
-until #claims > 0 or passed == before or passed >= looked or ask.ref or ask.probe
-others = redis.call('ZCOUNT', ready, last, beyond)
+until #claims > 0 or put_off == before or put_off >= looked or ask.ref or ask.probe
 
 local worst_left = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
-local top = worst_left and tonumber(worst_left) < last and worst_left
--- what was left to others is due already, and not for this caller; what was not looked at may be
-local is_all_ready = redis.call('ZCARD', ready) >= redis.call('ZCOUNT', due, '-inf', now)
-local soonest = others > 0 and is_all_ready and '(' .. now or '-inf'
-local first = redis.call('ZRANGEBYSCORE', due, soonest, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
 table.insert(payloads, 1, cjson.encode({
   claims = #claims > 0 and claims or nil,
-  left = redis.call('ZCOUNT', ready, '-inf', '(' .. last),
-  top = top and 10 - math.floor(tonumber(top) / 1e13) or nil,
+  left = redis.call('ZCARD', ready),
+  top = worst_left and 10 - math.floor(tonumber(worst_left) / 1e13) or nil,
   next = first and math.max(0, tonumber(first) - now) or nil,
   off = off,
-  others = others > 0 and others or nil,
 }))
 return payloads

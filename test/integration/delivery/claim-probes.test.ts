@@ -57,45 +57,6 @@ test('the probe of a sink is for a healthy recipient, and for one in trouble whe
   expect(last).toMatchObject({ left: 4, putOffMs: undefined })
 })
 
-test('a probe leaves what is for an unknown recipient to others, and finds what stands behind it', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, { to: 'soc:new', count: 50, severity: 'critical' })
-  await bring(ledger, { to: 'soc:old', count: 1, name: 'old' })
-  const known = ['soc:old']
-  expect(uidsOf(await claim(ledger, { probe: 'any', known }))).toEqual(['old/of/0'])
-  expect(await claim(ledger, { probe: 'any', known })).toMatchObject({
-    claims: [],
-    left: 0,
-    others: 50,
-  })
-})
-
-test('who left messages to others is told to look again while some that are due were not looked at', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, { to: 'soc:new', count: 700 })
-  await bring(ledger, { to: 'soc:old', count: 1, name: 'old' })
-  await ledger.redis.del(ledger.key('ready', 'soc'), ledger.key('readied'))
-  const found: string[] = []
-  const known = ['soc:old']
-  for (let calls = 0; calls < 9; calls += 1) {
-    const answer = await claim(ledger, { known })
-    found.push(...uidsOf(answer))
-    if (answer.left === 0 && answer.nextInMs !== 0) break
-  }
-  expect(found).toEqual(['old/of/0'])
-})
-
-test('what was left to others comes back the worst first', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, { to: 'soc:new', count: 800 })
-  await bring(ledger, { to: 'soc:new', count: 1, name: 'worst', severity: 'critical' })
-  // the name of a ref decides among those of one score: the worst is the last of them
-  const known = ['soc:old']
-  for (let calls = 0; calls < 9; calls += 1) await claim(ledger, { known })
-  expect((await claim(ledger, { known })).others).toBe(801)
-  expect(uidsOf(await claim(ledger, { max: 8 }))).toContain('worst/of/0')
-})
-
 test('however many recipients wait for a probe, a claim looks at two hundred messages to find them all', async () => {
   const ledger = await tests.ledger()
   for (const severity of ['critical', 'high', 'medium', 'low', 'info'])
@@ -176,38 +137,6 @@ test('a probe that finds nothing it may take looks again a second later, not at 
     await pastThisMillisecond(tests.redis)
   }
   expect(probes).toHaveLength(1)
-})
-
-test('a half-open sink is tried with what may be sent here, not with what is left to another configuration', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys })
-  const due = ledger.key('due', 'soc')
-  await bring(ledger, { to: 'soc:new', count: 2 })
-  await claim(ledger, { known: ['soc:old'] }) // leaves them
-  const later = Date.now() + 1_800_000
-  for (const [to, name, atMs] of [
-    ['soc:new', 'b', later],
-    ['soc:old', 'c', later + 1_800_000],
-  ] as const) {
-    await bring(ledger, { to, count: 1, name })
-    await tests.redis.zadd(due, atMs, refOf(ledger, `${name}/of/0`))
-  }
-  const circuit = createCircuit(tests.redis, keys, () => '', {
-    ...defaultTimings,
-    circuitOpenMs: 1,
-  })
-  await circuit.report('soc', 'broken', { reason: 'unavailable' })
-  await pastThisMillisecond(tests.redis)
-  await pastThisMillisecond(tests.redis)
-  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [ledger] }
-  const wake = createRetryNow({ circuit, drains, clock: systemClock, logger: silent })
-  expect(await wake.ensureProbe('soc', [{ id: 'soc:old' }])).toBe(true)
-  const atOf = async (uid: string) => Number(await tests.redis.zscore(due, refOf(ledger, uid)))
-  expect(await atOf('c/of/0')).toBeLessThanOrEqual(Date.now())
-  expect(await atOf('b/of/0')).toBe(later)
-  // it is due now: no other is woken
-  expect(await wake.ensureProbe('soc', [{ id: 'soc:new' }])).toBe(true)
-  expect(await atOf('b/of/0')).toBe(later)
 })
 
 /** A half-open circuit of soc:a, what it is tried with, and how often the ledger was asked. */
@@ -303,19 +232,6 @@ test('what waits for a recipient is looked for once for each opening where nothi
   pass(900_000)
   await ensure()
   expect(asked()).toBe(3)
-})
-
-test('what an older configuration knows is found behind any number that it does not know', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, { to: 'soc:new', count: 401, severity: 'critical' })
-  await bring(ledger, { to: 'soc:old', count: 1, name: 'b' })
-  for (let left = 0; left < 402;) left = (await claim(ledger, { known: ['soc:other'] })).others
-  const known = { known: ['soc:old'] }
-  for (let n = 0, found = 0; found === 0; n += 1) {
-    found = (await claim(ledger, known)).claims.length
-    expect(n).toBeLessThan(200)
-    await pastThisMillisecond(tests.redis)
-  }
 })
 
 function refOf(ledger: AccountLedger, uid: string): string {

@@ -261,55 +261,8 @@ test('what nobody can send any more is due no longer: without its record, its ba
     left: 0,
     topRank: undefined,
     nextInMs: undefined,
-    others: 0,
   })
   expect(await ledger.redis.exists(ledger.key('due', 'soc'), ledger.key('ready', 'soc'))).toBe(0)
-})
-
-test('what is for a recipient that the caller does not know takes nobody place, keeps its own for others, and is not due', async () => {
-  const ledger = await tests.ledger()
-  const known = ['soc:known']
-  const take = async (uid: string, severity: string, to: string) =>
-    takeIn(ledger, [routed({ uid, severity }, [to])])
-  const strange = Array.from({ length: 150 }, (_none, n) => `a/strange/${n}`)
-  await takeIn(
-    ledger,
-    strange.map((uid) => routed({ uid, severity: 'critical' }, ['soc:new'])),
-  )
-  await take('a/own/1', 'low', 'soc:known')
-  await take('a/own/2', 'info', 'soc:known')
-  const uidsOf = ({ claims }: ClaimResult) =>
-    claims.flatMap((one) => (one.kind === 'item' ? one.members.map(({ uid }) => uid) : []))
-
-  const first = await claim(ledger, { max: 2, known })
-  expect(uidsOf(first)).toEqual(['a/own/1', 'a/own/2'])
-  expect(first).toMatchObject({ left: 0, topRank: undefined, others: 150 })
-  expect(first.nextInMs).toBeGreaterThan(leaseMs - 10_000) // its own lease
-  const again = await claim(ledger, { max: 2, known })
-  expect(again).toMatchObject({ claims: [], left: 0, topRank: undefined, others: 150 })
-  expect(again.nextInMs).toBeGreaterThan(leaseMs - 10_000)
-
-  // whoever knows them gets them by their severity
-  await take('a/own/3', 'high', 'soc:known')
-  const newest = await claim(ledger, { max: 150 }, 'r2')
-  expect(newest.claims.map(({ rank }) => rank)).toEqual(Array.from({ length: 150 }, () => 5))
-  expect(uidsOf(await claim(ledger, {}, 'r2'))).toEqual(['a/own/3'])
-  await expectConservation(ledger)
-})
-
-test('a frozen message for a recipient that the caller does not know is left as well, and one that is asked for', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, 2, 'high', { batchWaitMs: 1 })
-  const waiting = await peekBatch(ledger, 'soc', 9)
-  const batch = { sink: 'soc', destination: 'soc:new', waitMs: 1 }
-  const ref = (await sealBatch(
-    ledger,
-    batch,
-    waiting.map((one) => one.ref),
-  ))!
-  expect(await claim(ledger, { known: ['soc'] })).toMatchObject({ claims: [], others: 1 })
-  expect(await claim(ledger, { known: ['soc'], ref })).toMatchObject({ claims: [], others: 1 })
-  expect((await claim(ledger, { known: ['soc:new'] })).claims).toMatchObject([{ ref }])
 })
 
 test('a claim looks at two hundred of what became due, and the next one at those after them', async () => {
