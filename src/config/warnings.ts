@@ -66,7 +66,9 @@ function unusedSinks({ sinks, route, selfAlerts, canary }: Config): Finding[] {
   const used = new Set([
     ...listLiveSinks(route),
     ...sinks.map(({ fallback }) => fallback),
-    ...[selfAlerts?.sink, selfAlerts?.fallback, ...(canary?.sinks ?? [])],
+    selfAlerts?.sink,
+    selfAlerts?.fallback,
+    ...(canary?.sinks ?? []),
   ])
   return sinks
     .filter(({ name }) => !used.has(name))

@@ -96,7 +96,7 @@ function createRunningApp(options: AppOptions): RunningApp {
     clock,
     redis: connectRedis(config.redis, logger),
     keys: createKeys(config.redis.prefix),
-    metrics: createMetrics({ clock, isDetailed: config.http.metrics === 'detailed' }),
+    metrics: createMetrics({ clock }),
     timings,
   }
   const stopController = new AbortController()

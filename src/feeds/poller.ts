@@ -296,7 +296,6 @@ export function countPage(
 ): void {
   const { metrics } = parts
   metrics.feedPagesTotal.inc({ feed })
-  if (counts.fetched === 0) metrics.feedEmptyPagesTotal.inc({ feed })
   metrics.eventsFetchedTotal.inc({ feed }, counts.fetched)
   metrics.eventsDuplicateTotal.inc({ feed }, counts.duplicate)
   metrics.eventsQuarantinedTotal.inc({ feed }, counts.quarantined)
@@ -354,22 +353,22 @@ function countNewEvent(
   { event, decisions }: RoutedEvent,
 ): void {
   const { severity } = event
-  metrics.eventsNewTotal.inc({ feed, severity })
+  metrics.eventsNewTotal.inc({ feed })
   metrics.eventsNewBySeverityTotal.inc({ severity })
   if (!isKnownSeverity(severity)) metrics.unknownSeverityTotal.inc({ feed })
-  for (const { route } of decisions) metrics.eventsRoutedTotal.inc({ route, severity })
+  for (const { route } of decisions) metrics.eventsRoutedTotal.inc({ route })
   if (decisions.every(({ path }) => path.length === 1))
     metrics.eventsUnroutedTotal.inc({ severity })
   const isLate =
     rescan?.lateBeforeMs !== undefined && (event.createdAtMs ?? Infinity) < rescan.lateBeforeMs
   if (isLate) {
     const ageMs = requestedAtMs - (event.createdAtMs ?? requestedAtMs)
-    metrics.eventLatenessSeconds.observe({ feed }, Math.max(0, ageMs) / 1000)
+    metrics.eventLatenessSeconds.observe(Math.max(0, ageMs) / 1000)
   }
   const shownAtMs = event.matchedAtMs ?? event.createdAtMs
   if (shownAtMs === null || rescan) return // only the tail shows how soon events are fetched
   const waitedMs = Math.max(0, requestedAtMs - shownAtMs)
-  metrics.eventMatchToFetchSeconds.observe({ feed }, waitedMs / 1000)
+  metrics.eventMatchToFetchSeconds.observe(waitedMs / 1000)
 }
 
 /**
@@ -381,14 +380,14 @@ function observeDelays(
   { metrics, clock }: PollerOptions,
   given: { state: FeedState; page: Page; aheadMs: number; count: number },
 ): void {
-  const { feed, requestedAtMs } = given.page
+  const { requestedAtMs } = given.page
   const { lastCaughtUpMs } = given.state
   if (lastCaughtUpMs === undefined) return
   const nowMs = clock.now() + given.aheadMs
   const shortestSeconds = Math.max(0, nowMs - requestedAtMs) / 1000
   const longestSeconds = Math.max(shortestSeconds, (nowMs - lastCaughtUpMs) / 1000)
   for (let observed = 0; observed < given.count; observed += 1) {
-    metrics.eventDetectionLowerBoundSeconds.observe({ feed }, shortestSeconds)
-    metrics.eventDetectionUpperBoundSeconds.observe({ feed }, longestSeconds)
+    metrics.eventDetectionLowerBoundSeconds.observe(shortestSeconds)
+    metrics.eventDetectionUpperBoundSeconds.observe(longestSeconds)
   }
 }

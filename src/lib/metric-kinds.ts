@@ -29,15 +29,9 @@ export interface MetricDefinition {
   startsUnset?: true
   /** Upper bounds of a histogram's buckets, seconds. */
   buckets?: readonly number[]
-  /** How it is exported unless `http.metrics` is `detailed`; left out: unchanged. */
-  brief?: Brief
+  /** No sample while it is 0: a feed or a sink has few series, and most counters never count. */
+  isSparse?: true
 }
-
-/**
- * `omitted`: not exported. `sparse`: a counter begins with its first count, a gauge is shown while
- * it is not 0. `without`: summed over all values of these labels.
- */
-export type Brief = 'omitted' | 'sparse' | { readonly without: readonly string[] }
 
 /** HELP as exported: what the metric is, and how to aggregate it over instances. */
 export function helpText(definition: MetricDefinition): string {

@@ -3,7 +3,7 @@
  * `metrics.ts` and the zero start all follow from it. A label's values are a closed list written
  * here or names of the configuration; never a uid, an address or an error text.
  */
-import type { Brief, LabelDomains, MetricDefinition } from './metric-kinds.ts'
+import type { LabelDomains, MetricDefinition } from './metric-kinds.ts'
 import { unreadableFields } from './unreadable-fields.ts'
 
 /** The values of a `severity` label; the first five are the `severities` of `event.ts`. */
@@ -113,7 +113,6 @@ export const metricTable = {
     'sparse',
   ),
   feed_pages_total: counter('Pages taken in.', feed, 'sparse'),
-  feed_empty_pages_total: counter('Pages taken in that held no item.', feed, 'omitted'),
   feed_cursor_resets_total: counter(
     'Scans that began anew instead of going on at their cursor.',
     {
@@ -123,11 +122,6 @@ export const metricTable = {
     'sparse',
   ),
   feed_last_success_timestamp_seconds: shared('Last successful poll; 0: never.', feed),
-  feed_last_caught_up_timestamp_seconds: shared(
-    'Last time the feed was read to its end; 0: never.',
-    feed,
-    'omitted',
-  ),
   feed_newest_event_timestamp_seconds: shared(
     'Newest creation time of an event taken in; 0: none yet.',
     feed,
@@ -226,14 +220,7 @@ export const metricTable = {
     'Items received: new, duplicate, quarantined and baseline ones together.',
     feed,
   ),
-  events_new_total: counter(
-    'Events taken in for the first time.',
-    {
-      ...feed,
-      severity: 'severity',
-    },
-    { without: ['severity'] },
-  ),
+  events_new_total: counter('Events taken in for the first time.', feed),
   events_new_by_severity_total: counter('Events taken in for the first time, of all feeds.', {
     severity: 'severity',
   }),
@@ -261,49 +248,44 @@ export const metricTable = {
     'Items received that could not be read, known ones included: of events_fetched_total.',
     feed,
   ),
-  event_fields_unread_total: counterWhenKnown(
+  event_fields_unread_total: counter(
     'Fields of new events that came in a form that could not be read, or only in part.',
     { ...feed, field: unreadableFields },
+    'sparse',
   ),
   unknown_severity_total: counter(
     'Events with a severity that this version does not know, treated as critical.',
     feed,
     'sparse',
   ),
-  events_routed_total: counter(
-    'Events that a route took.',
-    {
-      route: 'routes',
-      severity: 'severity',
-    },
-    { without: ['severity'] },
-  ),
+  events_routed_total: counter('Events that a route took.', { route: 'routes' }),
   events_unrouted_total: counter('Events that no route but the root took.', {
     severity: 'severity',
   }),
   event_match_to_fetch_seconds: histogram(
     'From the match at the service to the arrival here.',
-    feed,
-    { buckets: detectionBuckets, brief: { without: ['feed'] } },
+    {},
+    detectionBuckets,
   ),
   event_detection_lower_bound_seconds: histogram(
     'From the request for the page that showed a new event in its turn to its being taken in: it has waited at least as long, unless it became visible while the request was under way.',
-    feed,
-    { buckets: answerBuckets, brief: { without: ['feed'] } },
+    {},
+    answerBuckets,
   ),
   event_detection_upper_bound_seconds: histogram(
     'From the request by which the feed was read to its end before to the same: a new event that came in its turn has waited at most as long.',
-    feed,
-    { buckets: detectionBuckets, brief: { without: ['feed'] } },
+    {},
+    detectionBuckets,
   ),
-  event_lateness_seconds: histogram('How old late events were when a rescan found them.', feed, {
-    buckets: latenessBuckets,
-    brief: { without: ['feed'] },
-  }),
+  event_lateness_seconds: histogram(
+    'How old late events were when a rescan found them.',
+    {},
+    latenessBuckets,
+  ),
   event_fetch_to_delivery_seconds: histogram(
     "From the arrival here to the sink's acceptance.",
     { audience: ['people', 'machines'], severity: 'severity' },
-    { buckets: deliveryBuckets },
+    deliveryBuckets,
   ),
 
   items_created_total: counter('Items created: one event for one destination each.', sink),
@@ -471,13 +453,8 @@ export function metricNames(): string[] {
   return Object.keys(metricTable).map((name) => `tocsin_${name}`)
 }
 
-function counter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
-  return { kind: 'counter', scope: 'local', help, labels, ...briefField(brief) } as const
-}
-
-/** A counter with so many labels that a series begins with its first count. */
-function counterWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
-  return { kind: 'counter', scope: 'local', help, labels, startsUnset: true } as const
+function counter<const L extends LabelDomains>(help: string, labels: L, sparse?: 'sparse') {
+  return { kind: 'counter', scope: 'local', help, labels, ...sparseFields(sparse) } as const
 }
 
 function gauge<const L extends LabelDomains>(help: string, labels: L) {
@@ -490,12 +467,12 @@ function gaugeWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
 }
 
 /** Counted in Redis, because a command of another process counts it. */
-function sharedCounter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
-  return { kind: 'counter', scope: 'shared', help, labels, ...briefField(brief) } as const
+function sharedCounter<const L extends LabelDomains>(help: string, labels: L, sparse?: 'sparse') {
+  return { kind: 'counter', scope: 'shared', help, labels, ...sparseFields(sparse) } as const
 }
 
-function shared<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
-  return { kind: 'gauge', scope: 'shared', help, labels, ...briefField(brief) } as const
+function shared<const L extends LabelDomains>(help: string, labels: L, sparse?: 'sparse') {
+  return { kind: 'gauge', scope: 'shared', help, labels, ...sparseFields(sparse) } as const
 }
 
 function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
@@ -505,11 +482,11 @@ function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) 
 function histogram<const L extends LabelDomains>(
   help: string,
   labels: L,
-  { buckets, brief }: { buckets: readonly number[]; brief?: Brief },
+  buckets: readonly number[],
 ) {
-  return { kind: 'histogram', scope: 'local', help, labels, buckets, ...briefField(brief) } as const
+  return { kind: 'histogram', scope: 'local', help, labels, buckets } as const
 }
 
-function briefField(brief: Brief | undefined): { brief?: Brief } {
-  return brief === undefined ? {} : { brief }
+function sparseFields(sparse: 'sparse' | undefined): { startsUnset?: true; isSparse?: true } {
+  return sparse === undefined ? {} : { startsUnset: true, isSparse: true }
 }

@@ -81,17 +81,11 @@ type MetricsOf<Scope> = {
 
 export interface MetricsOptions {
   clock?: Clock
-  /** Every series of the table: `http.metrics: detailed`. */
-  isDetailed?: boolean
 }
 
-export function createMetrics({
-  clock = systemClock,
-  isDetailed = true,
-}: MetricsOptions = {}): Metrics {
+export function createMetrics({ clock = systemClock }: MetricsOptions = {}): Metrics {
   const registry = new Registry()
-  const table = effectiveTable(isDetailed)
-  const registered = registerTable(table, registry)
+  const registered = registerTable(registry)
   const redisUp = registered.get('redis_up')?.metric as Gauge
   const stateAge = registered.get('state_age_seconds')?.metric as Gauge
   let feedsSinceMs = new Map<string, number>()
@@ -118,7 +112,7 @@ export function createMetrics({
       feedsSinceMs = new Map(names.feeds.map((feed) => [feed, feedsSinceMs.get(feed) ?? nowMs]))
     },
     beginState() {
-      const draft = createStateDraft(table, { isDetailed, names: knownNames })
+      const draft = createStateDraft(knownNames)
       const metrics = typedAccess('shared', draft.metrics)
       const nowMs = clock.now()
       for (const [feed, sinceMs] of feedsSinceMs)
@@ -146,18 +140,15 @@ function hasRemovedNames(before: KnownNames, names: KnownNames): boolean {
   })
 }
 
-const noopMetric = { inc() {}, set() {}, observe() {} }
-
-/** Gives a metric that is not exported a no-op, so that it can be called too. */
 function typedAccess<Scope extends MetricDefinition['scope']>(
   scope: Scope,
   metrics: ReadonlyMap<string, object>,
 ): MetricsOf<Scope> {
-  const access = Object.entries<MetricDefinition>(metricTable)
+  const access = definitions
     .filter(([, definition]) => definition.scope === scope)
     .map(([name]) => [
       name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
-      metrics.get(name) ?? noopMetric,
+      metrics.get(name),
     ])
   return Object.fromEntries(access) as MetricsOf<Scope>
 }
@@ -179,25 +170,11 @@ export interface RegisteredMetric {
   metric: Counter | Gauge | Histogram
 }
 
-/** The exported metrics by name, with the labels that remain. */
-function effectiveTable(isDetailed: boolean): Map<string, MetricDefinition> {
-  const entries = Object.entries<MetricDefinition>(metricTable).flatMap(([name, definition]) => {
-    const { brief, labels } = definition
-    if (isDetailed || brief === undefined) return [[name, definition] as const]
-    if (brief === 'omitted') return []
-    if (brief === 'sparse') return [[name, { ...definition, startsUnset: true }] as const]
-    const keptLabels = Object.entries(labels).filter(([label]) => !brief.without.includes(label))
-    return [[name, { ...definition, labels: Object.fromEntries(keptLabels) }] as const]
-  })
-  return new Map(entries)
-}
+const definitions = Object.entries<MetricDefinition>(metricTable)
 
 /** Registers the local metrics of the table. */
-function registerTable(
-  table: ReadonlyMap<string, MetricDefinition>,
-  registry: Registry,
-): Map<string, RegisteredMetric> {
-  const local = [...table].filter(([, { scope }]) => scope === 'local')
+function registerTable(registry: Registry): Map<string, RegisteredMetric> {
+  const local = definitions.filter(([, { scope }]) => scope === 'local')
   return new Map(
     local.map(([name, definition]) => [
       name,
@@ -340,22 +317,13 @@ export interface StateDraft {
   text(): string
 }
 
-export interface StateDraftOptions {
-  isDetailed: boolean
-  /** Every label set of these names begins with 0, unless the metric starts unset. */
-  names: KnownNames
-}
-
-function createStateDraft(
-  table: ReadonlyMap<string, MetricDefinition>,
-  { isDetailed, names }: StateDraftOptions,
-): StateDraft {
-  const shared = [...table].filter(([, { scope }]) => scope === 'shared')
+/** Every label set of these names begins with 0, unless the metric starts unset. */
+function createStateDraft(names: KnownNames): StateDraft {
+  const shared = definitions.filter(([, { scope }]) => scope === 'shared')
   const samples = new Map(shared.map(([name, one]) => [name, initialSamples(one, names)]))
 
-  function accessTo([name, { labels, brief }]: (typeof shared)[number]): [string, object] {
+  function accessTo([name, { labels, isSparse }]: (typeof shared)[number]): [string, object] {
     const values = samples.get(name) ?? new Map<string, number>()
-    const isSparse = brief === 'sparse' && !isDetailed
     const write = (given: LooseArguments, isAdded: boolean): void => {
       const [set, value] = splitArguments(given, labels)
       const text = formatLabels(set)

@@ -1,6 +1,6 @@
 /** The configuration of the HTTP server. */
 import type { z } from 'zod'
-import { list, refusal, section, textField, wholeNumber, word } from '../lib/config-fields.ts'
+import { list, refusal, section, textField, wholeNumber } from '../lib/config-fields.ts'
 import { accessKeys, toUser, usersRule } from './access-config.ts'
 
 const hostRemedy = 'write an address or a host name, such as 127.0.0.1 or 0.0.0.0'
@@ -27,10 +27,6 @@ export const httpConfig = section(
       'Names with a dot under which requests come; a request with any other is refused (421).',
       namesRemedy,
     ).optional(),
-    metrics: word(
-      ['brief', 'detailed'],
-      'Which series and labels /metrics has; detailed: all, each from its start.',
-    ).prefault('brief'),
     ...accessKeys,
   },
   {

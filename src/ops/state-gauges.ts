@@ -68,7 +68,6 @@ function writeFeed(
   if (!state) return
   metrics.feedLagSeconds.set(feed, feedLagMs(state) / 1000)
   metrics.feedLastSuccessTimestampSeconds.set(feed, (state.lastSuccessMs ?? 0) / 1000)
-  metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)
   metrics.feedNewestEventTimestampSeconds.set(feed, (state.newestMs ?? 0) / 1000)
   metrics.feedUnreadable.set(feed, state.unreadable ? 1 : 0)
   metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)

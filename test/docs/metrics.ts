@@ -24,7 +24,7 @@ export function metricBlocks(): [string, string][] {
       ['Metric', 'Labels', 'Over replicas', 'Meaning'],
       (grouped[group] ?? []).map(([name, definition]) => [
         code(`tocsin_${name}`),
-        labelsOf(definition),
+        Object.keys(definition.labels).join(', ') || '–',
         aggregationOf(definition),
         meaningOf(definition),
       ]),
@@ -38,27 +38,18 @@ function groupOf(name: string): string {
   return group[0]
 }
 
-/** Labels that only `http.metrics: detailed` has stand in parentheses. */
-function labelsOf({ labels, brief }: MetricDefinition): string {
-  const isLeftOut = (label: string): boolean =>
-    typeof brief === 'object' && brief.without.includes(label)
-  const names = Object.keys(labels).map((label) => (isLeftOut(label) ? `(${label})` : label))
-  return names.join(', ') || '–'
-}
-
-function aggregationOf({ kind, scope, brief }: MetricDefinition): string {
+function aggregationOf({ kind, scope, isSparse }: MetricDefinition): string {
   const how = kind === 'gauge' ? 'each' : 'sum'
-  const words = { sparse: ', sparse', omitted: ', detailed' }
-  return `${scope === 'shared' ? 'max' : how}${typeof brief === 'string' ? words[brief] : ''}`
+  return `${scope === 'shared' ? 'max' : how}${isSparse ? ', sparse' : ''}`
 }
 
-function meaningOf({ help, kind, labels, startsUnset }: MetricDefinition): string {
+function meaningOf({ help, kind, labels, startsUnset, isSparse }: MetricDefinition): string {
   const closed = Object.entries(labels).flatMap(([label, domain]) =>
     Array.isArray(domain) ? [`${code(label)} is one of ${codes(domain)}.`] : [],
   )
   return [
     kind === 'histogram' ? `Histogram. ${help}` : help,
     ...closed,
-    ...(startsUnset ? ['No series before the first value.'] : []),
+    ...(startsUnset && !isSparse ? ['No series before the first value.'] : []),
   ].join(' ')
 }

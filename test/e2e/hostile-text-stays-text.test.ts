@@ -76,17 +76,15 @@ test('hostile events arrive at every sink once, and bend nothing on their way', 
   })
   const { sandbox } = rig
   const events = plantHostility(sandbox)
-  const yaml = rig
-    .yaml({
-      feeds: { brand: 'initial_poll: send, detail: [high], labels: {constructor: x}' },
-      sinks: {
-        siem: '',
-        soc: `${slack(sandbox)}, limit: 50/s`,
-        oncall: mail(sandbox, 'a@example.com'),
-      },
-      route: ', group_wait: 0s',
-    })
-    .replace('port: 0', 'port: 0, metrics: detailed')
+  const yaml = rig.yaml({
+    feeds: { brand: 'initial_poll: send, detail: [high], labels: {constructor: x}' },
+    sinks: {
+      siem: '',
+      soc: `${slack(sandbox)}, limit: 50/s`,
+      oncall: mail(sandbox, 'a@example.com'),
+    },
+    route: ', group_wait: 0s',
+  })
   const lines: string[] = []
   const destination = { write: (line: string) => void lines.push(line.replace(/\n$/, '')) }
   const logger = createLogger({ level: 'trace', destination })

@@ -10,13 +10,11 @@ test('a feed whose items lost their uids is not green in log, metric, notice, fe
   await using rig = await startRig({ limit: 50 })
   const { sandbox } = rig
   const digest = `${mail(sandbox, 'a@example.com')}, digest: {schedule: '0 8 1 1 *'}`
-  const yaml = rig
-    .yaml({
-      feeds: { brand: 'initial_poll: send' },
-      sinks: { siem: '', soc: digest },
-      more: 'self_alerts: {sink: siem}',
-    })
-    .replace('port: 0', 'port: 0, metrics: detailed')
+  const yaml = rig.yaml({
+    feeds: { brand: 'initial_poll: send' },
+    sinks: { siem: '', soc: digest },
+    more: 'self_alerts: {sink: siem}',
+  })
   const lines: string[] = []
   const destination = { write: (line: string) => void lines.push(line) }
   const notices = (): string[] =>

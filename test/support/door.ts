@@ -71,7 +71,6 @@ export async function aDoor({
     host: '127.0.0.1',
     port: 0,
     hosts: [],
-    metrics: 'brief',
     users: [aUser()],
     ...http,
   }

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import type { MetricDefinition } from '../../../src/lib/metric-kinds.ts'
 import { metricTable } from '../../../src/lib/metric-table.ts'
 import { aggregationsOf, mistakesIn } from '../../support/alert-rules.ts'
 import { queriesOf, readDashboard, type Panel } from '../../support/dashboard.ts'
@@ -89,12 +88,9 @@ describe('variables', () => {
   })
 })
 
-/** Those that are exported unless `http.metrics` is `detailed`. */
-function briefLabelsOf(series: string): string[] {
+function labelsOf(series: string): string[] {
   const name = series.replace(/^tocsin_/, '').replace(/_(?:bucket|sum|count)$/, '')
-  const { labels, brief } = metricTable[name as keyof typeof metricTable] as MetricDefinition
-  const left = typeof brief === 'object' ? brief.without : []
-  return Object.keys(labels).filter((label) => !left.includes(label))
+  return Object.keys(metricTable[name as keyof typeof metricTable].labels)
 }
 
 describe.each(queries)('$name', ({ expr, legend }) => {
@@ -118,7 +114,7 @@ describe.each(queries)('$name', ({ expr, legend }) => {
           .map((label) => [name, label] as const),
     )
     const isMissing = ([name, label]: (typeof chosen)[number]): boolean =>
-      !briefLabelsOf(name).includes(label)
+      !labelsOf(name).includes(label)
     expect(chosen.filter(isMissing)).toEqual([])
   })
 

@@ -164,7 +164,7 @@ describe('an expression is wrong', () => {
 
   test('and right where names and labels are those of the table', () => {
     const quantile =
-      'histogram_quantile(0.9, sum by (le, feed) (rate(tocsin_event_match_to_fetch_seconds_bucket{feed=~"a|b"}[5m])))'
+      'histogram_quantile(0.9, sum by (le) (rate(tocsin_event_match_to_fetch_seconds_bucket{job=~"a|b"}[5m])))'
     expect(mistakesIn(quantile)).toEqual([])
   })
 })

@@ -61,7 +61,7 @@ test('what waits for a sink that was removed is still counted; one without work 
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['removed'])])
   const body = await scrapeOf({ ledgers: [ledger], sinks: ['soc'] })
   expect(body).toContain('tocsin_items_pending{sink="removed",state="queued"} 1')
-  expect(body).toContain('tocsin_items_pending{sink="soc",state="queued"} 0')
+  expect(body).not.toContain('tocsin_items_pending{sink="soc",state="queued"}')
   expect(body).not.toContain('tocsin_sink_circuit_state{sink="removed"')
 })
 
@@ -91,7 +91,7 @@ test('a feed tells when its last rescan ended and whether an operator paused it'
   const scrape = () => scrapeOf({ ledgers: [ledger], feeds })
   const paused = 'tocsin_feed_paused{feed="brand",reason="operator"}'
   const rescanned = 'tocsin_feed_rescan_last_completed_timestamp_seconds{feed="brand"}'
-  expect(await scrape()).toContain(`${paused} 0\n`)
+  expect(await scrape()).not.toContain(paused)
   await pauseFeed(ledger, 'brand', { reason: 'maintenance', sinceMs: 0 })
   const body = await scrape()
   expect(body).toContain(`${paused} 1\n`)
@@ -107,7 +107,7 @@ test('a feed whose account is refused is paused for that, also before it was eve
   expect(await scrapeOf({ ledgers: [ledger], feeds, findTrouble })).toContain(`${paused} 1\n`)
   await openFeed(ledger, 'brand', 0)
   expect(await scrapeOf({ ledgers: [ledger], feeds, findTrouble })).toContain(`${paused} 1\n`)
-  expect(await scrapeOf({ ledgers: [ledger], feeds })).toContain(`${paused} 0\n`)
+  expect(await scrapeOf({ ledgers: [ledger], feeds })).not.toContain(paused)
 })
 
 test('the memory that Redis may use is told where it has a limit', async () => {
@@ -153,7 +153,7 @@ test('dead letters and the longest-waiting work of a sink are those of all accou
     `tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} ${early / 1000}\n`,
   )
   const before = await scrapeOf({ ledgers: ledgers, sinks: ['soc'], nowMs: early - 1 })
-  expect(before).toContain('tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} 0\n')
+  expect(before).not.toContain('tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"}')
 })
 
 test('a sink owes the oldest critical event of all accounts until it takes it, and no other event', async () => {
@@ -167,7 +167,7 @@ test('a sink owes the oldest critical event of all accounts until it takes it, a
     const body = await scrapeOf({ ledgers: [ledger, other], sinks: ['soc'] })
     return /oldest_critical_timestamp_seconds\{sink="soc"\} (.+)/.exec(body)?.[1]
   }
-  expect(await owed()).toBe('0')
+  expect(await owed()).toBeUndefined()
   const since: string[] = []
   for (const [uid, of] of [
     ['a/b/2', other],
@@ -189,7 +189,7 @@ test('a sink owes the oldest critical event of all accounts until it takes it, a
   await send(other, 'a/b/2', { outcome: 'dead', reason: 'invalid' })
   expect(await owed()).toBe(since[1])
   await send(ledger, 'a/b/3', { outcome: 'delivered' })
-  expect(await owed()).toBe('0')
+  expect(await owed()).toBeUndefined()
 })
 
 test('a pass asks each account once, whatever the number of its feeds and of all sinks', async () => {

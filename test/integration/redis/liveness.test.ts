@@ -36,7 +36,7 @@ test.each([
     lastUnreachableMs: () => (awayAgoMs === Infinity ? 0 : nowMs - awayAgoMs),
     isUnreachable: () => false,
   }
-  const config: HttpConfig = { host: '127.0.0.1', port: 0, hosts: [], users: [], metrics: 'brief' }
+  const config: HttpConfig = { host: '127.0.0.1', port: 0, hosts: [], users: [] }
   const http = buildHttpServer(config, watch, () => setup)
   const { url } = await http.start()
   try {

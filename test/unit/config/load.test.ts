@@ -81,7 +81,6 @@ describe('what is left out has its default', () => {
       port: 9464,
       hosts: [],
       users: [],
-      metrics: 'brief',
     })
     const day = 86_400_000
     expect(config.ledger).toEqual({

@@ -80,10 +80,10 @@ describe('counting', () => {
 
   test('a severity that is not known is counted as unknown', async () => {
     const metrics = createMetrics()
-    metrics.eventsNewTotal.inc({ feed: 'brand', severity: 'apocalyptic' })
-    metrics.eventsNewTotal.inc({ feed: 'brand', severity: 'constructor' })
+    metrics.eventsNewBySeverityTotal.inc({ severity: 'apocalyptic' })
+    metrics.eventsNewBySeverityTotal.inc({ severity: 'constructor' })
     const body = await scrape(metrics)
-    expect(body).toContain('tocsin_events_new_total{feed="brand",severity="unknown"} 2')
+    expect(body).toContain('tocsin_events_new_by_severity_total{severity="unknown"} 2')
     expect(body).not.toContain('apocalyptic')
   })
 
@@ -109,9 +109,9 @@ describe('starting at 0', () => {
       .filter(([name, { startsUnset }]) => name !== 'build_info' && !startsUnset)
       .map(([name]) => `tocsin_${name}`)
     expect(expected.filter((name) => !withSamples.has(name))).toEqual([])
-    expect(body).toContain('tocsin_feed_polls_failed_total{feed="brand",reason="auth"} 0')
-    expect(body).toContain('tocsin_events_routed_total{route="urgent",severity="unknown"} 0')
-    expect(body).toContain('tocsin_items_pending{sink="soc",state="held"} 0')
+    expect(body).toContain('tocsin_events_routed_total{route="urgent"} 0')
+    expect(body).not.toContain('tocsin_feed_polls_failed_total{')
+    expect(body).not.toContain('tocsin_items_pending{')
     expect(body).toContain(
       'tocsin_event_fetch_to_delivery_seconds_count{audience="machines",severity="critical"} 0',
     )
@@ -195,10 +195,10 @@ describe('what is read from Redis', () => {
   })
 })
 
-describe('told briefly', () => {
+describe('the number of series', () => {
   /** What 3,000 polls of a healthy feed, and deliveries to its sink, leave in a scrape. */
   async function seriesOf(counts: { feeds: number; sinks: number }): Promise<string[]> {
-    const metrics = createMetrics({ isDetailed: false })
+    const metrics = createMetrics()
     const [feeds, sinks] = [counts.feeds, counts.sinks].map((count, kind) =>
       Array.from({ length: count }, (_, index) => `${kind ? 'sink' : 'feed'}-${index}`),
     ) as [string[], string[]]
@@ -209,13 +209,12 @@ describe('told briefly', () => {
       metrics.feedLagObjectiveSeconds.set({ feed }, 300)
       metrics.feedRescanIntervalSeconds.set({ feed }, 3600)
       metrics.feedPagesTotal.inc({ feed })
-      metrics.feedEmptyPagesTotal.inc({ feed })
       metrics.eventsDuplicateTotal.inc({ feed })
       metrics.eventsQuarantinedTotal.inc({ feed }, 0)
       metrics.eventsBaselineTotal.inc({ feed }, 0)
       metrics.eventsSeverityRaisedTotal.inc({ feed }, 0)
-      for (const severity of severities) metrics.eventsNewTotal.inc({ feed, severity })
-      metrics.eventMatchToFetchSeconds.observe({ feed }, 1)
+      metrics.eventsNewTotal.inc({ feed }, 5)
+      metrics.eventMatchToFetchSeconds.observe(1)
       state.feedPaused.set({ feed, reason: 'operator' }, 0)
       state.feedBackfillInProgress.set({ feed }, 0)
     }
@@ -248,18 +247,48 @@ describe('told briefly', () => {
     expect(sinks - one).toBeGreaterThan(10)
   })
 
-  test('what is 0 or never happened is left out, and labels nobody asks for are summed up', async () => {
+  test('what is 0 or never happened is left out', async () => {
     const lines = await seriesOf({ feeds: 1, sinks: 1 })
     expect(lines).toContain('tocsin_events_new_total{feed="feed-0"} 5')
-    expect(lines).toContain('tocsin_event_match_to_fetch_seconds_count 1')
     expect(lines).toContain(
       'tocsin_event_fetch_to_delivery_seconds_count{audience="people",severity="high"} 1',
     )
     expect(lines).toContain('tocsin_items_pending{sink="sink-0",state="digest"} 3')
     expect(lines.filter((line) => line.includes('state="queued"'))).toEqual([])
     expect(lines.filter((line) => line.includes('tocsin_feed_paused'))).toEqual([])
-    expect(lines.filter((line) => line.includes('tocsin_feed_empty_pages'))).toEqual([])
     expect(lines.filter((line) => line.includes('tocsin_events_quarantined'))).toEqual([])
     expect(lines.filter((line) => line.includes('outcome="gone"'))).toEqual([])
   })
+})
+
+const renamed = { ...names, feeds: ['staff'], sinks: ['soc', 'extra'] }
+
+test('when names change, what goes on keeps its counts, what is new starts at 0, what is gone disappears', async () => {
+  const metrics = createMetrics()
+  metrics.startAtZero(names)
+  metrics.feedPollsTotal.inc({ feed: 'brand' }, 3)
+  metrics.feedLagObjectiveSeconds.set({ feed: 'brand' }, 300)
+  metrics.itemsCreatedTotal.inc({ sink: 'soc' }, 5)
+  metrics.eventFetchToDeliverySeconds.observe({ audience: 'people', severity: 'high' }, 1)
+  metrics.startAtZero(renamed)
+  const { body } = await metrics.render()
+  expect(body).not.toContain('feed="brand"')
+  expect(body).toContain('tocsin_feed_polls_total{feed="staff"} 0')
+  expect(body).toContain('tocsin_items_created_total{sink="soc"} 5')
+  expect(body).toContain('tocsin_items_created_total{sink="extra"} 0')
+  const count = 'tocsin_event_fetch_to_delivery_seconds_count'
+  expect(body).toContain(`${count}{audience="people",severity="high"} 1`)
+  expect(body).toContain(`${count}{audience="machines",severity="high"} 0`)
+})
+
+test('when a name is gone, what was read from Redis before goes too, until it is read again', async () => {
+  const metrics = createMetrics()
+  metrics.startAtZero(names)
+  metrics.beginState().publish(0)
+  metrics.startAtZero({ ...names, sinks: ['soc', 'extra'] })
+  expect((await metrics.render()).body).toContain('tocsin_feed_lag_seconds{feed="brand"}')
+  metrics.startAtZero(renamed)
+  expect((await metrics.render()).body).not.toContain('feed="brand"')
+  metrics.beginState().publish(0)
+  expect((await metrics.render()).body).toContain('tocsin_feed_lag_seconds{feed="staff"}')
 })
