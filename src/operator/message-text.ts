@@ -5,7 +5,7 @@ import { createDelivery, type DeliveryOptions, type DeliveryParts } from '../del
 import { readStoredMember } from '../delivery/delivery-member.ts'
 import { buildMemberOptions } from '../delivery/member-options.ts'
 import type { MessageAbout } from '../grouping/freeze.ts'
-import type { Delivery, Preview, Sink } from '../sinks/sink.ts'
+import type { Delivery, Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type Delivered, type KeptMessage, readKeptMessage } from '../store/deliveries.ts'
 import { type Item, readItems, readPayload } from '../store/records.ts'
@@ -123,13 +123,13 @@ function lastAttempt(
 /** Of an attempt whose answer was lost, `interrupted` by the end of its process among them. */
 const lostReasons = ['timeout', 'connection_lost', 'interrupted']
 
-async function previewText(sink: Sink, delivery: Delivery): Promise<MessageText> {
+function previewText(sink: Sink, delivery: Delivery): MessageText {
   const preview = sink.preview?.(delivery)
   if (preview === undefined) throw new Error(`${sink.name} has no preview`)
   if (isForMachines(sink)) {
     return { headline: null, text: JSON.stringify(preview.body, null, 2), isJson: true }
   }
-  const text = (await readableText(sink, preview)).trim()
+  const text = preview.text.trim()
   const [firstLine = ''] = text.split('\n', 1)
   return { headline: preview.subject ?? firstLine, text, isJson: false }
 }
@@ -137,14 +137,4 @@ async function previewText(sink: Sink, delivery: Delivery): Promise<MessageText>
 /** Their body is what is read of them. */
 export function isForMachines({ type }: Pick<Sink, 'type'>): boolean {
   return type === 'webhook' || type === 'pagerduty'
-}
-
-/** Of Slack the blocks, which is what its readers see, and not the text for notifications. */
-export async function readableText(
-  { type }: Pick<Sink, 'type'>,
-  { text, body }: Preview,
-): Promise<string> {
-  if (type !== 'slack') return text
-  const { slackText } = await import('../sandbox/drawing/slack.ts') // no daemon loads it unasked
-  return slackText(body)
 }

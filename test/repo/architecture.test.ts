@@ -92,7 +92,6 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       'routing',
       'store',
       // the text of Slack's blocks
-      'sandbox/drawing/slack.ts',
       'upstream',
       'redis',
       'event.ts',
@@ -163,7 +162,6 @@ const doorTo: Record<string, string[]> = {
   undici: ['upstream', 'sinks'],
   liquidjs: ['page', 'sinks'],
   nodemailer: ['sinks/email'],
-  '@slack/types': ['sinks/slack'],
   'smtp-server': ['sandbox'],
   fastify: ['page', 'page/access', 'ops', 'sandbox'],
   '@fastify/cookie': ['page/access'],

@@ -22,7 +22,7 @@ import {
   givenEventSays,
   readGivenEvents,
 } from '../open/given-event.ts'
-import { isForMachines, readableText } from '../../operator/message-text.ts'
+import { isForMachines } from '../../operator/message-text.ts'
 import { useSink } from '../../operator/sink-probes.ts'
 import { CommandError, findNamed, jsonText } from '../terminal.ts'
 
@@ -57,8 +57,7 @@ async function render(context: Context, given: string, options: RenderOptions): 
     const preview = sink.preview?.(delivery)
     if (preview === undefined) throw new Error(`${sink.name} has no preview`)
     const notes = [...listNotes(sinkConfig, event, { sink, delivery, preview }), ...failures]
-    const text = await readableText(sink, preview)
-    show(context, options, { sink, delivery, preview: { ...preview, text }, notes })
+    show(context, options, { sink, delivery, preview, notes })
   })
 }
 

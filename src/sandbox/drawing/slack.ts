@@ -126,58 +126,6 @@ function drawInline(inline: Part): Html {
   }
 }
 
-/** The same as lines of text, for a terminal. */
-export function slackText(message: unknown): string {
-  const { text, blocks } = asPart(message)
-  if (!Array.isArray(blocks)) return decode(asText(text))
-  return asParts(blocks)
-    .map((block) => blockLines(block).join('\n'))
-    .join('\n\n')
-}
-
-function blockLines(block: Part): string[] {
-  switch (block['type']) {
-    case 'header':
-      return [decode(textIn(block))]
-    case 'section':
-      return sectionLines(block)
-    case 'context':
-      return asParts(block['elements']).map((element) => decode(asText(element['text'])))
-    case 'actions':
-      return asParts(block['elements']).map(buttonLine)
-    case 'divider':
-      return ['----']
-    case 'rich_text':
-      return asParts(block['elements']).flatMap(richLines)
-    default:
-      return [`[not shown: block ${asText(block['type'])}]`]
-  }
-}
-
-function sectionLines({ text, fields, accessory }: Part): string[] {
-  return [
-    ...(text === undefined ? [] : [decode(asText(asPart(text)['text']))]),
-    ...asParts(fields).map((field) => decode(asText(field['text'])).replace('\n', ': ')),
-    ...(accessory === undefined ? [] : [buttonLine(asPart(accessory))]),
-  ]
-}
-
-function buttonLine(button: Part): string {
-  return `[ ${decode(textIn(button))} ] ${asText(button['url'])}`.trimEnd()
-}
-
-function richLines(element: Part): string[] {
-  const inner = asParts(element['elements'])
-  if (element['type'] !== 'rich_text_list') return [inner.map(inlineText).join('')]
-  return inner.map((item) => `• ${asParts(item['elements']).map(inlineText).join('')}`)
-}
-
-function inlineText(inline: Part): string {
-  const { text, url, name, user_id: user, usergroup_id: group, channel_id: channel } = inline
-  const words = [text, name, user, group, channel, inline['range']].map(asText).join('')
-  return url === undefined ? words : `${words} ${asText(url)}`.trimStart()
-}
-
 /** Slack decodes the three entities, the ampersand last. */
 function decode(text: string): string {
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')

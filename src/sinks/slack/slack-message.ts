@@ -1,5 +1,4 @@
 /** Writes documents as Slack messages. */
-import type { KnownBlock } from '@slack/types'
 import {
   chatCounts,
   chatCoverage,
@@ -44,7 +43,35 @@ export interface SlackMessage {
   unfurl_media: false
 }
 
-type SlackBlock = KnownBlock
+/** The part of Block Kit that messages use (Block Kit reference). */
+type SlackBlock =
+  | { type: 'header'; text: PlainText }
+  | { type: 'section'; text: PlainText | { type: 'mrkdwn'; text: string } }
+  | { type: 'section'; fields: PlainText[] }
+  | { type: 'context'; elements: PlainText[] }
+  | { type: 'actions'; elements: { type: 'button'; text: PlainText; url: string }[] }
+  | RichBlock
+
+interface RichBlock {
+  type: 'rich_text'
+  block_id?: string
+  elements: (RichText | RichList)[]
+}
+
+interface RichText {
+  type: 'rich_text_section' | 'rich_text_preformatted'
+  elements: RichElement[]
+}
+
+interface RichList {
+  type: 'rich_text_list'
+  style: 'bullet'
+  elements: RichText[]
+}
+
+type RichElement =
+  | { type: 'text'; text: string; style?: { bold: true } }
+  | { type: 'link'; url: string; text: string }
 
 /** Block Kit reference: lengths in characters, after escaping. */
 export const slackLimits = {
@@ -149,10 +176,6 @@ function contextBlock(texts: readonly string[]): SlackBlock[] {
   if (shown.length === 0) return []
   return [{ type: 'context', elements: shown.map((text) => plainText(text, slackLimits.field)) }]
 }
-
-type RichBlock = Extract<SlackBlock, { type: 'rich_text' }>
-type RichList = Extract<RichBlock['elements'][number], { type: 'rich_text_list' }>
-type RichElement = RichList['elements'][number]['elements'][number]
 
 /**
  * Rich text interprets none of its text, so it is not escaped: entities would be shown as such. A
@@ -297,6 +320,43 @@ function plainListed(
 ): string {
   const text = `• ${severityMark(severity)} ${isolate(title)} (${remark})`
   return link === null ? text : `${text} ${link}`
+}
+
+/** What a reader of the blocks sees, line by line. */
+export function slackText({ text, blocks = [] }: SlackMessage): string {
+  if (blocks.length === 0) return unescape(text)
+  return blocks.map((block) => blockLines(block).map(unescape).join('\n')).join('\n\n')
+}
+
+function blockLines(block: SlackBlock): string[] {
+  switch (block.type) {
+    case 'header':
+      return [block.text.text]
+    case 'section':
+      return 'text' in block
+        ? [block.text.text]
+        : block.fields.map(({ text }) => text.replace('\n', ': '))
+    case 'context':
+      return block.elements.map(({ text }) => text)
+    case 'actions':
+      return block.elements.map(({ text, url }) => `[ ${text.text} ] ${url}`)
+    case 'rich_text':
+      return block.elements.flatMap(richLines)
+  }
+}
+
+function richLines(part: RichText | RichList): string[] {
+  if (part.type === 'rich_text_list')
+    return part.elements.flatMap(richLines).map((one) => `• ${one}`)
+  const words = part.elements.map((one) =>
+    one.type === 'link' ? `${one.text} ${one.url}` : one.text,
+  )
+  return [words.join('')]
+}
+
+/** Slack decodes the three entities, the ampersand last. */
+function unescape(text: string): string {
+  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
 }
 
 /** Text for Slack in which nothing can become a mention, a link or markup, within a length. */

@@ -16,7 +16,7 @@ import {
 } from '../sink.ts'
 import { createDocumentRenderer } from '../templates.ts'
 import type { SlackConfig } from './config.ts'
-import { previewSlack, type SlackMessage } from './slack-message.ts'
+import { previewSlack, type SlackMessage, slackText } from './slack-message.ts'
 
 const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
 
@@ -56,8 +56,8 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
     ...sink,
     send,
     preview(delivery) {
-      const { inBlocks, plainText } = previewSlack(delivery, render)
-      return { text: plainText.text, body: inBlocks }
+      const { inBlocks } = previewSlack(delivery, render)
+      return { text: slackText(inBlocks), body: inBlocks }
     },
   }
 }

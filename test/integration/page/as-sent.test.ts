@@ -1,6 +1,6 @@
 /** What the page shows of a message is what its receiver got. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { slackText } from '../../../src/sandbox/drawing/slack.ts'
+import { slackText, type SlackMessage } from '../../../src/sinks/slack/slack-message.ts'
 import {
   askApi,
   type Json,
@@ -47,7 +47,7 @@ test.each([
 ])('Slack got what is shown of %s', async (_what, isMeant) => {
   const [row] = (await messagesTo('soc')).filter(isMeant)
   const { as_sent: sent, headline, total } = await messageOf(row)
-  const got = rig.sandbox.received.slack.map(({ json }) => slackText(json).trim())
+  const got = rig.sandbox.received.slack.map(({ json }) => slackText(json as SlackMessage).trim())
   expect(got).toContain(sent.text)
   expect(headline).toBe(sent.text.split('\n')[0])
   expect({ total, is_json: sent.is_json, more_bytes: sent.more_bytes }).toEqual({
@@ -189,5 +189,7 @@ test('of a message that was tried again the last attempt is shown', async () => 
   await until('Slack took it', async () => (await read()).outcome === 'delivered')
   const { text } = (await read()).as_sent
   expect(text).toContain('Attempt 2.')
-  expect(rig.sandbox.received.slack.map((one) => slackText(one.json).trim())).toContain(text)
+  expect(
+    rig.sandbox.received.slack.map((one) => slackText(one.json as SlackMessage).trim()),
+  ).toContain(text)
 })
