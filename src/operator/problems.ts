@@ -14,7 +14,6 @@ import { type AccountLedger, desertedAfterMs, readSilenceMs } from '../store/acc
 import { readAccounting, sumPending } from '../store/accounts.ts'
 import { datedAheadMs, type FeedState } from '../store/feed-state.ts'
 import { readSinkNames } from '../store/pending-items.ts'
-import { type ItemState, scanPendingRecords } from '../store/records.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
 import { type AccountReport, reportAccounts } from './account-report.ts'
 import { type FeedReport, reportFeeds } from './feed-report.ts'
@@ -261,17 +260,17 @@ async function judgeQuota(
 }
 
 async function* judgeSinks(parts: LedgerParts): AsyncGenerator<Problem> {
-  const longWaits = await readLongWaits(parts)
+  const owed = await readLongOwed(parts)
   const canaries = await readCanary(parts.store, parts.config.canary?.sinks ?? [])
   for (const report of parts.sinks) {
-    const found = [...judgeSink({ ...report, ...longWaits.get(report.name) }, parts)]
+    const found = [...judgeSink({ ...report, criticals: owed.get(report.name) ?? 0 }, parts)]
     const canary = judgeCanary(report.name, canaries[report.name], parts)
     yield* found
     if (canary && found.length === 0) yield canary
   }
 }
 
-function* judgeSink(report: WaitingSink, parts: LedgerParts): Generator<Problem> {
+function* judgeSink(report: OwingSink, parts: LedgerParts): Generator<Problem> {
   const { name, type } = report
   const judge = about('delivery', name)
   const waiting = sumPending(report)
@@ -326,64 +325,33 @@ const testIt = (name: string): string => `tocsin sinks test ${name}`
 
 /** What takes others meanwhile may keep some waiting so long, ms; as long as the alert waits. */
 const longWaitMs = 3_600_000
-const forLong = `for over ${formatDuration(longWaitMs)}`
 
-interface LongWaits {
-  /** Critical events owed for so long. */
+interface OwingSink extends SinkReport {
+  /** Critical events not told for so long. */
   criticals: number
-  /** Items on their way for so long. */
-  tried: number
-  /** More may be: not every record that waits was looked at. */
-  hasMore: boolean
 }
 
-type WaitingSink = SinkReport & Partial<LongWaits>
-
-const triedStates: ReadonlySet<ItemState> = new Set(['batch', 'sending', 'retrying'])
-
-/** Records of all ledgers that are looked at: an outage may leave hundreds of thousands. */
-const lookedAt = 1_000
-
-async function readLongWaits({
-  ledgers,
-  nowMs,
-  sinks,
-}: LedgerParts): Promise<Map<string, LongWaits>> {
-  const waits = new Map(sinks.map(({ name }) => [name, { criticals: 0, tried: 0, hasMore: false }]))
-  const beforeMs = nowMs - longWaitMs
-  const most = Math.max(20, Math.floor(lookedAt / Math.max(1, ledgers.length)))
+/** Critical events that each sink has owed for so long. */
+async function readLongOwed({ ledgers, nowMs }: LedgerParts): Promise<ReadonlyMap<string, number>> {
+  const owed = new Map<string, number>()
   const read = ledgers.map(async (ledger) => {
     for (const sink of await readSinkNames(ledger)) {
-      const owed = await ledger.redis.zcount(ledger.key('owed', sink), '-inf', beforeMs)
-      const wait = waits.get(sink)
-      if (wait) wait.criticals += owed
-    }
-    let looked = 0
-    for await (const { firstSeenMs, items } of scanPendingRecords(ledger)) {
-      if (firstSeenMs > beforeMs) return // the longest pending come first
-      if (looked === most) return waits.forEach((wait) => (wait.hasMore = true))
-      looked += 1
-      for (const { sink, state, createdAtMs } of items) {
-        const wait = waits.get(sink)
-        if (wait && triedStates.has(state) && createdAtMs <= beforeMs) wait.tried += 1
-      }
+      const key = ledger.key('owed', sink)
+      const count = await ledger.redis.zcount(key, '-inf', nowMs - longWaitMs)
+      owed.set(sink, (owed.get(sink) ?? 0) + count)
     }
   })
   await Promise.all(read)
-  return waits
-}
-
-function countTried({ tried = 0, hasMore }: Partial<LongWaits>): string {
-  return `${hasMore ? 'at least ' : ''}${pluralize(tried, 'item')}`
+  return owed
 }
 
 /** Whether it takes what waits for it; the worst reason alone. */
 function judgeSending(
-  report: WaitingSink,
+  report: OwingSink,
   judge: Judge,
   { nowMs, isRunning }: LedgerParts,
 ): Problem | undefined {
-  const { name, circuit, pending, diverted, relief, digest, criticals = 0, tried = 0 } = report
+  const { name, circuit, pending, diverted, relief, digest, criticals } = report
   const { group = 0, digest: gathered = 0, ...moving } = pending
   const waiting = sumPending({ pending: moving })
   const wait = countItems(waiting + group + gathered)
@@ -417,20 +385,14 @@ function judgeSending(
       return judge.problem(detail, findRemedy('digest-overdue', name))
     }
     if (criticals > 0) {
-      const owed = `${pluralize(criticals, 'critical event')} not told ${forLong}`
+      const owed = `${pluralize(criticals, 'critical event')} not told for over ${formatDuration(longWaitMs)}`
       return judge.problem(`${owed}; ${all}`, pendingOnes)
-    }
-    if (tried > 0 && !isFailing()) {
-      return judge.warning(`${countTried(report)} on the way ${forLong}; ${all}`, pendingOnes)
     }
   }
   if (why === undefined) return undefined
-  return judge[isFailing() ? 'problem' : 'warning'](all, remedy, since(trouble?.sinceMs))
-
-  function isFailing(): boolean {
-    const isTrouble = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
-    return why !== undefined && isTrouble && waiting > 0
-  }
+  const isTrouble = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
+  const status = isTrouble && waiting > 0 ? 'problem' : 'warning'
+  return judge[status](all, remedy, since(trouble?.sinceMs))
 }
 
 function countItems(count: number): string {

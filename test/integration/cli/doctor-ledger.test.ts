@@ -264,15 +264,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     ],
   ],
   [
-    'items that have been tried for long, as a warning',
-    async (scene) => {
-      await failedAgo(scene, 2 * hourMs, { sink: 'lake', severity: 'low' })
-      await scene.circuit.report('lake', 'ok')
-      await scene.show(['lake'], [{ uid: 'a/b/3' }])
-    },
-    [/^warning delivery lake: 2 items on the way for over 1 h; 3 items wait/],
-  ],
-  [
     'nothing of what has waited for less than an hour',
     (scene) => oneIsFull(scene, hourMs / 2),
     [/^ok ledger/],

@@ -1,27 +1,22 @@
 /** What each view takes of Redis and how large it is, over a ledger as the bench writes it, but a small one. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { advanceClaims, claimDue } from '../../../src/delivery/claims.ts'
-import { redisNow } from '../../../src/redis/scripts.ts'
-import { readHoldings } from '../../../src/store/accounts.ts'
 import { measureView, openPage, openVisit, pageConfig, visitPage } from '../../bench/page.ts'
 import { type Known, seedLedger } from '../../bench/page-ledger.ts'
 import { type PageView, pageViews } from '../../bench/page-views.ts'
-import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
-import { ledgerInTime } from '../../support/script-clock.ts'
+import { redisForTests } from '../../support/ledger.ts'
 
 const records = 2_000
+
 const dayMs = 86_400_000
 
 const rig = redisForTests()
 let page: Awaited<ReturnType<typeof openPage>>
-let ledger: Awaited<ReturnType<typeof seedLedger>>['ledger']
 let known: Known
 let views: PageView[]
 
 beforeAll(async () => {
   const config = pageConfig('page')
-  const seeded = await seedLedger(rig.redis, config, records)
-  ;({ known, ledger } = seeded)
+  ;({ known } = await seedLedger(rig.redis, config, records))
   page = await openPage(rig.redis, config)
   views = pageViews(await openVisit(page.url, config, known))
 })
@@ -90,28 +85,4 @@ test('a message of many events shows the worst hundred, and sends no others agai
   expect([total, events.length, items.length]).toEqual([size, 100, 100])
   const body = await visitPage(page.url, `/messages/${id}?at=${atMs}`)
   expect(body).toContain('Send the worst 100 of')
-})
-
-test('of thousands that wait for long the first thousand are looked into', async () => {
-  const nowMs = await redisNow(ledger)
-  const then = ledgerInTime(ledger, () => nowMs - 2 * dayMs)
-  const events = Array.from({ length: 1_200 }, (_, i) => routed({ uid: `a/b/${i}` }, ['tickets']))
-  await takeIn(then, events, { feed: 'main-brand' })
-  const holder = { owner: 'me', leaseMs: 10_000, by: 'me' }
-  const outcome = { outcome: 'retry', inMs: 3 * dayMs, reason: 'timeout' } as const
-  for (let left = 12; left > 0; left -= 1) {
-    const { claims } = await claimDue(then, holder, { sink: 'tickets', max: 100, leastRank: 1 })
-    const begin = claims.map(({ ref }) => ({ ref, token: 't' }))
-    await advanceClaims(then, holder, { begin })
-    await advanceClaims(then, holder, { settle: begin.map((one) => ({ ...one, outcome })) })
-  }
-  expect((await readHoldings(ledger)).pending['retrying']).toBe(1_200)
-  const { findings } = await ask('/status')
-  const said = (findings as { subject: string; detail: string }[]).map(
-    ({ subject, detail }) => `${subject}: ${detail}`,
-  )
-  expect(said).toContainEqual(expect.stringMatching(/^tickets: at least \d+ items on the way/))
-  const view = { name: 'now', draw: () => '/' }
-  const { redis } = await measureView(rig.redis, page.url, { view, requests: 3 })
-  expect(redis.bytes).toBeLessThan(1_500_000)
 })
