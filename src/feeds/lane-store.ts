@@ -27,10 +27,6 @@ export interface StoredLane {
   state: LaneState
   /** By feed id. */
   places: Map<string, FeedPlace>
-  /**
-   * Ids of feeds last noted by an older configuration, which may have been the last to have them.
-   */
-  older: string[]
 }
 
 /** Identifies a lane by organization and rate-limit tier. */
@@ -47,7 +43,7 @@ export function newLane(nowMs: number): StoredLane {
     freeAtMs: 0,
     rescansFreeAtMs: 0,
   }
-  return { state, places: new Map(), older: [] }
+  return { state, places: new Map() }
 }
 
 /** Identifies a feed within its lane. */
@@ -78,7 +74,6 @@ export async function loadLane(
   const { '': own, ...feeds } = fields
   const state = parseOrEmpty<Partial<LaneState>>(own)
   const places = new Map<string, FeedPlace>()
-  const older: string[] = []
   for (const [id, text] of Object.entries(feeds)) {
     const { generation, ...known } = parseOrEmpty<Partial<StoredPlace>>(text)
     const place = { ...newFeedPlace(), ...known }
@@ -87,10 +82,9 @@ export async function loadLane(
       place.failures = 0
       place.rescan = undefined
     }
-    if ((generation ?? 0) < (given.generation ?? 0)) older.push(id)
     places.set(id, place)
   }
-  return { state: { ...newLane(given.nowMs).state, pauses, ...state }, places, older }
+  return { state: { ...newLane(given.nowMs).state, pauses, ...state }, places }
 }
 
 type StoredPlace = FeedPlace & { generation: number }
@@ -107,16 +101,6 @@ export async function saveLane(
   for (const [id, place] of places) fields[id] = JSON.stringify({ ...place, generation })
   const name = laneKey(keys, lane)
   await Promise.all([redis.hset(name, fields), redis.pexpire(name, laneTtlMs)])
-}
-
-/** Deletes feeds that the configuration no longer has. */
-export async function forgetFeeds(
-  redis: Redis,
-  keys: Keys,
-  lane: LaneName,
-  ids: readonly string[],
-): Promise<void> {
-  if (ids.length > 0) await redis.hdel(laneKey(keys, lane), ...ids)
 }
 
 /** The share after 429s, as a holder of the lane noted it last; undefined: as configured. */

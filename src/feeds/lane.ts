@@ -14,7 +14,6 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import {
   feedId,
-  forgetFeeds,
   type LaneName,
   type LaneState,
   loadLane,
@@ -476,16 +475,12 @@ function nextAttemptMs(
  * Loads what the previous holder knew; a place replaces this process's own only where it is newer.
  */
 async function loadState(reader: ReaderState, lane: LaneLimit): Promise<LaneState> {
-  const { redis, keys, clock, logger, places, configured } = reader
+  const { redis, keys, clock, logger, places } = reader
   const options = { generation: reader.generation(), nowMs: clock.now() }
   const stored = await loadLane(redis, keys, lane, options).catch((error: unknown) => {
     logger.debug({ err: error }, 'the lane begins without what others know of it')
     return newLane(options.nowMs)
   })
-  const goneIds = stored.older.filter((id) => !configured.has(id))
-  await forgetFeeds(redis, keys, lane, goneIds).catch((error: unknown) =>
-    logger.debug({ err: error }, 'what was known of removed feeds stays for now'),
-  )
   const { fleet, share } = stored.state
   clampFutureTimes({ fleet, share }, options.nowMs)
   for (const feed of feedsInLane(reader, lane)) {

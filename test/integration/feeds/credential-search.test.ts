@@ -58,18 +58,6 @@ test('a gateway that gives up on small pages too is a failure that moves nothing
   expect((await openFeed(rig.ledger, 'leaks', 0)).scan).toBeUndefined()
 })
 
-test('older ones than the start are never sent', async () => {
-  await begin()
-  add(30, Date.now() - 10 * dayMs)
-  add(20)
-  await rig.toEnd(feed)
-  await rig.toEnd(feed, 'rescan')
-  expect(await known()).toBe(20)
-  const { feeds, sinks } = await expectConservation(rig.ledger)
-  expect(feeds['leaks']).toMatchObject({ new: 20, baseline: 0 })
-  expect(sinks['soc']?.created).toBe(20)
-})
-
 /** One credential of this domain, imported just now. */
 function leak(domain: string, importedAtMs = Date.now()): string {
   const identityName = `acme-admin@${domain}`
@@ -111,22 +99,6 @@ test('a poll reads from an hour before the poll before it, and a cursor is not k
   expect(await known()).toBe(121)
   await rig.toEnd(keyword, 'rescan')
   expect(await known()).toBe(122)
-})
-
-test('a window that broke off goes on at its cursor; one whose cursor is refused is read again from its start', async () => {
-  const old = { ...keyword, startMs: 30 * dayMs }
-  await begin()
-  for (let i = 0; i < 150; i += 1) leak('m.com', Date.now() - 20 * dayMs)
-  leak('z.com')
-  const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
-  rig.sandbox.faults.add({ ...strike, status: 503 })
-  expect(await rig.turn(old)).toMatchObject({ status: 'failed' })
-  rig.sandbox.expireCursors()
-  rig.asked()
-  await rig.toEnd(old)
-  expect(searches().map(({ body }) => 'from' in (body as object))).toEqual([true, false, true])
-  expect((await openFeed(rig.ledger, 'leaks', 0)).scan?.reason).toBe('cursor_refused')
-  expect(await known()).toBe(151)
 })
 
 test('where the reserve is reached nothing is asked, and after a day one search asks again', async () => {

@@ -2,8 +2,7 @@
 import { callInstead } from '../../support/call.ts'
 import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { rewindFeed } from '../../../src/store/feed-state.ts'
-import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
+import { aFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
@@ -56,27 +55,5 @@ test('what a rescan finds had its turn before, and is not among them', async () 
   rig.sandbox.addEvent({ createdAtMs: Date.now() - 3_600_000 })
   await rig.toEnd(feed, 'rescan')
   expect(await scraped(rig.metrics, 'rescan_late_events_total{feed="brand"}')).toBe(1)
-  expect(await observed('upper')).toEqual([0])
-})
-
-test('what a rewound tail reads for the first time is not among them', async () => {
-  rig = await startFeedRig({ tests })
-  const feed = aFeed({ startMs: 3_600_000, rescan: undefined })
-  rig.sandbox.addEvents(2, { createdAtMs: Date.now() - 7_200_000 })
-  await rig.toEnd(feed)
-  await rewindFeed(rig.ledger, 'brand', Date.now() - 3 * 3_600_000)
-  await rig.toEnd(feed)
-  expect([...(await rig.records()).keys()]).toHaveLength(2)
-  expect(await observed('upper')).toEqual([0])
-})
-
-test('a feed without an order is not among them: what was read before says nothing of its next page', async () => {
-  rig = await startFeedRig({ tests })
-  const feed = aCredentialFeed({ name: 'brand' })
-  rig.sandbox.addCredentials(3)
-  await rig.toEnd(feed)
-  rig.sandbox.addCredentials(2)
-  await rig.toEnd(feed)
-  expect(await scraped(rig.metrics, 'events_new_by_severity_total{severity="high"}')).toBe(5)
   expect(await observed('upper')).toEqual([0])
 })

@@ -71,14 +71,12 @@ function readerOf(
     keys,
     service,
     pollsPerSecond = 100,
-    generation = 1,
     of = laneOf,
   }: {
     clock: Clock
     keys: Keys
     service: ReturnType<typeof aService>
     pollsPerSecond?: number
-    generation?: number
     /** The lane of a feed. */
     of?: (feed: PolledFeed) => LaneLimit
   },
@@ -89,7 +87,7 @@ function readerOf(
     laneFor: of,
     pollsPerSecond,
     lanesVersion: () => 0,
-    generation: () => generation,
+    generation: () => 1,
     redis: tests.redis,
     keys,
     clock,
@@ -201,43 +199,6 @@ test('rescans are planned for the share that is in force after a 429, until it h
   expect(planned[0]).toBe(0.7)
   expect(Math.min(...planned)).toBeLessThan(0.42) // a look every five minutes
   expect(planned.at(-1)).toBe(0.7)
-})
-
-/** What the lane `main` has handed over. */
-async function knownFeeds(keys: Keys): Promise<string[]> {
-  const fields = await tests.redis.hkeys(keys.shared('lane', 'main', 'search'))
-  return fields.filter((id) => id !== '').toSorted()
-}
-
-test('a newer configuration forgets the feeds that it has no more, and an older one no feed', async () => {
-  const { clock, run } = aQuickClock()
-  const service = aService(clock)
-  const keys = tests.keys()
-  const begun = { clock, keys, service }
-  const known = () => knownFeeds(keys)
-  const feeds = feedsOf('main', 3)
-  await run(readFor(readerOf(feeds, { ...begun, generation: 2 }), clock, 20_000))
-  expect(await known()).toEqual(['main/main-0', 'main/main-1', 'main/main-2'])
-  await run(readFor(readerOf(feeds.slice(1), { ...begun, generation: 1 }), clock, 20_000))
-  expect(await known()).toEqual(['main/main-0', 'main/main-1', 'main/main-2'])
-  await run(readFor(readerOf(feeds.slice(1), { ...begun, generation: 3 }), clock, 20_000))
-  expect(await known()).toEqual(['main/main-1', 'main/main-2'])
-})
-
-test('nothing is forgotten of a feed whose organization a newer configuration does not know yet', async () => {
-  const { clock, run } = aQuickClock()
-  const keys = tests.keys()
-  const begun = { clock, keys, service: aService(clock) }
-  const feeds = feedsOf('main', 2)
-  await run(readFor(readerOf(feeds, { ...begun, generation: 1 }), clock, 20_000))
-  const unknown = { ...laneOf(feeds[1]!), id: 'server', organization: 'server' }
-  const newer = readerOf(feeds, {
-    ...begun,
-    generation: 2,
-    of: (feed) => (feed === feeds[1] ? unknown : laneOf(feed)),
-  })
-  await run(newer.hold(laneOf(feeds[0]!), () => true))
-  expect(await knownFeeds(keys)).toEqual(['main/main-0', 'main/main-1'])
 })
 
 test('a poller is told to look into the ledger only where nobody knows when the feed was read', async () => {

@@ -109,28 +109,6 @@ test('what waits for a slot in one organization, or hangs there, costs another n
   expect(asked()).toBe(askedBefore) // by nobody: it is stuck
 })
 
-test('a feed that hangs holds up no other of its organization, and is not asked again meanwhile', async () => {
-  const poller = aPoller({ 'main-0': hang })
-  const timings = { ...shortTimings, laneHoldMs: 600_000 }
-  await start(poller, feedsOf('main', 3), { keys: tests.keys(), timings })
-  await until(
-    'the lanes went on',
-    () => poller.of('main-1').length > 8 && poller.of('main-2').length > 8,
-  )
-  expect(poller.of('main-0')).toHaveLength(1)
-})
-
-test('a feed whose token does not come holds up no other of its organization', async () => {
-  function waitForToken({ signal }: PollRequest): Promise<PollOutcome> {
-    return hang({ kind: 'feed', signal })
-  }
-  const poller = aPoller({ 'main-0': waitForToken })
-  const timings = { ...shortTimings, laneHoldMs: 600_000 }
-  await start(poller, feedsOf('main', 2), { keys: tests.keys(), timings })
-  await until('the other one is read', () => poller.of('main-1').length > 8)
-  expect(poller.of('main-0')).toHaveLength(1)
-})
-
 test('no feed waits at the end of a turn for rescans that have nothing to read', async () => {
   const poller = aPoller()
   const feeds = feedsOf('main', 2).map((feed) => ({ ...feed, rescan: undefined }))
@@ -198,22 +176,6 @@ test('accounts that turn out to be of one organization come to its lane', async 
     async () => (await redis.exists(keys.shared('lanes', 'unknown.search'))) === 0,
   )
   expect(await redis.exists(keys.shared('lanes', 'seven.search'))).toBe(1)
-})
-
-test('each pause by a 429 halves the share of feeds, once', async () => {
-  const keys = tests.keys()
-  const poller = aPoller()
-  await tests.redis.hset(keys.shared('limit', 'main', 'search'), 'pauses', 4)
-  const lanes = await start(poller, feedsOf('main', 1), { keys })
-  await until('the lanes went on', () => poller.of('main-0').length > 0)
-  await tests.redis.hset(keys.shared('limit', 'main', 'search'), 'pauses', 5)
-  await lanes.stop(2_000)
-  await start(aPoller(), feedsOf('main', 1), { keys })
-  const lane = keys.shared('lane', 'main', 'search')
-  const readShare = async (): Promise<unknown> =>
-    JSON.parse((await tests.redis.hget(lane, '')) ?? '{}').share?.value
-  await until('the share is known', async () => (await readShare()) !== undefined)
-  expect(await readShare()).toBe(0.25)
 })
 
 test('a stop that may take long gives lanes back at once, though a server hangs', async () => {

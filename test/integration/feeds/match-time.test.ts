@@ -1,12 +1,9 @@
-import { callInstead } from '../../support/call.ts'
 import { afterEach, expect, test } from 'vitest'
 import { createCapabilities } from '../../../src/upstream/capabilities.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'
-import { scraped, startFeedRig, type FeedRig, type FeedRigOptions } from '../../support/feed-rig.ts'
+import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -26,15 +23,11 @@ const memory = () =>
     account: 'main',
   })
 
-async function begin(
-  materializedFilter: MaterializedFilter,
-  { clock }: Pick<FeedRigOptions, 'clock'> = {},
-) {
+async function begin(materializedFilter: MaterializedFilter) {
   const capabilities = memory()
   rig = await startFeedRig({
     tests,
     sandbox: { endMode: 'empty', materializedFilter },
-    clock,
     capabilities: () => capabilities,
   })
   rig.sandbox.addEvents(5, { createdAtMs: Date.now() - 2 * hourMs })
@@ -113,49 +106,6 @@ test('an event that match time should have shown and did not takes the filter ba
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
 })
 
-test('an event that comes into the feed later, as by a raised severity, takes nothing back', async () => {
-  const capabilities = await begin('honoured')
-  await rig.turn(feed, 'rescan')
-  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
-  const matchedAtMs = Date.now() - hourMs
-  const given = { createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs }
-  const raised = rig.sandbox.addEvent(given)
-  await rig.toEnd(aFeed({ startMs, rescan: { everyMs: 1, backMs: 7 * dayMs } }), 'rescan')
-  expect([...(await rig.records()).keys()]).toContain(raised.uid)
-  expect(await capabilities.isRefused(name)).toBe(false)
-  expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(0)
-})
-
-/** From now on every request that filters by match time is refused. */
-function refuseMatched(): void {
-  const { client } = rig.replica
-  client.call = callInstead(client.call, 'events.search-group', (request, _asked, ask) => {
-    if (!JSON.stringify(request).includes('materialized_at')) return ask()
-    return Promise.reject(new UpstreamError('rejected', 'no', { status: 422 }))
-  })
-}
-
-/** The shortest window of the ladder is due; resolves with an event that only a rescan shows. */
-async function aLateEvent(): Promise<string> {
-  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'rung:0', '1')
-  return rig.sandbox.addEvent({ createdAtMs: Date.now() - 120_000 }).uid
-}
-
-test('late events are found by the ladder when a service that filtered by match time refuses to', async () => {
-  await begin('honoured')
-  await rig.turn(feed, 'rescan')
-  refuseMatched()
-  await tests.redis.hset(
-    rig.ledger.key('feed', 'brand'),
-    'matched',
-    await matchedBefore(2 * hourMs),
-  )
-  const late = await aLateEvent()
-  await rig.turn(feed, 'rescan')
-  await rig.turn(feed, 'rescan')
-  expect([...(await rig.records()).keys()]).toContain(late)
-})
-
 test('a filter that works no more brings nothing from below the start bound', async () => {
   const capabilities = await begin('ignored')
   const old = rig.sandbox.addEvents(25, {
@@ -168,24 +118,4 @@ test('a filter that works no more brings nothing from below the start bound', as
   expect(await capabilities.isRefused(name)).toBe(true)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
   expect((await openFeed(rig.ledger, 'brand', startMs)).rescans.matched).toBeUndefined()
-})
-
-test('what is matched while this machine’s clock is ahead is found all the same', async () => {
-  const clock = { ...systemClock }
-  await begin('honoured', { clock })
-  await rig.turn(feed, 'rescan')
-  const before = (await openFeed(rig.ledger, 'brand', startMs)).rescans.matched!
-  clock.now = () => Date.now() + 2 * hourMs
-  await rig.turn(feed, 'rescan')
-  const after = (await openFeed(rig.ledger, 'brand', startMs)).rescans.matched!
-  expect(after.toMs - before.toMs).toBeLessThan(60_000)
-})
-
-test('an event without a match time that has just become visible proves nothing', async () => {
-  const capabilities = await begin('honoured')
-  await rig.turn(feed, 'rescan')
-  const just = rig.sandbox.addEvent({ createdAtMs: Date.now() - 90_000, matchedAtMs: null })
-  await rig.toEnd(aFeed({ startMs, rescan: { everyMs: 1, backMs: 7 * dayMs } }), 'rescan')
-  expect([...(await rig.records()).keys()]).toContain(just.uid)
-  expect(await capabilities.isRefused(name)).toBe(false)
 })

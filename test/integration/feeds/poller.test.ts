@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import type { PollRequest } from '../../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
 import { type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
-import { overlapMs } from '../../../src/feeds/scan.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { openFeed, rewindFeed } from '../../../src/store/feed-state.ts'
@@ -120,19 +119,6 @@ function searches(): { from: number; hasCursor: boolean }[] {
     })
 }
 
-test('a turn reads to the end and takes every event in once, over as many turns as you like', async () => {
-  sandbox.addEvents(35)
-  const poller = aPoller()
-  for (let turn = 0; turn < 3; turn += 1) {
-    expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
-    sandbox.addEvents(3)
-  }
-  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
-  expect(await known()).toEqual(shown())
-  await expectConservation(ledger)
-  expect(sandbox.violations().changedScans).toBe(0)
-})
-
 test('a turn counts as one poll, however many pages it reads', async () => {
   sandbox.addEvents(25)
   const metrics = createMetrics({ clock: systemClock })
@@ -162,35 +148,6 @@ test('a turn ends after fifty pages and goes on in the next one: other feeds hav
   expect(await known()).toEqual(shown())
 })
 
-test('a refused cursor begins a new walk with overlap in the same turn, and nothing is lost', async () => {
-  const feed = aFeed({ rescan: { everyMs: hourMs, backMs: hourMs } })
-  sandbox.addEvents(25)
-  const poller = aPoller()
-  await poller.pollOnce(feed, never)
-  const { newestMs = 0 } = await openFeed(ledger, 'brand', 0)
-  sandbox.expireCursors()
-  sandbox.addEvents(4)
-  const before = searches().length
-  expect(await poller.pollOnce(feed, never)).toEqual({ status: 'caught_up' })
-  const [refused, fresh] = searches().slice(before)
-  expect(refused?.hasCursor).toBe(true)
-  expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs })
-  expect(await known()).toEqual(shown())
-  expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('cursor_refused')
-  await expectConservation(ledger)
-})
-
-test('changed filters begin a new walk with overlap; the old cursor never meets the new filters', async () => {
-  sandbox.addEvents(15, { severity: 'high' })
-  await aPoller().pollOnce(aFeed({ filters: { severity: ['high'] } }), never)
-  sandbox.addEvents(5, { severity: 'low' })
-  const wider = aFeed({ filters: { severity: ['high', 'low'] } })
-  expect(await aPoller().pollOnce(wider, never)).toEqual({ status: 'caught_up' })
-  expect(await known()).toEqual(shown())
-  expect(sandbox.violations().changedScans).toBe(0)
-  expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('configuration_changed')
-})
-
 test('a rewind reads again from its floor and sends nothing twice', async () => {
   const nowMs = Date.now()
   sandbox.addEvents(3, { createdAtMs: nowMs - 48 * hourMs })
@@ -217,15 +174,6 @@ test('a rewind during a request wins over the page that comes back', async () =>
   await aPoller({ beforePage }).pollOnce(aFeed(), never)
   expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('rewound')
   expect(await known()).toEqual(shown())
-})
-
-test('replicas that poll the same feed at once take every event in once', async () => {
-  sandbox.addEvents(60)
-  const pollers = [aPoller(), aPoller(), aPoller()]
-  await Promise.all(pollers.map((poller) => poller.pollOnce(aFeed(), never)))
-  expect(await known()).toEqual(shown())
-  const accounting = await expectConservation(ledger)
-  expect(accounting.feeds['brand']?.new).toBe(60)
 })
 
 test('an older configuration leaves a feed that a newer one polls alone, without a request', async () => {
@@ -372,13 +320,4 @@ test('a malformed item is set aside once and keeps nothing back', async () => {
   await poller.pollOnce(aFeed(), never)
   const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ new: 24, quarantined: 1, duplicate: 25 })
-})
-
-test('the time at which a feed was caught up is never later than the request that showed it', async () => {
-  const hurried: Clock = { ...systemClock, now: () => Date.now() + 3 * hourMs }
-  const beganMs = Date.now()
-  await aPoller({ clock: hurried }).pollOnce(aFeed(), never)
-  const { lastCaughtUpMs = 0, nowMs } = await openFeed(ledger, 'brand', 0)
-  expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
-  expect(lastCaughtUpMs).toBeGreaterThanOrEqual(beganMs - 1)
 })

@@ -5,7 +5,6 @@ import { parseConfig } from '../../../src/config/load.ts'
 import { openFeed, rewindFeed } from '../../../src/store/feed-state.ts'
 import { createRouter } from '../../../src/routing/router.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createLogger } from '../../../src/lib/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
@@ -55,87 +54,6 @@ test('what arrives behind the tail is found by the next rescan, once, and counte
   expect(await scraped(rig.metrics, 'rescan_late_events_total{feed="brand"}')).toBe(7)
   expect(await scraped(rig.metrics, 'event_lateness_seconds_count{feed="brand"}')).toBe(7)
   expect(sandbox.violations().changedScans).toBe(0)
-})
-
-test('a rescan that fails goes on at its cursor; one whose cursor is refused reads its window again', async () => {
-  const { sandbox } = await begin()
-  sandbox.addEvents(35)
-  await rig.toEnd(feed)
-  const late = sandbox.addEvents(3, { createdAtMs: Date.now() - hourMs })
-  const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
-  sandbox.faults.add({ ...strike, status: 503 })
-  // first comes what stood below the start bound, a page without a cursor
-  expect(await rig.turn(feed, 'rescan')).toMatchObject({ status: 'failed', reason: 'unavailable' })
-  const begun = (await openFeed(rig.ledger, 'brand', startMs)).whole
-  expect(begun).toMatchObject({ isDone: false, scan: { notes: { kind: 'whole' } } })
-  sandbox.expireCursors()
-  rig.asked()
-  await rig.toEnd(feed, 'rescan')
-  const { whole, scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
-  expect(whole.scan).toMatchObject({ body: begun.scan!.body, reason: 'cursor_refused' })
-  expect(whole).toMatchObject({ isDone: true, lastCompletedMs: expect.any(Number) })
-  expect(walk?.reason).toBe('first')
-  expect(rig.asked().map(({ body }) => 'from' in (body as object))).toEqual([
-    true,
-    false,
-    true,
-    true,
-    true,
-  ])
-  expect(await known()).toEqual(uidsOf(sandbox.events()))
-  const { feeds } = await expectConservation(rig.ledger)
-  expect(feeds['brand']?.late).toBe(late.length)
-})
-
-test('a rescan does not go on below or above a floor that was moved', async () => {
-  const { sandbox } = await begin()
-  sandbox.addEvents(25)
-  await rig.toEnd(feed)
-  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503, withCursor: true })
-  await rig.turn(feed, 'rescan')
-  sandbox.faults.clear()
-  await rewindFeed(rig.ledger, 'brand', Date.now() - hourMs)
-  expect(await rig.turn(feed, 'rescan')).toEqual({ status: 'not_due', untilMs: undefined })
-  await rig.toEnd(feed)
-  await rig.toEnd(feed, 'rescan')
-  expect(sandbox.violations().changedScans).toBe(0)
-})
-
-/** Every event goes to sink soc; remembers which came as a summary. */
-async function beginSummarising(lines: string[] = []): Promise<Map<string, boolean>> {
-  const summarised = new Map<string, boolean>()
-  rig = await startFeedRig({
-    tests,
-    sandbox: { endMode: 'empty' },
-    logger: createLogger({
-      level: 'warn',
-      destination: { write: (line: string) => void lines.push(line) },
-    }),
-    plan: ({ uid }, _feed, { isBacklog }) => {
-      summarised.set(uid, isBacklog)
-      return {
-        decisions: [{ route: 'root', path: ['root'], why: [] }],
-        items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
-      }
-    },
-  })
-  return summarised
-}
-
-test('a rewind finds what was missed also where no rescan reads it, as a summary', async () => {
-  const lines: string[] = []
-  const summarised = await beginSummarising(lines)
-  const tailOnly = aFeed({ startMs, rescan: undefined })
-  rig.sandbox.addEvents(25)
-  await rig.toEnd(tailOnly)
-  const missed = rig.sandbox.addEvents(25, { createdAtMs: Date.now() - 48 * hourMs })
-  await rig.toEnd(tailOnly)
-  await rewindFeed(rig.ledger, 'brand', Date.now() - 72 * hourMs)
-  await rig.toEnd(tailOnly)
-  expect(await known()).toEqual(uidsOf(rig.sandbox.events()))
-  expect(missed.map(({ uid }) => summarised.get(uid))).toEqual(missed.map(() => true))
-  expect(lines.join('')).toContain('a new scan begins')
-  expect(lines.join('')).not.toContain('read again') // nothing lies behind it
 })
 
 test.each([
@@ -240,29 +158,6 @@ route: {sinks: [soc]}
   }
   return soc
 }
-
-test('only what the tail finds on its way keeps others back: neither a first poll nor a rescan does', async () => {
-  const found = new Map<string, { isFresh: boolean; isBacklog: boolean }>()
-  rig = await startFeedRig({
-    tests,
-    sandbox: { endMode: 'empty' },
-    plan: (event, _feed, about) => {
-      if (!found.has(event.uid)) found.set(event.uid, about) // as it was found first
-      return { decisions: [], items: [] }
-    },
-  })
-  const nowMs = Date.now()
-  const first = rig.sandbox.addEvent({ createdAtMs: nowMs - 2 * hourMs })
-  await rig.toEnd(feed)
-  const onItsWay = rig.sandbox.addEvent()
-  await rig.toEnd(feed)
-  const behind = rig.sandbox.addEvent({ createdAtMs: nowMs - hourMs })
-  await rig.toEnd(feed, 'rescan')
-  await rig.toEnd(feed, 'rescan')
-  expect(found.get(first.uid)).toEqual({ isFresh: false, isBacklog: true })
-  expect(found.get(onItsWay.uid)).toEqual({ isFresh: true, isBacklog: false })
-  expect(found.get(behind.uid)).toMatchObject({ isFresh: false })
-})
 
 test.each(['feed', 'rescan'] as const)(
   'cursors that lead round in a circle end the %s, as an error that is told, and cost no event',

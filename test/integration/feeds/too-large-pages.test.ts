@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listQuarantined, openFeed } from '../../../src/store/feed-state.ts'
 import { type FeedRig, startFeedRig } from '../../support/feed-rig.ts'
-import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
+import { aFeed } from '../../support/feeds.ts'
 import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
@@ -116,26 +116,6 @@ test('where not even one item of it can be read, the feed goes on from now and n
   cursor = 'another'
   expect(await rig.turn(feed, 'rescan')).toMatchObject({ status: 'not_due' })
   await expectAllTakenIn()
-  expect(await listQuarantined(rig.ledger)).toHaveLength(1)
-})
-
-test('what begins now and is too much all the same is the service in ruins: the feed backs off', async () => {
-  rig.sandbox.addEvents(5)
-  isTooMuch = () => true
-  expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'contract' })
-  expect(searches.map(({ size }) => size)).toEqual([10, 1, 10, 1])
-  isTooMuch = () => false
-  await rig.toEnd(feed)
-  await expectAllTakenIn()
-})
-
-test('a credential feed, which nothing reads again, begins anew', async () => {
-  const leaks = aCredentialFeed()
-  rig.sandbox.addCredentials(45)
-  let large = 0
-  isTooMuch = ({ from }) => from !== undefined && (large += 1) <= 3
-  await rig.toEnd(leaks)
-  expect((await rig.records()).size).toBe(45)
   expect(await listQuarantined(rig.ledger)).toHaveLength(1)
 })
 

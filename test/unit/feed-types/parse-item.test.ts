@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { severityRank } from '../../../src/event.ts'
 import { itemProblem, parseItem } from '../../../src/feed-types/events.ts'
 import { withheldText } from '../../../src/masking/masking.ts'
 
@@ -35,20 +34,6 @@ function eventOf(changes: { metadata?: Metadata } & Record<string, unknown> = {}
   if (!parsed.ok) throw new Error(parsed.problem)
   return parsed.event
 }
-
-test('a time counts from 1990 to 2200: outside of it a server writes what it does not know', () => {
-  const [from, to] = [Date.UTC(1990, 0, 1), Date.UTC(2200, 0, 1)]
-  const read = (written: unknown): number | null =>
-    eventOf({ metadata: { estimated_created_at: written } }).createdAtMs
-  for (const atMs of [from, to]) {
-    expect(read(atMs)).toBe(atMs)
-    expect(read(atMs / 1_000)).toBe(atMs)
-    expect(read(new Date(atMs).toISOString())).toBe(atMs)
-  }
-  for (const wrong of [from - 1, from / 1_000 - 1, to + 1, to / 1_000 + 1, '1989-12-31T23:59:59Z'])
-    expect(read(wrong)).toBeNull()
-  expect([read(99_999_999_999), read(100_000_000_000)]).toEqual([null, null])
-})
 
 test('an item becomes an event', () => {
   expect(eventOf()).toEqual({
@@ -98,12 +83,6 @@ describe('the severity that counts', () => {
   ])('of %j with %j is %s, hiding %s', (own, tenant, severity, originalSeverity) => {
     const event = eventOf({ metadata: { severity: own }, tenant_metadata: { severity: tenant } })
     expect(event).toMatchObject({ severity, originalSeverity })
-  })
-
-  test('is high where it is missing, so that it hides no event', () => {
-    expect(
-      severityRank(eventOf({ metadata: { severity: null }, tenant_metadata: null }).severity),
-    ).toBe(severityRank('critical'))
   })
 })
 
@@ -286,26 +265,6 @@ test('identifiers may come as bare ids or names, one alone or as a list', () => 
   expect(eventOf({ identifiers: null })).toMatchObject({ identifiers: [] })
 })
 
-test.each([
-  [{ type: ' paste ' }, { type: 'paste' }],
-  [{ type: '  ' }, { type: 'stealer_log' }],
-  [{ flare_url: ' http://app.flare.io/1 ' }, { url: 'http://app.flare.io/1' }],
-  [{ flare_url: 'https://app.flare.io/1' }, { url: 'https://app.flare.io/1' }],
-  [{ flare_url: '' }, { url: null }],
-  [{ flare_url: 'x-https://app.flare.io/1' }, { url: null, unread: ['flare_url'] }],
-  [{ flare_url: 'no address' }, { url: null, unread: ['flare_url'] }],
-  [{ flare_url: 'https://ann@app.flare.io' }, { url: null, unread: ['flare_url'] }],
-  [{ flare_url: 'https://:x@app.flare.io' }, { url: null, unread: ['flare_url'] }],
-  [{ uid: 12 }, { uid: '12' }],
-])('of the metadata %j is read %j', (metadata, read) => {
-  expect(eventOf({ metadata })).toMatchObject(read)
-})
-
-test('a link of blanks is none, and not one that could not be read', () => {
-  const { url, unread } = eventOf({ metadata: { flare_url: '  ' } })
-  expect([url, unread]).toEqual([null, undefined])
-})
-
 test('a number that names nothing exactly is no uid', () => {
   for (const uid of [1.5, 2 ** 53]) expect(parseItem({ metadata: { uid } }).ok).toBe(false)
 })
@@ -321,16 +280,6 @@ test.each([
 ])('the severity of a tenant that says %j is %j, before it was %j', (given, severity, before) => {
   const event = eventOf({ tenant_metadata: { severity: given } })
   expect([event.severity, event.originalSeverity]).toEqual([severity, before])
-})
-
-test.each([
-  ['', null],
-  [[], null],
-  ['one', 'one'],
-  [['one', 'two'], 'one\ntwo'],
-  [['1', '2', '3', '4', '5', '6'], '1\n2\n3\n4\n5'],
-])('of the notes %j are kept %j', (given, notes) => {
-  expect(eventOf({ tenant_metadata: { notes: given } }).notes).toBe(notes)
 })
 
 test.each([

@@ -91,56 +91,6 @@ describe('any JSON value in any field but the uid keeps no event back', () => {
   })
 })
 
-describe('a field of another form is read as far as it goes', () => {
-  const tenant = (severity: unknown) => ({ severity })
-  test.each([
-    ['an identifier whose id is text', 'identifiers', [{ id: '77', name: 'acme' }], {}],
-    ['one identifier without a list', 'identifiers', { id: 77, name: 'acme' }, {}],
-  ])('%s', (_what, path, value, more) => {
-    const event = asEvent(changed(searchItem, path, value))
-    expect(event).toMatchObject({ identifiers: [{ id: 77, name: 'acme' }], ...more })
-    expect(event).not.toHaveProperty('unread')
-  })
-
-  test.each<[string, string, unknown, Partial<ThreatEvent>]>([
-    ['a name of null', 'identifiers.0.name', null, { identifiers: [{ id: 12, name: '12' }] }],
-    ['tags as objects', 'tenant_metadata.tags', [{ name: 'vip' }, 'x'], { tags: ['vip', 'x'] }],
-    ['one tag', 'tenant_metadata.tags', 'vip', { tags: ['vip'] }],
-    ['notes as a list', 'tenant_metadata.notes', ['a', 'b'], { notes: 'a\nb' }],
-    ['an override as a word', 'tenant_metadata', tenant('low'), { severity: 'low' }],
-    ['an override as a number', 'tenant_metadata', tenant(2), { severity: 'low' }],
-    ['a numeric override', 'tenant_metadata.severity.override', 4, { severity: 'high' }],
-    ['a severity in digits', 'tenant_metadata.severity.override', '3', { severity: 'medium' }],
-    ['an extract without a list', 'highlights.title', 'acme', {}],
-    [
-      'seconds since 1970',
-      'metadata.matched_at',
-      1_761_955_200,
-      { matchedAtMs: 1_761_955_200_000 },
-    ],
-    ['milliseconds', 'metadata.matched_at', 1_761_955_200_000, { matchedAtMs: 1_761_955_200_000 }],
-    ['seconds as text', 'metadata.matched_at', '1761955200.5', { matchedAtMs: 1_761_955_200_500 }],
-    ['no zone', 'metadata.matched_at', '2025-11-01T00:00:00', { matchedAtMs: 1_761_955_200_000 }],
-  ])('%s', (_what, path, value, expected) => {
-    const event = asEvent(changed(searchItem, path, value))
-    expect(event).toMatchObject(expected)
-    expect(event).not.toHaveProperty('unread')
-  })
-
-  test('and a credential’s id in digits or as a UUID names it', () => {
-    const read = (id: unknown): string =>
-      readBy(aCredentialSearch(), { ...searchCredential, id }).uid
-    expect(read('406285232303')).toBe(asCredential(searchCredential).uid)
-    expect(read('0F8FAD5B-D9CB-469F-A165-70867728950E')).toMatch(/^credential\/0f8fad5b-/)
-  })
-
-  test('and a numeric secret is one, masked like any other', () => {
-    const event = asCredential({ ...searchCredential, hash: 12345678 })
-    expect(event.highlights['password']).toEqual(['1••••8'])
-    expect(event).not.toHaveProperty('unread')
-  })
-})
-
 const asCredential = (item: unknown): ThreatEvent => readBy(aCredentialSearch(), item)
 
 describe('what cannot be read is named, and the rest counts', () => {
@@ -170,17 +120,6 @@ describe('what cannot be read is named, and the rest counts', () => {
       unread: [field],
     })
   })
-
-  test.each([0, 6, 3.5, -1, true, [], {}, '17', [{}], { odd: 1 }])(
-    'and where the severity that counts is %j, it is unknown, which ranks as critical',
-    (odd) => {
-      const event = asEvent(changed(searchItem, 'tenant_metadata.severity.override', odd))
-      const isNothing = Array.isArray(odd) && odd.length === 0
-      expect(event.severity).toBe(isNothing ? 'low' : 'unknown')
-      expect(event.unread).toEqual(isNothing ? undefined : ['severity'])
-      expect(severityRank('unknown')).toBe(severityRank('critical'))
-    },
-  )
 
   test('and of a secret that comes in parts no part is shown', () => {
     const hash = { value: ['Pangolin-77', { salt: 'Quagga-88' }] }
