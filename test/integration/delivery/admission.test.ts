@@ -1,13 +1,11 @@
 /** What the circuits are told of a send, and what is woken once one closes. */
 import { expect, test } from 'vitest'
 import { Admission } from '../../../src/delivery/admission.ts'
-import { claimDue } from '../../../src/delivery/claims.ts'
 import { type Circuit, createCircuit } from '../../../src/delivery/circuit.ts'
 import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { SinkError } from '../../../src/sinks/sink.ts'
-import { makeRetriesDue } from '../../../src/store/pending-items.ts'
-import { pastThisMillisecond, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { pastThisMillisecond, redisForTests, silent } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
@@ -101,29 +99,4 @@ test('the circuit of a recipient is forgotten a week after its last report, and 
   await admission.report(aFailure(error))
   expect(await tests.redis.pttl(keys.shared('circuit', 'mail:a'))).toBeGreaterThan(6 * 86_400_000)
   expect(await tests.redis.pttl(keys.shared('circuit', 'mail'))).toBe(-1)
-})
-
-test('what was put off untried is due again once its recipient is back, and what is held is not', async () => {
-  const ledger = await tests.ledger()
-  for (const uid of ['a/of/0', 'a/of/1']) await takeIn(ledger, [routed({ uid }, ['mail:a'])])
-  await takeIn(ledger, [routed({ uid: 'b/of/0' }, ['mail:b'])])
-  await pastThisMillisecond(tests.redis)
-  const request = { sink: 'mail', max: 9, leastRank: 1, waits: { 'mail:a': 600_000 } }
-  const holder = { owner: 'r1', leaseMs: 60_000 }
-  expect((await claimDue(ledger, holder, request)).claims).toHaveLength(1)
-  expect(await makeRetriesDue(ledger, 'mail', 1, ['mail:b'])).toEqual([]) // it is claimed
-  expect(await makeRetriesDue(ledger, 'mail', 1, ['mail:a'])).toHaveLength(1)
-  expect(await makeRetriesDue(ledger, 'mail', 9)).toHaveLength(1)
-  expect((await claimDue(ledger, holder, { ...request, waits: {} })).claims).toHaveLength(2)
-})
-
-test('what keeps its time hides nothing that stands behind it', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/of/0' }, ['mail:a'])])
-  const due = ledger.key('due', 'mail')
-  const [ref = ''] = await ledger.redis.zrange(due, '0', '-1')
-  await ledger.redis.zadd(due, Date.now() + 7_200_000, ref)
-  const others = Array.from({ length: 1_200 }, (_, n) => [Date.now() + 3_600_000, `c:g${n}:mail`])
-  await ledger.redis.zadd(due, ...others.flat())
-  expect(await makeRetriesDue(ledger, 'mail', 9)).toEqual([ref])
 })

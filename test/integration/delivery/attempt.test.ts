@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { Admission } from '../../../src/delivery/admission.ts'
 import { readSummaryParts } from '../../../src/delivery/attempt.ts'
 import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -10,7 +9,7 @@ import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
 import { aDeliveryRig, bareMembers, type DeliveryRig } from '../../support/delivery.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
@@ -56,16 +55,6 @@ async function sealed(ledger: AccountLedger, sink: string, uids: string[]): Prom
 async function item(ledger: AccountLedger, uid: string): Promise<Item> {
   return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items[0]!
 }
-
-test('a delivery that was accepted stays delivered when the circuit cannot be told', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, keys, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  soc.next(async () => void (await tests.redis.set(keys.shared('circuit', 'soc'), 'not a hash')))
-  expect(await deliver(soc, ref)).toEqual({ next: 'done', halves: [] })
-  expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'delivered', repeatRisks: 0 })
-  await expectConservation(ledger)
-})
 
 test('a refusal keeps its reason when neither circuit nor pace can be told', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
@@ -116,15 +105,6 @@ test('what failed is told by the id of its delivery, and by its event or how man
   for (const line of told()) expect(line).not.toHaveProperty('ref')
   expect(told()[0]).not.toHaveProperty('events')
   expect(told()[1]).not.toHaveProperty('uid')
-})
-
-test('a second pass over a delivered item sends nothing', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  await deliver(soc, ref)
-  await deliver(soc, ref)
-  expect(soc.received).toHaveLength(1)
 })
 
 test.each([
@@ -191,19 +171,6 @@ test('a possible duplicate is counted once it begins to be written, and once per
   expect(body).toContain('tocsin_possible_duplicates_total{sink="soc"} 1\n')
 })
 
-test('the halves of a batch whose answer was lost once say that they may be repeats', async () => {
-  const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { ledger, deliver } = await rig(siem)
-  const ref = await sealed(ledger, 'siem', ['a/b/1', 'a/b/2'])
-  siem.next('connection_lost', 'invalid')
-  await deliver(siem, ref)
-  const split = await deliver(siem, ref)
-  const halves = split.next === 'done' ? split.halves : []
-  for (const half of halves) await deliver(siem, half)
-  expect(siem.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true, true, true])
-  await expectConservation(ledger)
-})
-
 test('opening an attempt whose reply was lost is the same attempt, and no repeat', async () => {
   const { ledger } = await rig()
   const ref = await made(ledger, 'a/b/1', ['soc'])
@@ -217,37 +184,6 @@ test('opening an attempt whose reply was lost is the same attempt, and no repeat
       mayBeRepeat: true,
     })
   }
-})
-
-test('five faults in a row open the circuit: nothing is sent, the attempt is not opened', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver, circuit } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  soc.next('unavailable', 'unavailable', 'timeout', 'unavailable', 'unavailable')
-  for (let pass = 0; pass < 5; pass += 1) await deliver(soc, ref)
-  expect(await deliver(soc, ref)).toMatchObject({ next: 'later', isCircuitOpen: true })
-  expect(soc.received).toHaveLength(5)
-  expect((await item(ledger, 'a/b/1')).attempts).toBe(5)
-  expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'open' })
-  expect(await circuit.read('soc', Date.now() + 31_000)).toMatchObject({ state: 'half_open' })
-})
-
-test('a probe that the sink fails keeps the circuit open, for twice as long', async () => {
-  const soc = aRehearsedSink('soc')
-  const { keys, circuit, options } = await rig(soc)
-  await circuit.report('soc', 'broken')
-  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  expect(await circuit.admit('soc', 1)).toMatchObject({ isProbe: true })
-  const sinkResult = new SinkError('unavailable', 'still away')
-  const outcome = { outcome: 'retry', inMs: 7_000 } as const
-  const message = { destination: 'soc' }
-  const admission = new Admission(soc, options)
-  expect(await admission.report({ sinkResult, outcome, message, isProbe: true })).toBe('shut')
-  const { trouble } = await circuit.read('soc', Date.now())
-  expect(trouble).toMatchObject({ reason: 'unavailable', answer: 'still away', count: 1 })
-  const { waitMs } = await circuit.admit('soc', 1)
-  expect(waitMs).toBeGreaterThan(30_000)
-  expect(waitMs).toBeLessThanOrEqual(60_000)
 })
 
 test('an item whose recipient is gone becomes a dead letter, and nothing is sent', async () => {

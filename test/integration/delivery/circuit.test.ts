@@ -134,29 +134,6 @@ test('a pause that the sink asked for holds everybody, whatever else it answers 
   expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'closed' })
 })
 
-test('a probe that is answered by a pause leaves its place to the next, once that is over', async () => {
-  const { circuit, keys } = fresh()
-  await circuit.report('soc', 'broken')
-  await pass(keys)
-  await circuit.admit('soc', 1)
-  await circuit.report('soc', 'none', { isProbe: true, pauseMs: 40_000 })
-  expect(await waitInAll(circuit, 'soc')).toBeGreaterThan(39_000)
-  await tests.redis.hset(keys.shared('circuit', 'soc'), 'retry_after', 1)
-  expect(await circuit.admit('soc', 8)).toMatchObject({ count: 1, isProbe: true })
-})
-
-test('of two replicas one sends the probe, and while it fails the next is as alone', async () => {
-  const { circuit, keys } = fresh()
-  const other = createCircuit(tests.redis, keys)
-  await circuit.report('soc', 'broken')
-  for (let round = 0; round < 3; round += 1) {
-    await pass(keys)
-    const asked = [circuit, other, circuit, other].map((replica) => waitToSend(replica, 'soc'))
-    expect((await Promise.all(asked)).toSorted((a, b) => a - b)).toEqual([0, 1_000, 1_000, 1_000])
-    await other.report('soc', 'fault', { isProbe: true })
-  }
-})
-
 test('a sink that an operator paused is asked again every five seconds, and goes on once it is resumed', async () => {
   const { circuit } = fresh()
   await circuit.pause('soc', { reason: 'x', sinceMs: 1 })
@@ -184,12 +161,6 @@ test('a pause that the sink asked for outlasts a resume', async () => {
   await circuit.report('soc', 'fault', { pauseMs: 60_000 })
   await circuit.pause('soc', undefined)
   expect(await waitInAll(circuit, 'soc')).toBeGreaterThan(59_000)
-})
-
-test('a sink that works stays closed when it is resumed', async () => {
-  const { circuit } = fresh()
-  await circuit.pause('soc', undefined)
-  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 9, waitMs: 0, isProbe: false })
 })
 
 test('knows since when nothing gets through, over all its openings, until it closes', async () => {
@@ -239,17 +210,6 @@ test('another address is not the one that is gone; a replica with the old one st
   await old!.report('soc', 'gone', { answer: 'x' })
   await changed!.report('soc', 'ok')
   expect(await waitToSend(old!, 'soc')).toBe(0)
-})
-
-test('a sink that is gone is left alone by a replica that cannot read its address', async () => {
-  const { keys } = fresh()
-  await createCircuit(tests.redis, keys, () => 'a1').report('soc', 'gone', { answer: 'x' })
-  expect(
-    await waitToSend(
-      createCircuit(tests.redis, keys, () => ''),
-      'soc',
-    ),
-  ).toBe(5_000)
 })
 
 test('in the very millisecond in which its time is over, one probe goes and not everything', async () => {
@@ -319,13 +279,6 @@ test('a corrected address has no trouble before it fails, and counts its own', a
   expect(await troubleOf(changed!)).toBeUndefined()
   await changed!.report('soc', 'fault', { reason: 'unavailable', answer: 'HTTP 502' })
   expect(await troubleOf(changed!)).toMatchObject({ reason: 'unavailable', count: 1 })
-})
-
-test('a failure that a replica without the address told is shown by all', async () => {
-  const { circuit, keys } = fresh()
-  await circuit.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
-  const other = createCircuit(tests.redis, keys, () => 'a1')
-  expect((await other.read('soc', Date.now())).trouble).toMatchObject({ count: 1 })
 })
 
 test('a sink that is gone has no next try, and says what it answered', async () => {
@@ -424,15 +377,6 @@ test('while the same message fails again, what was never tried may go after the 
   expect(next.count).toBe(0)
   expect(next.waitMs).toBeGreaterThan(29_000)
   expect(next.waitMs).toBeLessThanOrEqual(30_000)
-})
-
-test('a failure that any message would have had lets nothing go before the circuit opens for all', async () => {
-  const { circuit, keys } = fresh()
-  await openByOne(circuit)
-  await ageBy(keys, 30_000)
-  await circuit.admit('soc', 1)
-  await circuit.report('soc', 'fault', { isProbe: true }) // nobody listens there
-  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000)
 })
 
 test('says from when on another message may go only while a single one failed', async () => {

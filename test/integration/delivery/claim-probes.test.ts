@@ -192,17 +192,6 @@ test('a half-open recipient is tried, however much is put off for others before 
   expect(await atOf('a/of/1')).toBeGreaterThan(laterMs)
 })
 
-test('all that failed is due once a circuit has closed, however much keeps its time before it', async () => {
-  const { ledger, retryAll, atOf } = await aHalfOpenRecipient()
-  const laterMs = Date.now() + 600_000
-  const others = Array.from({ length: 5_100 }, (_, n) => [laterMs, `i:gone${n}:0:soc`])
-  await tests.redis.zadd(ledger.key('due', 'soc'), ...others.flat())
-  await bring(ledger, { to: 'soc:a', count: 1 })
-  await putOff(ledger, 'a', 1, laterMs + 1)
-  await retryAll()
-  expect(await atOf('a/of/0')).toBeLessThanOrEqual(Date.now())
-})
-
 test('while the probe of a recipient hangs no other try is brought forward', async () => {
   const { ledger, ensure, atOf } = await aHalfOpenRecipient()
   await bring(ledger, { to: 'soc:a', count: 3 })

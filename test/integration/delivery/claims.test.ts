@@ -114,15 +114,6 @@ test('what all fits into one claim costs the longest waiting no turn, and comes 
   expect(severitiesOf((await claim(ledger, { max: 1 })).claims)).toEqual(['info'])
 })
 
-test('of what is as severe the longest waiting goes first', async () => {
-  const ledger = await tests.ledger()
-  for (const uid of ['z', 'm', 'a']) {
-    await takeIn(ledger, [routed({ uid })])
-    await pastThisMillisecond(tests.redis)
-  }
-  expect(uidsOf((await claim(ledger, { max: 2 })).claims)).toEqual(['z', 'm'])
-})
-
 test('where others have something worse, only that severity is taken, and the turn of the longest waiting', async () => {
   const ledger = await tests.ledger()
   await bring(ledger, 5, 'low')
@@ -204,13 +195,6 @@ test('a send has the whole lease from its beginning on, however long its claim w
     const dueMs = Number(await ledger.redis.zscore(ledger.key('due', 'soc'), ref))
     expect(dueMs - Date.now()).toBeGreaterThan(3_500_000)
   }
-})
-
-test('what somebody holds is not claimed by its name either', async () => {
-  const ledger = await tests.ledger()
-  const [ref = ''] = await bring(ledger, 1)
-  await claim(ledger, {}, 'other')
-  expect((await claim(ledger, { ref })).claims).toEqual([])
 })
 
 test('what was due stays so though the clock was set back', async () => {
@@ -345,14 +329,6 @@ test('a batch that lost the record of a member goes with the others, and keeps n
   expect([status, halves.length]).toEqual(['settled', 2])
   for (const half of halves) await attempt(ledger, half, { outcome: 'delivered' })
   expect(await itemOf(ledger, 'a/high/3')).toMatchObject({ state: 'delivered' })
-})
-
-test('a batch that lost the records of all its members is due no longer', async () => {
-  const ledger = await tests.ledger()
-  await frozen(ledger, 1)
-  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/high/0')))
-  expect(await claim(ledger)).toMatchObject({ claims: [], left: 0 })
-  expect(await ledger.redis.exists(ledger.key('due', 'soc'))).toBe(0)
 })
 
 test('of what collects for a batch each is known by how long it waits', async () => {

@@ -131,40 +131,6 @@ test('thousands of hints of a sink that is slow hide no later one, and all of th
   expect(nudged.get('slow')).toHaveLength(5_000)
 })
 
-test('what is told of a sink while it is at work begins no second loop beside it', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, hints } = await rig(soc)
-  const step = Promise.withResolvers<number>()
-  let steps = 0
-  const drain = {
-    isIdle: false,
-    nudge: () => undefined,
-    onReady: () => undefined,
-    step: () => {
-      steps += 1
-      return step.promise
-    },
-  }
-  const drains = new Drains({
-    noteGroups: () => undefined,
-    sinks: new Map([['soc', soc]]),
-    createDrain: () => drain as unknown as SinkDrain,
-    ledgers: [ledger],
-    hints,
-    goneSinks: {} as GoneSinks,
-    standing: aStanding(),
-    detailWaitMs: 0,
-    leaseMs: 10_000,
-    clock: systemClock,
-    logger: silent,
-  })
-  drains.start()
-  for (let told = 0; told < 3; told += 1) await drains.announce('main', [{ sink: 'soc' }])
-  expect(steps).toBe(1)
-  drain.isIdle = true
-  step.resolve(0)
-})
-
 test('a process whose clock is some minutes slow still finds what is due by the clock of Redis', async () => {
   for (const [aheadMs, looks] of [
     [200_000, 1],

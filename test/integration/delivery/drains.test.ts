@@ -6,10 +6,10 @@ import { expect, test } from 'vitest'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readPendingRefs } from '../../../src/store/pending-items.ts'
-import { readPayload, readRecord, type Item } from '../../../src/store/records.ts'
+import { readPayload, readRecord } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
-import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
+import { type Sink } from '../../../src/sinks/sink.ts'
 import { claimDue } from '../../../src/delivery/claims.ts'
 import {
   beginAttempt,
@@ -20,7 +20,7 @@ import {
 } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig, type DeliveryRigOptions } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { expectConservation, redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
 
@@ -44,10 +44,6 @@ async function rig(...sinks: Sink[]): Promise<Rig> {
     ...aDeliveryRig({ ...shared, sinks }),
     with: (others, options = {}) => aDeliveryRig({ ...shared, sinks: others, ...options }),
   }
-}
-
-async function itemOf(ledger: AccountLedger, uid: string, index = 0): Promise<Item> {
-  return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items[index]!
 }
 
 async function bring(
@@ -135,111 +131,6 @@ test('who makes work tells the other processes: they take it up without looking 
   expect(soc.received).toHaveLength(3)
 })
 
-test.concurrent('while the circuit is open the backlog stays where it is, unopened, and goes when it lets it', async () => {
-  const soc = aRehearsedSink('soc', { concurrency: 2 })
-  const { ledger, keys, circuit, drains } = await rig(soc)
-  await circuit.report('soc', 'broken')
-  await bring(ledger, 'soc', 20)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  expect(await pendingIn(ledger)).toEqual({ queued: 20 })
-  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  const again = aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks: [soc] })
-  again.drains.start()
-  await again.drains.reconcileOnce()
-  await allLeft(ledger)
-  for (const one of [drains, again.drains]) await one.stop(1_000)
-  expect(soc.received).toHaveLength(20)
-  await expectConservation(ledger)
-})
-
-test.concurrent('one message tries whether a sink is back, whoever else has something for it', async () => {
-  const sending = Promise.withResolvers<void>()
-  const soc = aRehearsedSink('soc', { concurrency: 8 })
-  soc.next(async () => {
-    await sending.promise
-    throw new SinkError('unavailable', 'still down')
-  })
-  const { ledger, keys, circuit, drains } = await rig(soc)
-  await circuit.report('soc', 'broken')
-  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  await bring(ledger, 'soc', 20)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is tried', () => soc.received.length === 1)
-  const other = aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks: [soc] })
-  other.drains.start()
-  await other.drains.announce('main', [{ sink: 'soc' }])
-  expect(await pendingIn(ledger)).toEqual({ queued: 19, sending: 1 })
-  sending.resolve()
-  await until('it failed', async () => (await pendingIn(ledger))['retrying'] === 1)
-  await until('its circuit is open again', async () => {
-    const { state } = await circuit.read('soc', Date.now())
-    return state === 'open'
-  })
-  for (const one of [drains, other.drains]) await one.stop(1_000)
-  expect(soc.received).toHaveLength(1)
-  expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
-})
-
-test.concurrent('a sink that asks for a pause gets it from a replica that has claims, too, and gets one message', async () => {
-  const asked = Promise.withResolvers<void>()
-  const [soc, same] = [1, 2].map(() => aRehearsedSink('soc', { limitPerSecond: 0.5 }))
-  soc!.next(async () => {
-    await asked.promise
-    throw new SinkError('rate_limited', 'slower', { retryAfterMs: 60_000 })
-  })
-  const { ledger, drains, with: process } = await rig(soc!)
-  const other = process([same!], { drain: { holder: { owner: 'other', leaseMs: 10_000 } } })
-  await bring(ledger, 'soc', 20)
-  for (const one of [drains, other.drains]) one.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is tried', () => soc!.received.length === 1)
-  await other.drains.announce('main', [{ sink: 'soc' }])
-  const holders = (): Promise<string[]> => tests.redis.hvals(ledger.key('claims'))
-  await until('the other has claims', async () => /other/.test(String(await holders())))
-  asked.resolve()
-  await until('all is given back', async () => (await holders()).length === 0)
-  for (const one of [drains, other.drains]) await one.stop(1_000)
-  expect(soc!.received.length + same!.received.length).toBe(1)
-  expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
-})
-
-test.concurrent('a sink without a limit that asks for a pause is left alone with all that was claimed for it', async () => {
-  let aheadMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
-  const ending = Promise.withResolvers<void>()
-  const soc = aRehearsedSink('soc')
-  soc.next(() => ending.promise)
-  const { ledger, circuit, with: process } = await rig()
-  const { drains } = process([soc], { clock, drain: { clock } })
-  await bring(ledger, 'soc', 8)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', () => soc.received.length === 1)
-  await circuit.report('soc', 'none', { pauseMs: 60_000 }) // by another replica
-  aheadMs += 300
-  ending.resolve()
-  await until(
-    'the rest is given back',
-    async () => (await tests.redis.hlen(ledger.key('claims'))) === 0,
-  )
-  await drains.stop(1_000)
-  expect(soc.received).toHaveLength(1)
-  expect(await pendingIn(ledger)).toEqual({ queued: 7 })
-})
-
-test.concurrent('a replica that finds nothing to send leaves the place to one that does', async () => {
-  const soc = aRehearsedSink('soc', { limitPerSecond: 0.01 })
-  const { drains, hints, options } = await rig(soc)
-  await hints.write([{ account: 'main', sink: 'soc', inMs: 0 }])
-  drains.start()
-  await drains.readHintsOnce()
-  await until('it looked', async () => (await hints.read(10)).length === 0)
-  await drains.stop(1_000)
-  expect(await options.pace.take(soc)).toMatchObject({ isTaken: true })
-})
-
 test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {
   const soc = aRehearsedSink('soc', {
     concurrency: 1,
@@ -261,74 +152,6 @@ test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and
   expect(due).toHaveLength(5)
   expect(ours.claims).toHaveLength(4)
   await expectConservation(ledger)
-})
-
-test.concurrent('a send that outlasts its lease stays one: the lease is renewed, and nobody repeats it', async () => {
-  const sending = Promise.withResolvers<void>()
-  const soc = aRehearsedSink('soc')
-  soc.next(() => sending.promise)
-  const { ledger, with: process } = await rig(soc)
-  let aheadMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
-  const one = process([soc], { clock, drain: { clock } })
-  await bring(ledger, 'soc', 1)
-  one.drains.start()
-  await one.drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
-  const other = process([soc])
-  other.drains.start()
-  const due = ledger.key('due', 'soc')
-  const [ref = ''] = await tests.redis.zrange(due, '0', '-1')
-  for (let renewals = 0; renewals < 5; renewals += 1) {
-    const soonMs = (await redisMs(tests.redis)) + 8_000 // two seconds of the lease are over
-    await tests.redis.zadd(due, soonMs, ref)
-    aheadMs += 2_000
-    await one.drains.renewOnce()
-    expect(Number(await tests.redis.zscore(due, ref))).toBeGreaterThan(soonMs)
-    await other.drains.reconcileOnce()
-  }
-  sending.resolve()
-  await allLeft(ledger)
-  for (const { drains } of [one, other]) await drains.stop(1_000)
-  expect(soc.received).toHaveLength(1)
-})
-
-test('a pass over the leases ends when they are renewed, so that no second one begins beside it', async () => {
-  let aheadMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
-  const waits: number[] = []
-  const sleep: Clock['sleep'] = (ms, signal) => {
-    waits.push(ms)
-    return clock.sleep(ms, signal)
-  }
-  const [sending, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const soc = aRehearsedSink('soc')
-  soc.next(() => sending.promise)
-  const { ledger, with: process } = await rig()
-  const { drains } = process([soc], { clock: { ...clock, sleep }, drain: { clock } })
-  await bring(ledger, 'soc', 1)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
-  let isAsked = false
-  around(ledger, async (_script, run, ...args) => {
-    if (!String(args[0]).includes('"renew":[')) return run()
-    isAsked = true
-    await answering.promise
-    return run()
-  })
-  aheadMs += 4_000
-  let isOver = false
-  waits.length = 0
-  const pass = drains.renewOnce().then(() => (isOver = true))
-  // where Redis hangs it ends, too, before the next third of the lease is over
-  expect(waits).toEqual([expect.toSatisfy((ms: number) => ms < 10_000 / 3)])
-  await until('a lease is being renewed', () => isAsked)
-  expect(isOver).toBe(false)
-  answering.resolve()
-  await pass
-  sending.resolve()
-  await drains.stop(1_000)
 })
 
 test('a process that stops waits for nothing that is due later', async () => {
@@ -388,45 +211,6 @@ test.concurrent('what still hangs when a stop gives up is renewed no longer: ano
   expect((await readRecord(ledger, ledger.fingerprints.recordId('a/high/0')))?.items).toHaveLength(
     1,
   )
-})
-
-test.concurrent('a process that was frozen for long sends nothing that it claimed before', async () => {
-  let frozenMs = 0
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + frozenMs }
-  const soc = aRehearsedSink('soc')
-  const { ledger, with: process } = await rig(soc)
-  const { drains } = process([soc], { clock, drain: { clock } })
-  await bring(ledger, 'soc', 1)
-  around(ledger, async (script, run, ...args) => {
-    const answer = await run()
-    if (script === 'advance-claims' && String(args[0]).includes('"begin":[{')) frozenMs += 6_000
-    return answer
-  })
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it woke', () => frozenMs > 0)
-  await drains.stop(1_000)
-  expect(soc.received).toEqual([])
-  expect(await itemOf(ledger, 'a/high/0')).toMatchObject({ attempts: 0, repeatRisks: 0 })
-  await expectConservation(ledger)
-})
-
-test.concurrent('a sink that batches goes on batch after batch, and keeps its wait for the rest', async () => {
-  const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 300 }, concurrency: 2 })
-  const { ledger, with: process } = await rig(siem)
-  const leaseMs = 600_000 // a batch for each lease would take longer than the test may
-  const { drains } = process([siem], { leaseMs, drain: { holder: { owner: 'r1', leaseMs } } })
-  const events = Array.from({ length: 95 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
-  await takeIn(ledger, events, { batchWaitMs: 300 })
-  drains.start()
-  await drains.announce('main', [{ sink: 'siem', inMs: 300 }])
-  await allLeft(ledger, 'siem')
-  await drains.stop(1_000)
-  expect(siem.received.map(({ members }) => members.length).toSorted((a, b) => a - b)).toEqual([
-    5,
-    ...Array.from({ length: 9 }, () => 10),
-  ])
-  await expectConservation(ledger)
 })
 
 const away = (): Promise<never> => Promise.reject(new Error('its shard is away'))
@@ -529,26 +313,6 @@ test.concurrent('a circuit that closes holds nothing up while the tries that wai
   expect(soc.received).toHaveLength(5)
 })
 
-test.concurrent.each([-60_000, 60_000])(
-  'a try comes again when the table says, by a clock of the process that is %s ms off, too',
-  async (offMs) => {
-    const clock = { ...systemClock, now: () => Date.now() + offMs }
-    const soc = aRehearsedSink('soc')
-    soc.next('unavailable')
-    const { ledger, with: process } = await rig()
-    const { drains } = process([soc], { clock, drain: { clock } })
-    await bring(ledger, 'soc', 1)
-    drains.start()
-    const sinceMs = Date.now()
-    await drains.announce('main', [{ sink: 'soc' }])
-    await until('it failed', async () => (await pendingIn(ledger))['retrying'] === 1)
-    const { atMs } = await itemOf(ledger, 'a/high/0')
-    await drains.stop(1_000)
-    expect(atMs! - sinceMs).toBeGreaterThanOrEqual(4_000)
-    expect(atMs!).toBeLessThanOrEqual(Date.now() + 6_000)
-  },
-)
-
 test.concurrent.each(['accepted', 'split'])(
   'what was written is counted once, though the reply was lost: %s',
   async (how) => {
@@ -604,23 +368,4 @@ test.concurrent('a stop on a Redis that takes nothing any more ends, and never s
   })
   expect(turns).toBe(3) // timers fire
   expect(soc.received).toEqual([])
-})
-
-test.concurrent('a message that cannot be made ends no process: it comes again, and the next ones go', async () => {
-  const soc = aRehearsedSink('soc', { concurrency: 1 })
-  const { ledger, with: process } = await rig(soc)
-  let calls = 0
-  const serviceLink = (): null => {
-    calls += 1
-    if (calls === 1) throw new Error('a defect')
-    return null
-  }
-  const { drains } = process([soc], { drain: { serviceLink } })
-  await bring(ledger, 'soc', 3)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('the others went', () => soc.received.length === 2)
-  await drains.stop(1_000)
-  expect(await pendingIn(ledger)).toEqual({ retrying: 1 })
-  await expectConservation(ledger)
 })

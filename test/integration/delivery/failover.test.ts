@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
 import { createRetryNow, forEachPage } from '../../../src/delivery/reroute.ts'
 import { makeRetriesDue } from '../../../src/store/pending-items.ts'
-import { readAccounting } from '../../../src/store/accounts.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {
   expectConservation,
@@ -61,26 +60,6 @@ async function halfOpen({ keys }: ReliefRig, sink: string): Promise<void> {
   await tests.redis.hset(keys.shared('circuit', sink), 'until', 1)
 }
 
-test('what is gathered after a message has tried in vain does not wait for the interval once the sink is back', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  await showCritical(rig, 0)
-  await rig.down('soc', 61_000)
-  await rig.relieve()
-  await halfOpen(rig, 'soc')
-  rig.clock.aheadMs += 16_000
-  rig.sinks.soc.next('timeout')
-  expect(await rig.flush()).toBe(1)
-  await rig.down('soc', 90_000)
-  await showCritical(rig, 1)
-  await rig.relieve()
-  await rig.up('soc')
-  rig.clock.aheadMs += 16_000
-  expect(await rig.flush()).toBe(1)
-  expect(rig.sinks.soc.received.at(-1)?.members.map(({ event }) => event.uid)).toEqual([
-    'paste/site/1',
-  ])
-})
-
 test('in a long outage one message tries, again and again, and the rest comes together', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   for (let n = 0; n < 6; n += 1) {
@@ -125,18 +104,6 @@ test('a half-open circuit is tried with what waits for a try far away, where not
   await rig.deliverDue('soc')
   expect(rig.sinks.soc.received).toHaveLength(6)
   expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ delivered: 1 })
-})
-
-test('once a circuit has closed, nothing waits that failed while it was open', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.ledger, events('lake', 'high', 'high'))
-  rig.sinks.lake.next('timeout')
-  await tryInVain(rig, 'lake')
-  await halfOpen(rig, 'lake')
-  await takeIn(rig.ledger, [routed({ uid: 'paste/site/7' }, ['lake'])])
-  await rig.deliverDue('lake')
-  await rig.deliverDue('lake')
-  expect((await expectConservation(rig.ledger)).sinks['lake']).toMatchObject({ delivered: 3 })
 })
 
 test('who sends is told of a single try that is brought forward, and of none where there is none', async () => {
@@ -224,22 +191,6 @@ test('a configuration diverts nothing for a recipient that only another one know
   expect(left).toEqual({ queued: 1, group: 1, batch: 2 })
 })
 
-test('a group waits while a message is about to test the only recipient of its sink', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, destinations: { oncall: ['oncall:a'] } })
-  await takeIn(rig.ledger, [routed({ uid: 'a/site/0' }, ['oncall:a'])])
-  await rig.down('oncall:a', 61_000)
-  await rig.relieve()
-  await rig.up('oncall:a')
-  await takeIn(rig.ledger, [routed({ uid: 'a/site/1' }, ['oncall:a'])])
-  await rig.down('oncall:a', 1_000)
-  await halfOpen(rig, 'oncall:a')
-  rig.clock.aheadMs += 16_000
-  expect(await rig.flush()).toBe(0)
-  await rig.up('oncall:a')
-  rig.clock.aheadMs += 16_000
-  expect(await rig.flush()).toBe(1)
-})
-
 test('all that failed is tried once a circuit has closed, however much it is', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   await takeIn(rig.ledger, events('lake', ...Array.from({ length: 1_001 }, () => 'high')))
@@ -308,20 +259,6 @@ test('what goes to a fallback is named the worst first, and one of a type called
     [1, 2, 0].map(refOf),
   )
   expect(await rig.rerouter.rerouteItems(rig.ledger, [refOf(9)])).toEqual([refOf(9)])
-})
-
-test('what is to be gathered or diverted is found behind any number that stays, in a few passes', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: { siem: 'lake' } })
-  for (const sink of ['soc', 'siem']) {
-    const others = Array.from({ length: 10_300 }, (_none, n) => [1 + n, `i:gone${n}:0:${sink}`])
-    await tests.redis.zadd(rig.ledger.key('due', sink), ...others.flat())
-    await takeIn(rig.ledger, [routed({ uid: `to/${sink}/0` }, [sink])])
-    await rig.down(sink, fallbackAfterMs + 1_000)
-  }
-  for (let passes = 0; passes < 2; passes += 1) await rig.relieve()
-  const { sinks } = await readAccounting(rig.ledger)
-  expect(waitingIn(sinks['soc'])).toEqual({ group: 1 })
-  expect(sinks['siem']).toMatchObject({ diverted: 1 })
 })
 
 test('a pass over a list goes on behind what stays, however many pages of it there are', async () => {

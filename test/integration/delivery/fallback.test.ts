@@ -76,18 +76,6 @@ test('what waits for a machine goes to its fallback item by item, once its circu
   expect(rig.sinks.siem.received).toEqual([])
 })
 
-test('a thousand that wait for a machine go to its fallback in one pass', async () => {
-  const rig = await aReliefRig(tests)
-  for (let from = 0; from < 1_050; from += 350) {
-    const events = uids(350, from).map((event) => routed(event, ['siem']))
-    await takeIn(rig.ledger, events, { batchWaitMs: 1_000 })
-  }
-  await rig.circuit.report('siem', 'gone')
-  await rig.relieve()
-  await expectNothingWaits(rig, 'siem')
-  expect(rig.said).toEqual([{ sink: 'siem', fallback: 'lake', items: 1_050 }])
-})
-
 test('nothing goes elsewhere while an operator pauses the sink, a message tries it, or the fallback is down', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 1)
@@ -165,35 +153,6 @@ test('people get one message: how many could not be delivered where, and what se
   expect(found).toHaveLength(5)
 })
 
-test('one event alone says so too, and what is critical does not wait for the interval', async () => {
-  const rig = await aReliefRig(tests)
-  const one = async (n: number, severity: string): Promise<number> => {
-    await takeIn(rig.ledger, [routed({ uid: `paste/site/${n}`, severity }, ['soc'])])
-    await rig.relieve()
-    rig.clock.aheadMs += 16_000
-    return rig.flush()
-  }
-  await rig.circuit.report('soc', 'gone')
-  expect(await one(0, 'high')).toBe(1)
-  expect(rig.sinks.oncall.received[0]?.summary).toMatchObject({ total: 1 })
-  expect(await one(1, 'high')).toBe(0)
-  expect(await one(2, 'critical')).toBe(1)
-  expect(rig.sinks.oncall.received[1]?.summary).toMatchObject({ total: 2 })
-})
-
-test('resent once the sink is back, each goes there under its id and stays counted', async () => {
-  const rig = await aReliefRig(tests)
-  await show(rig, 'siem', 2)
-  await rig.circuit.report('siem', 'gone')
-  await rig.relieve()
-  await rig.circuit.pause('siem', undefined)
-  expect(await resendAll(rig, 'siem')).toBe(2)
-  await rig.deliverDue('siem')
-  expect(rig.sinks.siem.received).toHaveLength(2)
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(sinks['siem']).toMatchObject({ created: 2, diverted: 2, replayed: 2, delivered: 2 })
-})
-
 test('a destination that has the event gets no second one', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(rig.ledger, [routed({ uid: 'paste/site/0' }, ['siem', 'lake'])])
@@ -243,28 +202,6 @@ test('a message that is being sent stays; once its process has died, it goes', a
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
   expect((await itemsOf(rig.ledger))[0]).toMatchObject({ repeatRisks: 1 })
-})
-
-test('more messages than a page holds go in one pass, and those that are being sent keep none from it', async () => {
-  const rig = await aReliefRig(tests)
-  await rig.circuit.report('siem', 'gone')
-  await show(rig, 'siem', 210)
-  const waiting = await peekBatch(rig.ledger, 'siem', 210)
-  const refs: string[] = []
-  for (const [n, { ref }] of waiting.entries()) {
-    const batch = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
-    refs.push((await sealBatch(rig.ledger, batch, [ref]))!)
-    if (n < 205) await beginAttempt(rig.ledger, refs[n]!, 't', 1)
-  }
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['siem'])).toEqual({ batch: 205 })
-  for (const ref of refs.slice(0, 205)) {
-    const name = rig.ledger.key('batch', ref.split(':')[1]!)
-    const stored = JSON.parse((await tests.redis.get(name))!) as { at: number }
-    await tests.redis.set(name, JSON.stringify({ ...stored, at: stored.at - 76_000 }))
-  }
-  await rig.relieve()
-  await expectNothingWaits(rig, 'siem')
 })
 
 test('a digest of two accounts is opened in both', async () => {
@@ -360,40 +297,6 @@ test.each([
   },
 )
 
-test('cut off in the middle, and the sink is back: all goes there, in one message', async () => {
-  const rig = await aReliefRig(tests)
-  await takeIn(
-    rig.ledger,
-    uids(4).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs += 16_000
-  await rig.seal()
-  await rig.down('soc', fallbackAfterMs)
-  dieAt(rig.ledger, 'drop-message', 1)
-  await expect(rig.relieve()).rejects.toThrow('killed')
-  await rig.up('soc')
-  await rig.deliverDue('soc')
-  rig.clock.aheadMs += 16_000
-  await rig.flush()
-  expect(rig.sinks.soc.received).toMatchObject([{ summary: { total: 4 } }])
-  await expectNothingWaits(rig, 'soc')
-})
-
-test('members of a turn that was cut off while it sealed go too', async () => {
-  const rig = await aReliefRig(tests)
-  await takeIn(
-    rig.ledger,
-    uids(3).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs += 16_000
-  dieAt(rig.ledger, 'close-flush', 1)
-  await expect(rig.seal()).rejects.toThrow('killed')
-  rig.clock.aheadMs += 31_000
-  await rig.circuit.report('soc', 'gone')
-  await rig.relieve()
-  await expectNothingWaits(rig, 'soc')
-})
-
 test('what the retry table gives up goes to the fallback instead of dying', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 1)
@@ -449,23 +352,4 @@ test('a test event that its sink refuses for good is a dead letter: nobody sends
   await rig.deliverDue('soc')
   expect(rig.sinks.soc.received).toHaveLength(1)
   expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ dead: 1 })
-})
-
-test('a digest whose events went to the fallback does not say that nothing was new', async () => {
-  const digests = { oncall: everyMorning }
-  const rig = await aReliefRig(tests, { fallbacks: { oncall: 'lake' }, digests })
-  await rig.ensureDigests()
-  await takeIn(
-    rig.ledger,
-    uids(4).map((event) => rig.event(event, { sinks: ['oncall'] })),
-  )
-  rig.clock.aheadMs = everyMorning.schedule.next(Date.now()) + 2_000 - Date.now()
-  await rig.down('oncall', fallbackAfterMs)
-  await rig.relieve()
-  await rig.up('oncall')
-  rig.clock.aheadMs += 16_000
-  await rig.flush()
-  expect(rig.sinks.oncall.received).toMatchObject([
-    { summary: { total: 0, digest: { diverted: 4 } } },
-  ])
 })

@@ -7,8 +7,6 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDelivery } from '../../support/deliveries.ts'
 import { bareMembers } from '../../support/delivery.ts'
 import { attemptOf, beginAttempt, claimRef, sealBatch } from '../../support/attempts.ts'
-import { readPendingRefs } from '../../../src/store/pending-items.ts'
-import { replayDeadLetter } from '../../support/acts.ts'
 import { readItems, readRecord } from '../../../src/store/records.ts'
 import { measureMember, renderBody } from '../../../src/sinks/webhook/body.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
@@ -82,21 +80,6 @@ test('an event that came back more severe before its batch left is in it twice, 
   expect(record!.items.map(({ state }) => state)).toEqual(['batch', 'batch'])
 })
 
-test('a batch with an event that may have been told before says that it may be a repeat', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/told' }, ['siem'])])
-  const told = `i:${ledger.fingerprints.recordId('a/b/told')}:0:siem`
-  await attemptOf(ledger, told, { outcome: 'dead', answerLost: true })
-  await replayDeadLetter(ledger, told, 60_000)
-  await takeIn(ledger, [routed({ uid: 'a/b/new' }, ['siem'])], { batchWaitMs: 60_000 })
-  const { batches } = await flushOnce(ledger, siem(), { nowMs: Date.now() + 61_000 })
-  expect(batches).toHaveLength(1)
-  expect(await beginAttempt(ledger, batches[0]!, 't', 1_000)).toMatchObject({
-    mayBeRepeat: true,
-    members: [{ uid: 'a/b/told' }, { uid: 'a/b/new' }],
-  })
-})
-
 test('a batch goes where its sink sent when it was frozen, whoever takes it over, and so do its halves, which are no younger', async () => {
   const ledger = await collected(2)
   const refs = await tests.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
@@ -142,15 +125,6 @@ test('what the routes and the configuration say of an event counts for the size 
   expect(await sizes(ledger, batches)).toEqual([3, 3])
   const delivery = aDelivery(sink, { members: Array.from({ length: 3 }, () => member!) })
   expect(Buffer.byteLength(renderBody(delivery))).toBeLessThanOrEqual(maxBytes)
-})
-
-test('what was collected goes one by one when the sink no longer batches', async () => {
-  const ledger = await collected(3)
-  const { next, batches } = await flushOnce(ledger, aRehearsedSink('siem'), { nowMs: Date.now() })
-  expect(next).toBe('done')
-  expect(await sizes(ledger, batches)).toEqual([1, 1, 1])
-  expect(await tests.redis.zcard(ledger.key('collect', 'siem'))).toBe(0)
-  await expectConservation(ledger)
 })
 
 test('two flushes at once seal every item into one batch only', async () => {
@@ -202,18 +176,4 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
     ['held', 'mute', 'night'],
   ])
   await expectConservation(ledger)
-})
-
-test('a batch of which a rule keeps back everything is due no more', async () => {
-  const ledger = await collected(2)
-  const { batches } = await flushOnce(ledger, siem(), {
-    nowMs: Date.now() + 61_000,
-    rules: {
-      decide: (_ledger, items) =>
-        Promise.resolve(items.map(() => ({ act: 'suppress', reason: 'silence', rule: 's1' }))),
-      allowsAll: () => false,
-    },
-  })
-  expect(batches).toEqual([])
-  expect(await readPendingRefs(ledger, 'siem', { offset: 0, count: 10 })).toEqual([])
 })

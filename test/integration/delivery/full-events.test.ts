@@ -88,25 +88,6 @@ test('a full event that is kept already is not asked for again, and what waits f
   expect(released.map((made) => made.length)).toEqual([1, 0])
 })
 
-test('the title of a full event names the feed that found it', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys, account: 'main' })
-  const jobs = aDetailJobs(keys, {
-    findLedger: () => ledger,
-    fetchDetail: () => Promise.resolve('unavailable'),
-  })
-  const recordId = ledger.fingerprints.recordId('a/b/1')
-  try {
-    const event = routed({ uid: 'a/b/1', type: 'leak', identifiers: [] }, ['soc'], true)
-    await takeIn(ledger, [event], { feed: 'brand' })
-    const work = { account: 'main', recordId, deadlineMs: Date.now() + 60_000 }
-    await jobs.fetchOnce(work, new AbortController().signal)
-  } finally {
-    await jobs.stop(3_000)
-  }
-  expect((await readRecord(ledger, recordId))?.title).toContain('feed brand')
-})
-
 test('a full event says whether its machine was seen before', async () => {
   const keys = tests.keys()
   const ledger = await tests.ledger({ keys, account: 'main' })

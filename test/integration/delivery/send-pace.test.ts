@@ -73,13 +73,6 @@ test('a clock of Redis that was set back delays the next send by one place at mo
   expect((await pace!.take(soc)).nextInMs).toBeLessThanOrEqual(500)
 })
 
-test('a sink without a limit waits for nothing', async () => {
-  const [pace] = replicas(tests.keys())
-  for (let i = 0; i < 3; i += 1) {
-    expect(await pace!.take(aRehearsedSink('siem'))).toEqual({ isTaken: true, nextInMs: 0 })
-  }
-})
-
 test('the next place of a sink stands in Redis, by the clock of Redis, for a second longer than it matters', async () => {
   const keys = tests.keys()
   const paces = replicas(keys)

@@ -404,41 +404,6 @@ test('an account whose claim fails is asked again a second later, and its failur
   expect(await rig.drain.step()).toBe(1_000)
 })
 
-test('each of two accounts that fail at once is told', async () => {
-  const rig = await aRig(aRehearsedSink('soc'), { accounts: ['a', 'b'] })
-  const opening = Promise.withResolvers<void>()
-  let openings = 0
-  for (const ledger of rig.ledgers) {
-    await bring(ledger, 1)
-    around(ledger, async (script, run) => {
-      if (script !== 'advance-claims') return run()
-      openings += 1
-      await opening.promise
-      throw new Error(`${ledger.account} is away`)
-    })
-    rig.drain.nudge(ledger.account)
-  }
-  await turnsUntil(rig.drain, 'both are being opened', () => openings === 2)
-  opening.resolve()
-  await systemClock.sleep(0)
-  const told = [rig.drain.takeFailure(), rig.drain.takeFailure(), rig.drain.takeFailure()]
-  const errors = told.map((failure) => failure?.error)
-  expect(errors).toEqual([new Error('a is away'), new Error('b is away'), undefined])
-})
-
-test('a probe whose claim fails leaves its place to the next', async () => {
-  const probe = { count: 1, waitMs: 0, isProbe: true }
-  const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(probe) })
-  const gaveBack: string[] = []
-  rig.options.circuit.releaseProbe = async (sink) => void gaveBack.push(sink)
-  around(rig.ledgers[0]!, () => Promise.reject(new Error('away')))
-  rig.drain.nudge('main')
-  await rig.drain.step()
-  await until('it failed', () => rig.drain.inHand === 0)
-  expect(rig.drain.takeFailure()).toEqual({ error: new Error('away') })
-  expect(gaveBack).toEqual(['soc'])
-})
-
 /** A drain whose one message is the probe, and what it did with the circuit's probe. */
 async function aProbeRig(soc: Sink, pace?: DrainOptions['pace']): Promise<Rig & { did: string[] }> {
   const probe = { count: 1, waitMs: 0, isProbe: true }
@@ -478,23 +443,6 @@ test('a probe that waits leaves its place to the next when its claim is lost', a
   rig.clock.aheadMs += 4_000
   await rig.drain.renew()
   expect(rig.did).toEqual(['renewed soc', 'released soc'])
-})
-
-test('a probe that cannot be opened while the process stops leaves its place to the next', async () => {
-  const rig = await aProbeRig(aRehearsedSink('soc'))
-  const failing = Promise.withResolvers<never>()
-  let isOpening = false
-  around(rig.ledgers[0]!, (script, run, ...args) => {
-    if (script !== 'advance-claims' || !String(args[0]).includes('"begin":[{')) return run()
-    isOpening = true
-    return failing.promise
-  })
-  await turnsUntil(rig.drain, 'it is being opened', () => isOpening)
-  await rig.drain.finish()
-  expect(rig.did).toEqual([])
-  failing.reject(new Error('away'))
-  await until('it was given up', () => rig.did.length > 0)
-  expect(rig.did).toEqual(['released soc'])
 })
 
 test('a lease is renewed once a fifth of it is over, and not before', async () => {
@@ -559,32 +507,6 @@ test('a process that stood still for four seconds still sends, one that did for 
     await turnsUntil(rig.drain, 'it was opened', () => rig.clock.aheadMs > 0)
     await until('it ended', () => rig.drain.inHand === 1)
     expect(soc.received).toHaveLength(sent)
-  }
-})
-
-test('a process that was frozen while it connected writes nothing, one whose lease was renewed does', async () => {
-  for (const [isRenewed, state] of [
-    [false, 'queued'],
-    [true, 'delivered'],
-  ] as const) {
-    const soc = aRehearsedSink('soc', {
-      async send(_delivery, { mayBegin }) {
-        rig.clock.aheadMs = 6_000
-        if (isRenewed) await rig.drain.renew()
-        if (mayBegin?.() !== true) throw new SinkError('unavailable', 'not sent')
-        return { answer: 'taken' }
-      },
-    })
-    const rig = await aRig(soc)
-    Object.assign(rig.options.holder, { leaseMs: 10_000 })
-    await bring(rig.ledgers[0]!, 1)
-    rig.drain.nudge('main')
-    await turnsUntil(rig.drain, 'it is settled', () =>
-      rig.asked.some(({ settle = [] }) => settle.length > 0),
-    )
-    const item = await itemOf(rig.ledgers[0]!, 'main/high/0')
-    expect(item).toMatchObject({ state, attempts: isRenewed ? 1 : 0, repeatRisks: 0 })
-    expect(rig.reports).toEqual(isRenewed ? ['ok'] : [])
   }
 })
 
@@ -690,19 +612,6 @@ test('what a shut circuit keeps back takes no place in the pace of its sink', as
   expect([soc.received.length, taken]).toEqual([1, 1])
 })
 
-test('what is tried again in minutes keeps no process busy: hints name it when its time comes', async () => {
-  const soc = aRehearsedSink('soc')
-  soc.next('unavailable')
-  const rig = await aRig(soc)
-  await bring(rig.ledgers[0]!, 1)
-  rig.drain.nudge('main')
-  const isOver = (): boolean => rig.told.length === 1 && rig.drain.inHand === 0
-  await turnsUntil(rig.drain, 'it is put off', isOver)
-  expect(rig.told).toMatchObject([{ account: 'main', sink: 'soc' }])
-  expect(rig.told[0]!.inMs).toBeGreaterThan(2_000) // from its answer on, which nothing delays
-  expect(rig.drain.isIdle).toBe(true)
-})
-
 test('the success of a probe is told at once, though the sink took something a moment before it shut', async () => {
   let admitted: AdmitResult = { count: 1, waitMs: 0, isProbe: false }
   const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(admitted) })
@@ -732,18 +641,6 @@ test('what waits goes back once a send has shut the sink: nothing is kept from o
   expect(soc.received).toHaveLength(2) // the next one was opened by the step that wrote the outcome
 })
 
-test('what waits in hand goes on, however long the send before it took, while the circuit is closed', async () => {
-  const soc = aHangingSink({ concurrency: 1 })
-  const rig = await aRig(soc)
-  await bring(rig.ledgers[0]!, 2)
-  rig.drain.nudge('main')
-  await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
-  rig.clock.aheadMs += 1_000
-  soc.letGo()
-  await turnsUntil(rig.drain, 'the other one is sent', () => soc.sent.length === 2)
-  expect(rig.asked.flatMap(({ back = [] }) => back)).toEqual([])
-})
-
 test('something worse that comes while others wait in hand is sent before them', async () => {
   const soc = aHangingSink({ concurrency: 2 })
   const rig = await aRig(soc)
@@ -757,61 +654,6 @@ test('something worse that comes while others wait in hand is sent before them',
   soc.letGo()
   await turnsUntil(rig.drain, 'all are sent', () => soc.sent.length === 5)
   expect(soc.sent.slice(2, 4).toSorted()).toEqual(['main/critical/0', 'main/critical/1'])
-})
-
-test('something worse is not kept waiting by all that was claimed before it for a sink that is slow', async () => {
-  let going = Promise.withResolvers<void>()
-  const sent: string[] = []
-  const soc = aRehearsedSink('soc', {
-    concurrency: 2,
-    async send({ members }) {
-      sent.push(members[0]!.event.uid)
-      await going.promise
-      return { answer: 'ok' }
-    },
-  })
-  const rig = await aRig(soc)
-  await bring(rig.ledgers[0]!, 16, 'low')
-  rig.drain.nudge('main', { rank: 2 })
-  await turnsUntil(rig.drain, 'two are sent', () => sent.length === 2)
-  await bring(rig.ledgers[0]!, 4, 'critical')
-  let claimed = 0
-  around(rig.ledgers[0]!, async (script, run) => {
-    const answer = await run()
-    if (script === 'claim-due') claimed += 1
-    return answer
-  })
-  rig.drain.nudge('main', { rank: 5 })
-  for (const sentThen of [4, 6]) {
-    // 16, and as many that are worse as there is room for
-    const areInHand = (): boolean => claimed === sentThen / 2 - 1 && rig.drain.inHand === 18
-    await turnsUntil(rig.drain, 'two that are worse are in hand', areInHand)
-    const answering = going
-    going = Promise.withResolvers()
-    answering.resolve()
-    await turnsUntil(rig.drain, 'the next two are sent', () => sent.length === sentThen)
-  }
-  going.resolve()
-  expect(sent.slice(2, 6).every((uid) => uid.startsWith('main/critical'))).toBe(true)
-})
-
-test('what was claimed before a circuit opened does not go along with its probe', async () => {
-  let admitted = Promise.resolve<AdmitResult>({ count: 9, waitMs: 0, isProbe: false })
-  const soc = aHangingSink({ concurrency: 2 })
-  const rig = await aRig(soc, { admit: () => admitted })
-  standStill(rig)
-  await bring(rig.ledgers[0]!, 3, 'low')
-  rig.drain.nudge('main')
-  await turnsUntil(rig.drain, 'two are sent', () => soc.sent.length === 2)
-  admitted = Promise.resolve({ count: 1, waitMs: 0, isProbe: true })
-  await bring(rig.ledgers[0]!, 1, 'critical')
-  rig.drain.nudge('main', { rank: 5 })
-  await turnsUntil(rig.drain, 'the probe is claimed', () => claimsOf(rig).length === 2)
-  admitted = new Promise(() => undefined) // whatever else asks
-  soc.letGo()
-  await turnsUntil(rig.drain, 'the probe is sent', () => soc.sent.length > 2)
-  await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand <= 1)
-  expect(soc.sent.slice(2)).toEqual(['main/critical/0'])
 })
 
 test('a send that this process breaks off says nothing of its sink, and counts as no try', async () => {

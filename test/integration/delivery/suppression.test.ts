@@ -72,13 +72,6 @@ test('a probe that is kept back, or finds its event delivered, leaves its place 
   expect(uids).toEqual(['a/b/2', 'a/b/3'])
 })
 
-test('two workers that judge the same event keep it back once', async () => {
-  const rig = await aRig('slack', () => ({ act: 'suppress', reason: 'silence', rule: 's1' }))
-  const ref = await rig.show({ uid: 'a/b/1' })
-  await Promise.all([rig.deliver(ref), rig.deliver(ref), rig.deliver(ref)])
-  expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ suppressed: 1 })
-})
-
 test('what may have been accepted already is not taken back by a silence that began since', async () => {
   let isSilenced = false
   const rig = await aRig('webhook', () =>
@@ -91,18 +84,4 @@ test('what may have been accepted already is not taken back by a silence that be
   await rig.deliver(ref)
   expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
   expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject({ state: 'delivered' })
-})
-
-test('a second try says the same as the first, though the event came back more severe meanwhile', async () => {
-  const rig = await aRig('webhook')
-  const ref = await rig.show({ uid: 'a/b/1', severity: 'low', tags: ['old'] })
-  rig.soc.next('timeout')
-  await rig.deliver(ref)
-  await rig.show({ uid: 'a/b/1', severity: 'high', tags: ['new'] })
-  await rig.deliver(ref)
-  const said = rig.soc.received.map(({ members: [member] }) => member!.event)
-  expect(said.map(({ severity, tags }) => [severity, tags])).toEqual([
-    ['low', ['old']],
-    ['low', ['old']],
-  ])
 })

@@ -70,15 +70,6 @@ test('ten thousand groups of a blocked sink do not delay another one', async () 
   expect(await rig.passesUntil(rig.pager, 'x/y/worst', 5)).toBe(1)
 })
 
-test('a critical event is not behind ten thousand groups of its own destination', async () => {
-  const rig = await aRig()
-  await rig.showGroups(10_000)
-  const grouping = { labels: { type: 'worst' } }
-  await takeIn(rig.ledger, [rig.event({ uid: 'x/y/worst', severity: 'critical' }, { grouping })])
-  rig.clock.aheadMs = 11_000
-  expect(await rig.passesUntil(rig.soc, 'x/y/worst', 20)).toBeLessThanOrEqual(10)
-})
-
 test('groups that end with nothing in them make no storm of the one that has something', async () => {
   const rig = await aRig()
   const inGroup = (n: number, uid: string) =>
@@ -140,17 +131,6 @@ test('a summary of a backlog waits for no full event, and asks for none; a machi
   expect(sinks[0]!.received.at(-1)!.summary).toMatchObject({ kind: 'backlog', total: 3 })
 })
 
-test('what was collected leaves though Redis is full', async () => {
-  const rig = await aRig()
-  await takeIn(
-    rig.ledger,
-    uids(2).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs = 11_000
-  expect(await whileFull(given.redis, () => rig.flush())).toBe(1)
-  expect(rig.soc.received).toHaveLength(1)
-})
-
 test('a restart on a full Redis lets groups leave, also while a mute holds some', async () => {
   const gate: GatheringRigOptions['gate'] = (uid) =>
     uid.startsWith('muted')
@@ -183,16 +163,6 @@ async function aDigestBesideGroups(): Promise<SlackRig & DigestsRig> {
   return { ...rig, soc, oncall }
 }
 
-test('no group waits for a digest, however long that takes', async () => {
-  const { options, flusher } = await aDigestBesideGroups()
-  options.readCoverage = () => new Promise(() => undefined)
-  void flusher.flushDigestsOnce()
-  expect(await flusher.flushGroupsOnce()).toEqual({ messages: 1 })
-  const other = await aDigestBesideGroups()
-  other.options.readCoverage = () => new Promise(() => undefined)
-  expect(await other.flusher.flushGroupsOnce()).toEqual({ messages: 1 })
-})
-
 test('a digest that cannot be made keeps no other from leaving, and is made later', async () => {
   const { options, flusher, clock } = await aDigestBesideGroups()
   let asked = 0
@@ -219,14 +189,6 @@ test('an account whose groups cannot be flushed keeps no other account from its 
   await expect(rig.flusher.flushGroupsOnce()).rejects.toThrow('unreadable')
   const due = await readDueRefs(ledgers[1]!, 'soc', Date.now(), { offset: 0, count: 10 })
   expect(due).toHaveLength(1)
-})
-
-test('a digest begins though Redis is full', async () => {
-  const oncall = aRehearsedSink('oncall', { type: 'email' })
-  const rig = await aSlackRig(given, { sinks: [oncall], digests: { oncall: everyMorning } })
-  await whileFull(given.redis, () => rig.ensureDigests())
-  const timers = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1')
-  expect(timers).toEqual([expect.stringMatching(/^c:[0-9a-f]+:oncall$/)])
 })
 
 test('a destination gets eight messages at once, and then one in ten seconds', async () => {

@@ -13,28 +13,6 @@ async function expectAllDelivered(ledger: AccountLedger, count: number): Promise
   expect(waitingIn(soc)).toEqual({})
 }
 
-test('a message of many groups that was cut off is finished though another group comes first', async () => {
-  const rig = await aSlackRig(given)
-  const { ledger } = rig
-  const inGroup = (type: string) =>
-    rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } })
-  await takeIn(
-    ledger,
-    Array.from({ length: 30 }, (_, i) => inGroup(`t${i}`)),
-  )
-  rig.clock.aheadMs = 11_000
-  dieAt(ledger, 'close-flush', 1)
-  await expect(rig.seal()).rejects.toThrow('killed')
-  await takeIn(ledger, [inGroup('new')])
-  rig.clock.aheadMs = 60_000
-  await rig.flush()
-  const [storm, single] = rig.soc.received
-  expect(storm!.summary).toMatchObject({ kind: 'storm', route: null, total: 30 })
-  expect(storm!.summary!.labels).toEqual({})
-  expect(single!.members.map(({ event }) => event.uid)).toEqual(['a/b/new'])
-  await expectAllDelivered(ledger, 31)
-})
-
 test.each([
   [1, 'group'],
   [2, 'storm'],
@@ -56,22 +34,6 @@ test.each([
   rig.clock.aheadMs = 60_000
   expect(await rig.flush()).toBe(1)
   expect(rig.soc.received[0]!.summary).toMatchObject({ kind, total: 2 * count })
-})
-
-test('the file of a message that was cut off while it was sealed has its events in the order in which they came', async () => {
-  const rig = await aSlackRig(given)
-  Object.assign(rig.soc, { canAttach: true })
-  const events = uids(400).map((event) => rig.event(event))
-  await takeIn(rig.ledger, events)
-  rig.clock.aheadMs = 11_000
-  dieAt(rig.ledger, 'freeze-members', 2)
-  await expect(rig.seal()).rejects.toThrow('killed')
-  rig.clock.aheadMs = 60_000
-  expect(await rig.flush()).toBe(1)
-  const file = Buffer.from(rig.soc.received[0]!.attachment!.content).toString()
-  const [, ...rows] = file.trim().split('\r\n')
-  const shown = rows.map((row) => row.split(',')[2]?.replaceAll('"', ''))
-  expect(shown).toEqual(events.map(({ event }) => event.uid))
 })
 
 test('a replica that wakes between two turns of its group adds nothing to either message', async () => {

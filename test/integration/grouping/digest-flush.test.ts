@@ -1,17 +1,10 @@
 import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestState } from '../../../src/grouping/flusher.ts'
-import {
-  flushDigest,
-  endWindowNow,
-  ensureDigests,
-  type DigestSink,
-} from '../../../src/grouping/digest-flush.ts'
-import type { Verdict } from '../../../src/routing/suppression.ts'
+import { endWindowNow, type DigestSink } from '../../../src/grouping/digest-flush.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
-import { claimFlush, peekFlush, readDueTimers, readTimerMs } from '../../../src/grouping/timers.ts'
+import { claimFlush, peekFlush, readTimerMs } from '../../../src/grouping/timers.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
-import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readDueRefs } from '../../../src/store/pending-items.ts'
 import { findDeliveryItems } from '../../../src/store/deliveries.ts'
@@ -148,19 +141,6 @@ test('what was kept back or was diverted counts once for all recipients, and sin
   expect([first!.mayBeRepeat, second!.mayBeRepeat]).toEqual([false, false])
 })
 
-test('no count of a digest is negative where a ledger was removed since the digest before', async () => {
-  const both = await aDigestRig(given, { accounts: 2 })
-  const { keys, ledgers } = both
-  await countIn(ledgers[1]!, { suppressed: 9, diverted: 9 })
-  both.toMorning(1)
-  await both.flush()
-  const rest = await aDigestRig(given, { keys, ledgers: [ledgers[0]!] })
-  rest.toMorning(2)
-  await rest.flush()
-  const { digest } = rest.oncall.received[0]!.summary!
-  expect(digest).toMatchObject({ suppressed: 0, diverted: 0 })
-})
-
 test.each([
   [14, false],
   [16, true],
@@ -174,14 +154,6 @@ test.each([
     expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate })
   },
 )
-
-test('where no ledger is open, a digest is neither begun nor ended', async () => {
-  const rig = await aDigestRig(given)
-  const options = { ...rig.options, ledgers: [] }
-  const sink = rig.options.sinks.get('oncall') as DigestSink
-  await ensureDigests(options, Date.now())
-  expect(await endWindowNow(options, sink, 'oncall:0')).toBeUndefined()
-})
 
 test('a digest that is wanted now was due now, and the next one begins with it', async () => {
   const rig = await aDigestRig(given)
@@ -198,49 +170,6 @@ test('a digest that is wanted now was due now, and the next one begins with it',
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
   expect(rig.oncall.received[1]!.summary!.digest!.fromMs).toBe(summary!.digest!.toMs)
-})
-
-test('a digest may be a repeat where the answer about one of its events was lost before', async () => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  await rig.show(ledger!, { uid: 'a/b/1' })
-  rig.oncall.next('timeout', 'ok')
-  rig.toMorning(1)
-  const [ref] = await rig.seal()
-  await rig.deliver(ref!)
-  const later = rig.event({ uid: 'a/b/2' }, { sinks: ['oncall:0'] })
-  const places = { 'oncall:0': later.items[0]!.group! }
-  await unfreezeMessage(ledger!, ref!, {
-    ledgers: [ledger!],
-    staleMs: 0,
-    batchWaitMs: undefined,
-    groups: places,
-  })
-  await rig.show(ledger!, { uid: 'a/b/2' })
-  rig.toMorning(2)
-  expect(await rig.flush()).toBe(1)
-  const said = rig.oncall.received.map(({ summary, mayBeRepeat }) => [summary!.total, mayBeRepeat])
-  expect(said).toEqual([
-    [1, false],
-    [2, true],
-  ])
-})
-
-test('of what was to go at once only what was delivered counts as sent already', async () => {
-  const silenced: Verdict = { act: 'suppress', reason: 'silence', rule: 's1' }
-  const rig = await aDigestRig(given, {
-    gate: (uid) => (uid === 'a/b/silenced' ? silenced : { act: 'send' }),
-  })
-  rig.oncall.next('recipient_refused', 'ok')
-  const uidsAtOnce = ['a/b/dead', 'a/b/sent', 'a/b/silenced']
-  await rig.show(rig.ledgers[0]!, ...uidsAtOnce.map((uid) => ({ uid, severity: 'critical' })))
-  const { sinks } = await readAccounting(rig.ledgers[0]!)
-  expect(sinks['oncall']).toMatchObject({ delivered: 1, dead: 1, suppressed: 1 })
-  rig.toMorning(1)
-  await rig.flush()
-  const { digest } = rig.oncall.received.at(-1)!.summary!
-  expect(digest).toMatchObject({ alreadySentTotal: 1, dead: 1, suppressed: 1 })
-  expect(digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/sent'])
 })
 
 test('two accounts share one digest, each ledger settles its own, and its id finds all of both', async () => {
@@ -280,32 +209,6 @@ test('where there are two accounts and the sink gets nothing of the other, the d
   expect(digest!.alreadySent.map(({ uid, account }) => [uid, account])).toEqual([
     ['a/b/worst', undefined],
   ])
-})
-
-test('a digest of several accounts names none, and neither does one where there is but one account', async () => {
-  const several = await aDigestRig(given, { accounts: 2 })
-  for (const ledger of several.ledgers) await several.show(ledger, ...uids(1))
-  const sole = await aDigestRig(given)
-  await sole.show(sole.ledgers[0]!, ...uids(1))
-  for (const rig of [several, sole]) {
-    rig.toMorning(1)
-    await rig.flush()
-    expect(rig.oncall.received[0]!.summary!.digest!.account).toBeUndefined()
-  }
-})
-
-test('where the timer of the second account is due first, both accounts still share one digest', async () => {
-  const rig = await aDigestRig(given, { accounts: 2 })
-  const [one, two] = rig.ledgers
-  await rig.show(one!, ...uids(2))
-  await rig.show(two!, ...uids(3))
-  rig.toMorning(1)
-  const nowMs = rig.clock.now()
-  const [timer] = await readDueTimers(two!, { nowMs, count: 9 })
-  const turn = (await claimFlush(two!, timer!, nowMs))!
-  expect(await flushDigest(rig.options, turn)).toBe(0)
-  expect(await rig.flush()).toBe(1)
-  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([5])
 })
 
 test('a digest whose schedule became rarer after its last window does not come at its old time', async () => {
@@ -348,46 +251,6 @@ test('where the clock is set back after a digest, the next window begins then an
   expect(digest!.fromMs).toBeLessThanOrEqual(nowMs)
 })
 
-/** As if the dead letters of the sink had died then, by Redis' clock. */
-async function endAgain(ledger: AccountLedger, atMs: number): Promise<void> {
-  const name = ledger.key('dead', 'oncall')
-  for (const ref of await given.redis.zrange(name, '0', '-1'))
-    await given.redis.zadd(name, atMs, ref)
-}
-
-test('one recipient that is refused repeats nothing for the others', async () => {
-  const rig = await aDigestRig(given, { recipients: 2 })
-  rig.oncall.next('recipient_refused', 'ok')
-  const [ledger] = rig.ledgers
-  await rig.show(ledger!, ...uids(2))
-  rig.toMorning(1)
-  expect(await rig.flush()).toBe(2)
-  const { sinks } = await expectConservation(ledger!)
-  expect(sinks['oncall']).toMatchObject({ created: 4, delivered: 2, dead: 2 })
-  await endAgain(ledger!, rig.clock.now() + 60_000)
-  rig.toMorning(2)
-  await rig.flush()
-  const [refused, ...later] = rig.oncall.received
-  const deadOf = (isRefused: boolean): unknown[] =>
-    later
-      .slice(1)
-      .filter(({ destination }) => (destination.id === refused!.destination.id) === isRefused)
-      .map(({ summary }) => [summary!.total, summary!.digest!.dead])
-  expect([deadOf(true), deadOf(false)]).toEqual([[[0, 2]], [[0, 0]]])
-})
-
-test('windows that were missed come as one late digest', async () => {
-  const rig = await aDigestRig(given)
-  await rig.show(rig.ledgers[0]!, ...uids(2))
-  rig.toMorning(4)
-  rig.clock.aheadMs += 3_600_000
-  expect(await rig.flush()).toBe(1)
-  expect(rig.oncall.received[0]!.summary).toMatchObject({ total: 2, digest: { isLate: true } })
-  expect(await rig.flush()).toBe(0)
-  rig.toMorning(5)
-  expect(await rig.flush()).toBe(1)
-})
-
 test('more than it shows is counted, and a sink that can attach gets all of it as a file', async () => {
   const rig = await aDigestRig(given)
   Object.assign(rig.oncall, { canAttach: true })
@@ -403,25 +266,6 @@ test('more than it shows is counted, and a sink that can attach gets all of it a
   expect(new Set(lines).size).toBe(311)
 })
 
-test('of more than it shows the worst are shown, the worst first, as in the file', async () => {
-  const rig = await aDigestRig(given)
-  Object.assign(rig.oncall, { canAttach: true })
-  const severities = { worst: 'high', bad: 'medium', worse: 'medium' }
-  await rig.show(rig.ledgers[0]!, ...uids(20).map((event) => ({ ...event, severity: 'low' })))
-  await rig.show(
-    rig.ledgers[0]!,
-    ...Object.entries(severities).map(([name, severity]) => ({ uid: `a/b/${name}`, severity })),
-  )
-  rig.toMorning(1)
-  await rig.flush()
-  const [message] = rig.oncall.received
-  const shown = message!.members.map(({ event }) => event.severity)
-  expect(shown).toEqual(['high', 'medium', 'medium', 'low', 'low'])
-  const [, ...rows] = Buffer.from(message!.attachment!.content).toString().trim().split('\r\n')
-  expect(rows).toHaveLength(23)
-  expect(rows.slice(0, 4).map((row) => /low|medium|high/.exec(row)?.[0])).toEqual(shown.slice(0, 4))
-})
-
 test('what a mute holds waits for the next digest', async () => {
   let isMuted = true
   const rig = await aDigestRig(given, {
@@ -435,23 +279,6 @@ test('what a mute holds waits for the next digest', async () => {
   rig.toMorning(2)
   await rig.flush()
   expect(rig.oncall.received[1]!.summary!.total).toBe(2)
-})
-
-test('a digest that the sink takes only later is not made twice', async () => {
-  const rig = await aDigestRig(given)
-  rig.oncall.next('unavailable', 'ok')
-  await rig.show(rig.ledgers[0]!, ...uids(2))
-  rig.toMorning(1)
-  const [ref] = await rig.seal()
-  await rig.deliver(ref!)
-  expect(await rig.flush()).toBe(0)
-  await rig.deliver(ref!)
-  expect(rig.oncall.received.map(({ id }) => id)).toEqual([
-    `b${ref!.split(':')[1]}`,
-    `b${ref!.split(':')[1]}`,
-  ])
-  const { sinks } = await readAccounting(rig.ledgers[0]!)
-  expect(sinks['oncall']!.delivered).toBe(2)
 })
 
 test('operators see how much waits for a digest over all accounts, when it is due, and when the last one went', async () => {

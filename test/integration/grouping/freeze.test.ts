@@ -12,14 +12,10 @@ import {
   claimFlush,
   readDueTimers,
   readAllMemberRefs,
-  peekFlush,
   readFence,
-  readTimerMs,
   type Flush,
 } from '../../../src/grouping/timers.ts'
-import { readAccounting } from '../../../src/store/accounts.ts'
-import { groupItems, listDeadLetters, readDueRefs } from '../../../src/store/pending-items.ts'
-import { replayDeadLetter } from '../../support/acts.ts'
+import { groupItems, readDueRefs } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { aThreatEvent } from '../../support/events.ts'
@@ -46,15 +42,6 @@ async function aRig(): Promise<Rig> {
 function going(ref: string) {
   return { ref, destination: 'soc', verdict: { act: 'send' } as const, order: 0 }
 }
-
-test('an event that waits with others is not sent by itself, whoever asks for it', async () => {
-  const rig = await aRig()
-  const ref = await rig.show('a/b/1')
-  expect(await beginAttempt(rig.ledger, ref, 'token', 1_000)).toEqual({ status: 'missing' })
-  await rig.deliver(ref)
-  expect(rig.soc.received).toEqual([])
-  expect((await readAccounting(rig.ledger)).sinks['soc']!.pending).toEqual({ group: 1 })
-})
 
 test('a replica that slept through its turn adds nothing to a message that is closed', async () => {
   const rig = await aRig()
@@ -125,25 +112,6 @@ test('a message says that it may be a repeat when the answer about one of its me
   expect(await rig.flush()).toBe(1)
   expect(rig.soc.received[1]!.summary).toMatchObject({ kind: 'group', total: 2 })
   expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
-})
-
-test('members of a message that died after a lost answer say when they are replayed that they may be repeats', async () => {
-  const rig = await aRig()
-  rig.soc.next('timeout', 'recipient_refused')
-  for (const uid of ['a/b/1', 'a/b/2']) await rig.show(uid)
-  rig.clock.aheadMs = 11_000
-  const [ref] = await rig.seal()
-  await rig.deliver(ref!)
-  await rig.deliver(ref!)
-  const { letters } = await listDeadLetters(rig.ledger, 'soc', { offset: 0, count: 5 })
-  expect(letters).toHaveLength(2)
-  for (const { ref: letter, item } of letters) {
-    expect(item).toMatchObject({ attempts: 2, repeatRisks: 1 })
-    expect(item.history.map(({ reason }) => reason)).toEqual(['timeout', 'recipient_refused'])
-    expect(await replayDeadLetter(rig.ledger, letter, undefined)).toBe('done')
-    const begun = await beginAttempt(rig.ledger, letter, 'token', 1_000)
-    expect(begun).toMatchObject({ attempt: 3, mayBeRepeat: true })
-  }
 })
 
 test('what comes without its content any more is judged by the source that its uid names', async () => {
@@ -228,31 +196,6 @@ test('a turn is claimed by one replica at a time, from the very millisecond on a
   expect(await claimFlush(rig.ledger, timer, dueMs)).toBeUndefined()
 })
 
-test('a group that leads two messages of many, one after the other, is known by the second then', async () => {
-  const rig = await aRig()
-  const storms: boolean[] = []
-  for (const round of [1, 2]) {
-    await rig.show(`a/b/${round}`)
-    const nowMs = rig.clock.now() + round * 1_000_000
-    const [timer] = await readDueTimers(rig.ledger, { nowMs, count: 10 })
-    const turn = (await claimFlush(rig.ledger, timer!, nowMs))!
-    const messageId = deriveMessageId(turn)
-    const sealing = { messageId, leadId: turn.id, fence: turn.fence, isStorm: true }
-    expect(
-      await freezeMembers(rig.ledger, sealing, (await readAllMemberRefs(turn)).map(going)),
-    ).toBe(true)
-    const storm = await rig.ledger.redis.hget(rig.ledger.key('group', turn.id), 'storm')
-    storms.push(storm === messageId)
-    const turns = [{ flush: turn, nextMs: nowMs + 300_000 }]
-    expect(await closeMessage(rig.ledger, { messageId, members: 1, flushes: turns })).toMatchObject(
-      {
-        status: 'closed',
-      },
-    )
-  }
-  expect(storms).toEqual([true, true])
-})
-
 test('the window of an account ends with a digest that another one leads, whatever it had frozen as the lead', async () => {
   const { ledger, ...rig } = await aSlackRig(given)
   await takeIn(ledger, [rig.event({ uid: 'x/y/1' })])
@@ -270,27 +213,6 @@ test('the window of an account ends with a digest that another one leads, whatev
   expect(await closeMessage(ledger, closing)).toEqual({ status: 'closed', ref: '' })
   const seq = Number(flush.fence.seq) + 1
   expect(await readFence(ledger, flush.id)).toEqual({ ...flush.fence, seq })
-})
-
-test('a message that was sent and forgotten is named to who asks again whether it is closed', async () => {
-  const rig = await aRig()
-  await rig.show('a/b/1')
-  let asked: string[] = []
-  const { run } = rig.ledger
-  Object.assign(rig.ledger, {
-    run: (script: string, ...args: (string | number)[]) => {
-      if (script === 'close-flush') asked = args.map(String)
-      return run(script, ...args)
-    },
-  })
-  for (const turn of [1, 2]) {
-    rig.clock.aheadMs = turn * 320_000
-    expect(await rig.flush()).toBe(1)
-    const answer = String(await run('close-flush', ...asked))
-    expect(answer).toMatch(/^b:[0-9a-f]{40}:soc$/)
-    expect(await rig.ledger.redis.exists(rig.ledger.key('batch', answer.split(':')[1]!))).toBe(0)
-    await rig.show('a/b/2')
-  }
 })
 
 test.each(['settled', 'undone'])(
@@ -332,33 +254,6 @@ test('a timer under which nothing was ever collected is taken away', async () =>
   await rig.ledger.redis.zadd(rig.ledger.key('timers'), 1, 'c:nothing:soc')
   expect(await rig.flush()).toBe(0)
   expect(await rig.ledger.redis.zcard(rig.ledger.key('timers'))).toBe(0)
-})
-
-test('a collection into which nothing came yet is looked at as an empty one that would be due now', async () => {
-  const { ledger } = await aRig()
-  const fence = { opened: false, seq: 0 }
-  expect(await readFence(ledger, 'none')).toEqual(fence)
-  expect(await readTimerMs(ledger, 'none', 'soc')).toBeUndefined()
-  const { ledger: _ledger, ...turn } = await peekFlush(ledger, {
-    id: 'none',
-    sink: 'soc',
-    nowMs: 7,
-  })
-  expect(turn).toEqual({
-    timer: 'c:none:soc',
-    id: 'none',
-    sink: 'soc',
-    kind: 'digest',
-    about: { destination: '', route: null, labels: {}, feed: null },
-    sequence: 0,
-    dueAtMs: 7,
-    claimedUntilMs: 0,
-    openedAtMs: 7,
-    fence,
-    stormId: undefined,
-    fromMs: undefined,
-    note: undefined,
-  })
 })
 
 test('a message of many groups leaves the turn of one to the replica that seals that one by itself', async () => {

@@ -110,15 +110,6 @@ describe('a group', () => {
     await expectConservation(rig.ledger)
   })
 
-  test('settles the last of its members as well where one is left over', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(301))
-    rig.clock.aheadMs = 11_000
-    await rig.flush()
-    const { sinks } = await expectConservation(rig.ledger)
-    expect(sinks['soc']).toMatchObject({ created: 301, delivered: 301 })
-  })
-
   test('is told of and claimed by the rank of its worst severity', async () => {
     const rig = await aRig()
     const told: unknown[] = []
@@ -164,10 +155,6 @@ describe('a group', () => {
     expect(rig.soc.received[0]).not.toHaveProperty('isTest')
   })
 
-  test('of no collection is no message', async () => {
-    expect(await flushGroups((await aRig()).options, [])).toBe(0)
-  })
-
   test('of two groups that leave together names neither of them', async () => {
     const rig = await aRig()
     const page = ['paste', 'leak'].map((type) =>
@@ -211,18 +198,6 @@ describe('a group', () => {
     expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(2)
   })
 
-  test('does not let a critical event wait for the interval', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(2))
-    rig.clock.aheadMs = 11_000
-    await rig.flush()
-    await rig.show(...uids(1, 10), { uid: 'paste/site/worst', severity: 'critical' })
-    rig.clock.aheadMs = 22_000
-    expect(await rig.flush()).toBe(1)
-    expect(rig.soc.received[1]!.members[0]!.event.severity).toBe('critical')
-    expect(rig.soc.received[1]!.summary!.total).toBe(2)
-  })
-
   test('ends when an interval passes with nothing new, and leaves no key behind', async () => {
     const rig = await aRig()
     await rig.show(...uids(2))
@@ -234,30 +209,6 @@ describe('a group', () => {
     expect(await rig.flush()).toBe(0)
     const names = await left()
     expect(names.filter((name) => /:(gather|collect|timers|sealed|batch)/.test(name))).toEqual([])
-  })
-
-  test('keeps groups apart by route and labels', async () => {
-    const rig = await aRig()
-    await takeIn(rig.ledger, [
-      rig.event({ uid: 'a/b/1' }, { grouping: { labels: { type: 'paste' } } }),
-      rig.event({ uid: 'a/b/2' }, { grouping: { labels: { type: 'leak' } } }),
-      rig.event({ uid: 'a/b/3' }, { grouping: { labels: { type: 'leak' }, route: 'other' } }),
-      rig.event({ uid: 'a/b/4' }, { grouping: { labels: { type: 'leak' } } }),
-    ])
-    rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(3)
-  })
-
-  test('of a thousand is one message that shows the worst and counts the rest', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(1000), { uid: 'paste/site/worst', severity: 'critical' })
-    rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(1)
-    const [message] = rig.soc.received
-    expect(message!.summary!.total).toBe(1001)
-    expect(message!.members).toHaveLength(10)
-    expect(message!.members[0]!.event.uid).toBe('paste/site/worst')
-    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(1001)
   })
 
   test('shows the worst first, of those the newest, and says of which route and labels it is', async () => {
@@ -273,20 +224,6 @@ describe('a group', () => {
     const shown = message!.members.map(({ event }) => event.uid)
     expect(shown).toEqual(['a/b/3', 'a/b/1', 'a/b/2', 'a/b/0'])
     expect(message!.summary).toMatchObject({ kind: 'group', total: 4, ...grouping })
-  })
-
-  test('shows an unknown severity before newer critical ones, as it counts them', async () => {
-    const rig = await aRig()
-    await takeIn(rig.ledger, [rig.event({ uid: 'a/b/unknown', severity: 'none' })], {
-      requestedAtMs: 1,
-    })
-    const criticals = uids(12).map((event) => rig.event({ ...event, severity: 'critical' }))
-    await takeIn(rig.ledger, criticals, { requestedAtMs: 1_000 })
-    rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(1)
-    const { summary, members } = rig.soc.received[0]!
-    expect(summary!.bySeverity[0]).toEqual({ severity: 'none', count: 1 })
-    expect(members[0]!.event.uid).toBe('a/b/unknown')
   })
 
   test('of a blocked sink is looked at again after a while, not at every pass', async () => {
@@ -317,30 +254,6 @@ describe('a group', () => {
       Array.from({ length: made }, () => summary),
     )
     expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(2 * groups)
-  })
-})
-
-test('an event that came back more severe before its message is told once, as it is now', async () => {
-  const rig = await aRig()
-  await rig.show({ uid: 'a/b/1', severity: 'medium' }, { uid: 'a/b/2' })
-  await rig.show({ uid: 'a/b/1', severity: 'critical' })
-  rig.clock.aheadMs = 11_000
-  await rig.flush()
-  const [message] = rig.soc.received
-  expect(message!.summary!.total).toBe(2)
-  expect(message!.members[0]).toMatchObject({
-    event: { severity: 'critical' },
-    raisedFrom: 'medium',
-  })
-  const record = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1'))
-  expect(record!.items.map(({ state, heldFor }) => [state, heldFor])).toEqual([
-    ['suppressed', 'superseded'],
-    ['delivered', undefined],
-  ])
-  expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({
-    created: 3,
-    delivered: 2,
-    suppressed: 1,
   })
 })
 
@@ -452,19 +365,6 @@ describe('what rules keep back', () => {
     expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'held', total: 4 })
     await expectConservation(rig.ledger)
   })
-
-  test('stays collected while nothing can be sent, and comes in one message afterwards', async () => {
-    let isBlocked = true
-    const rig = await aRig({ isBlocked: () => isBlocked })
-    await rig.show(...uids(2))
-    rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(0)
-    await rig.show(...uids(2, 10))
-    isBlocked = false
-    rig.clock.aheadMs = 30_000
-    expect(await rig.flush()).toBe(1)
-    expect(rig.soc.received[0]!.summary!.total).toBe(4)
-  })
 })
 
 describe('a turn that is disturbed', () => {
@@ -483,60 +383,9 @@ describe('a turn that is disturbed', () => {
     expect(rig.soc.received[0]!.summary!.total).toBe(520)
     expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(520)
   })
-
-  test('by a crash in the middle of sealing loses no member either', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(700))
-    rig.clock.aheadMs = 11_000
-    dieAt(rig.ledger, 'freeze-members', 2)
-    await expect(rig.seal()).rejects.toThrow('killed')
-    await expectConservation(rig.ledger)
-    rig.clock.aheadMs = 42_000
-    expect(await rig.flush()).toBe(1)
-    expect(rig.soc.received[0]!.summary!.total).toBe(700)
-  })
-
-  test('by two replicas at once makes one message', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(50))
-    rig.clock.aheadMs = 11_000
-    const made = await Promise.all([rig.seal(), rig.seal(), rig.seal()])
-    expect(made.flat()).toHaveLength(1)
-    await rig.deliver(made.flat()[0]!)
-    expect(rig.soc.received[0]!.summary!.total).toBe(50)
-    await expectConservation(rig.ledger)
-  })
-
-  test('after the sink accepted settles the rest without sending again', async () => {
-    const rig = await aRig()
-    await rig.show(...uids(700))
-    rig.clock.aheadMs = 11_000
-    const [ref] = await rig.seal()
-    dieAt(rig.ledger, 'settle-members', 2)
-    await rig.deliver(ref!) // who settled the rest was killed
-    await expectConservation(rig.ledger)
-    expect((await readAccounting(rig.ledger)).sinks['soc']!.delivered).toBeLessThan(700)
-    await rig.deliver(ref!)
-    expect(rig.soc.received).toHaveLength(1)
-    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(700)
-  })
 })
 
 describe('a message of a group', () => {
-  test('that was refused for now is retried under the same id with the same members', async () => {
-    const rig = await aRig()
-    rig.soc.next('unavailable', 'ok')
-    await rig.show(...uids(3))
-    rig.clock.aheadMs = 11_000
-    const [ref] = await rig.seal()
-    await rig.deliver(ref!)
-    await rig.show(...uids(2, 10))
-    await rig.deliver(ref!)
-    expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(1)
-    expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([3, 3])
-    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(3)
-  })
-
   test('that is refused for good goes on as its events, each on its own', async () => {
     const rig = await aRig()
     rig.soc.next('invalid')
@@ -547,16 +396,5 @@ describe('a message of a group', () => {
     expect(soc).toMatchObject({ created: 3, dead: 0, delivered: 0 })
     expect(waitingIn(soc)).toEqual({ queued: 3 })
     expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([3])
-  })
-
-  test('whose answer was lost says that it may be a repeat', async () => {
-    const rig = await aRig()
-    rig.soc.next('timeout', 'ok')
-    await rig.show(...uids(2))
-    rig.clock.aheadMs = 11_000
-    const [ref] = await rig.seal()
-    await rig.deliver(ref!)
-    await rig.deliver(ref!)
-    expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
   })
 })
