@@ -84,38 +84,6 @@ test('a sink whose routes take only what a silence leaves alone is not named', a
   )
 })
 
-test('a silence of a feed that there is not is made, with a warning', async () => {
-  const scene = await aSocScene(tests)
-  const args = ['silences', 'add', 'feed="brnd"', '--for=1h', ...why, ...scene.config]
-  const { code, out, err } = await tocsin(...args)
-  expect(code).toBe(0)
-  expect(err).toBe('warning: never matches: there is no feed "brnd"; did you mean "brand"?\n')
-  expect(out).toContain('\nno sink falls silent\n')
-})
-
-test('every mistake of a silence is told at once', async () => {
-  const { config } = await aSocScene(tests)
-  const wrong = ['typo="x"', 'tpye="y"', '--for=2h', ...why]
-  const { code, err } = await tocsin('silences', 'add', ...wrong, ...config)
-  expect(code).toBe(2)
-  expect(err).toContain('typo="x": neither a name')
-  expect(err).toContain('tpye="y": neither a name')
-})
-
-test('the list has those of the file and those of commands, what holds now first', async () => {
-  const scene = await aSocScene(tests)
-  const id = await add(scene, 'type="paste"', '--for=2h', ...why)
-  const { out } = await tocsin('silences', 'list', ...scene.config)
-  const [, first, second] = out.split('\n')
-  expect(first).toMatch(new RegExp(`^${id} +active .* jo .* known campaign$`))
-  expect(second).toMatch(/^c[0-9a-f]{8} +over .* config +.*type="chat" /)
-  const json = await tocsin('silences', 'list', '--output=json', ...scene.config)
-  expect(JSON.parse(json.out)).toMatchObject([
-    { id, phase: 'active', origin: 'operator', matchers: ['type="paste"'] },
-    { phase: 'over', origin: 'config' },
-  ])
-})
-
 test('what cannot be read as a silence is listed as such', async () => {
   const { ledger, keys, config } = await aSocScene(tests)
   await writeSilence(ledger.redis, keys, { id: 'odd', text: '{"matchers":[]}' })
@@ -148,35 +116,15 @@ test('one of the file is not expired by command: its line is named', async () =>
 test.each([
   ['no end', ['type="x"'], 'say when it ends: --for <span>, such as 2h, or --until <time>'],
   ['two ends', ['type="x"', '--for=1h', '--until=2999-01-01'], 'cannot be used with option'],
-  ['no matcher', ['--for=1h'], "missing required argument 'matchers'"],
-  ['what is no matcher', ['type is x', '--for=1h'], 'type is x: '],
-  ['an unknown name', ['tpye="x"', '--for=1h'], 'tpye="x": neither a name of an event nor a label'],
-  ['a word for a span', ['type="x"', '--for=long'], 'It is not a duration; write a number and'],
   ['more than 30 days', ['type="x"', '--for=31d'], '--for: more than 30 days after it begins'],
   ['a time that has passed', ['type="x"', '--until=2026-01-01'], 'has passed; name a time that'],
   ['what is no time', ['type="x"', '--until=noon'], '"noon" is not a time; write a time such as'],
-  ['an unknown severity', ['type="x"', '--for=1h', '--severity=bad'], '--severity: '],
 ])('silences add refuses %s', async (_name, args, said) => {
   const scene = await aSocScene(tests)
   const { code, err } = await tocsin('silences', 'add', ...why, ...args, ...scene.config)
   expect(err).toContain(said)
   expect(code).toBe(2)
   expect(await made(scene)).toEqual([])
-})
-
-test.each(['--reason=x', '--severity=low'])('silences add wants more than %s', async (option) => {
-  const { config } = await aSocScene(tests)
-  const { code, err } = await tocsin('silences', 'add', 'type="x"', '--for=1h', option, ...config)
-  expect(err).toMatch(/required option '--(reason <text>|severity <ceiling>)' not specified/)
-  expect(code).toBe(2)
-})
-
-test('silences expire names the nearest id', async () => {
-  const scene = await aSocScene(tests)
-  const id = await add(scene, 'type="paste"', '--for=2h', ...why)
-  const { code, err } = await tocsin('silences', 'expire', id.slice(0, -1), ...scene.config)
-  expect(err).toBe(`no silence "${id.slice(0, -1)}"; did you mean "${id}"?\n`)
-  expect(code).toBe(2)
 })
 
 const item = JSON.stringify({

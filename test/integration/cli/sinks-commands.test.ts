@@ -1,6 +1,5 @@
 /** `sinks list|pause|resume` against a ledger that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
-import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { recipientHash } from '../../../src/sinks/destinations.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -8,10 +7,6 @@ import { aSocScene } from './soc-scene.ts'
 import { tocsin } from './tocsin.ts'
 
 const tests = redisForTests()
-
-function uids(count: number, severity = 'high'): { uid: string; severity: string }[] {
-  return Array.from({ length: count }, (_, i) => ({ uid: `leak/${severity}/${i}`, severity }))
-}
 
 test('of several recipients the one that takes nothing is named, with its trouble', async () => {
   const { keys, ledger, config } = await aSocScene(tests)
@@ -34,17 +29,6 @@ test('of several recipients the one that takes nothing is named, with its troubl
       recipients: [expect.objectContaining({ recipient: 'bob@example.com', circuit: 'open' })],
     }),
   )
-})
-
-test('a sink that is no longer configured is listed while something is left, with the remedy', async () => {
-  const scene = await aSocScene(tests)
-  await scene.show(['old', 'gone'], uids(2))
-  await scene.attempt('gone', { outcome: 'delivered' })
-  const { out } = await tocsin('sinks', 'list', ...scene.config)
-  expect(out).toMatch(
-    /^old +not configured .* 2 queued .*\n {2}problem {2}not configured any more, 2 items wait; tocsin items move --sink old --to <sink>, or tocsin items discard --sink old$/m,
-  )
-  expect(out).not.toContain('gone')
 })
 
 test('a paused sink gets nothing until it is resumed, and says why', async () => {
@@ -77,26 +61,6 @@ test('a sink that is down is tried at once when it is resumed, and the command s
   await circuit.report('soc', 'fault', { isProbe: true })
   const json = await tocsin('sinks', 'resume', 'soc', '--output=json', ...config)
   expect(JSON.parse(json.out)).toMatchObject({ was_open: true, was_paused: false })
-})
-
-test('a disabled sink is listed with what it answered, and tried again once it is resumed', async () => {
-  const { ledger, keys, config, parsed } = await aSocScene(tests)
-  const circuit = createCircuit(ledger.redis, keys, createAddressHasher(parsed))
-  await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })
-  const { out } = await tocsin('sinks', 'list', ...config)
-  expect(out).toMatch(
-    /^soc +slack +disabled .*\n {2}problem {2}gone since .* UTC: slack answered 404 no_service; .*; correct the address of sinks\.soc in the configuration; if it is right: tocsin sinks resume soc$/m,
-  )
-  const json = await tocsin('sinks', 'list', '--output=json', ...config)
-  expect(JSON.parse(json.out)[0]).toMatchObject({
-    circuit: 'disabled',
-    disabled: { reason: 'slack answered 404 no_service' },
-  })
-  const resumed = await tocsin('sinks', 'resume', 'soc', ...config)
-  expect(resumed.out).toMatch(
-    /^soc is tried again; it was disabled since .*: slack answered 404 no_service\n$/,
-  )
-  expect(await circuit.admit('soc', 1)).toMatchObject({ count: 1 })
 })
 
 test('a sink that is paused again stays so since then, with the new reason', async () => {

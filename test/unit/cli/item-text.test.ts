@@ -1,7 +1,10 @@
+/** The words of an item's history. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { itemLines } from '../../../src/cli/ledger/item-text.ts'
 import type { Item, Suppression } from '../../../src/store/records.ts'
-import { formatState } from '../../../src/operator/item-words.ts'
+import { formatState, reasonText } from '../../../src/operator/item-words.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
 const later = Date.UTC(2026, 10, 1, 13)
@@ -94,4 +97,20 @@ test('what another side answered cannot write on the terminal', () => {
   const history = [{ ...failed, answer: '\u001B[2Jgone\nforged line' }]
   const lines = itemLines(anItem({ state: 'dead', endedAtMs: at, history }), new Map())
   expect(lines.join('')).not.toMatch(/\p{Cc}/u)
+})
+
+test('every reason that a script writes has words', () => {
+  const folder = join(import.meta.dirname, '../../../src/redis/scripts')
+  // what finds writes nothing
+  const scripts = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const written = scripts
+    .filter((file) => file.endsWith('.lua') && !file.startsWith('find-'))
+    .flatMap((file) => [
+      ...readFileSync(join(folder, file), 'utf8').matchAll(/\b(?:why|reason|r) = [^,\n]*/g),
+    ])
+    .flatMap(([line]) =>
+      [...line.matchAll(/(?:[^=]= |and |or )'([a-z_]+)'/g)].map(([, word]) => word!),
+    )
+  expect(new Set(written).size).toBeGreaterThan(7)
+  expect([...new Set(written)].filter((word) => reasonText(word) === null)).toEqual([])
 })
