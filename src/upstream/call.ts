@@ -86,18 +86,14 @@ async function sendEither(
   asked: CallOptions,
 ): Promise<Answer> {
   const { otherPath } = built
-  const capability = 'policies/hyphen'
-  if (otherPath === undefined || (await parts.capabilities.isRefused(capability)))
-    return sendOne(parts, row, built, asked)
+  if (otherPath === undefined) return sendOne(parts, row, built, asked)
   try {
     return await sendOne(parts, row, { ...built, path: otherPath }, asked)
   } catch (error) {
     if (!mayBeSpelling(error)) throw error
-    const answer = await sendOne(parts, row, built, asked).catch((failure: unknown) => {
+    return sendOne(parts, row, built, asked).catch((failure: unknown) => {
       throw mayBeSpelling(failure) ? error : failure
     })
-    await parts.capabilities.refuse(capability, { why: 'the service has the older spelling' })
-    return answer
   }
 }
 

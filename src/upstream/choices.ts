@@ -52,7 +52,7 @@ interface Chosen<Result> {
 
 export function createChoices(parts: CallParts, call: CallOperation): Choices {
   return {
-    ...createListChoices(parts, call),
+    ...createListChoices(call),
     async getEvent({ uid, ...asked }) {
       const built = buildRequest(eventOperations.get as Operation, { uid })
       const request = { ...built, isWelcome: hasNoDetail }
@@ -70,56 +70,37 @@ export function createChoices(parts: CallParts, call: CallOperation): Choices {
 }
 
 interface Alternatives<Result> {
-  /** Names the newer operation in the memory of refusals. */
-  capability: string
   newer: () => Promise<Result>
   older: () => Promise<Result>
-  /** Whether an error means that the server or the key is without the newer operation. */
-  isRefusal?: (error: UpstreamError) => boolean
+  /** Whether the request names something: a refusal may then be about that. */
+  namesSomething: boolean
 }
 
-/** Asks the newer operation, and for a day after a refusal the older one, so nothing is done twice. */
-async function preferNewer<Result>(
-  { capabilities }: CallParts,
-  { capability, newer, older, isRefusal = isUnknownOperation }: Alternatives<Result>,
-): Promise<Chosen<Result>> {
-  if (!(await capabilities.isRefused(capability))) {
+/** Asks the newer operation, and once it was refused the older one, so that pages fit each other. */
+function createPreference(): <Result>(asks: Alternatives<Result>) => Promise<Chosen<Result>> {
+  let isRefused = false
+  return async ({ newer, older, namesSomething }) => {
+    const isMissing = namesSomething ? isUnknownOperation : isOperationMissing
     try {
-      return { result: await newer(), isOlder: false }
+      if (!isRefused) return { result: await newer(), isOlder: false }
     } catch (error) {
-      if (!(error instanceof UpstreamError) || !isRefusal(error)) throw error
-      // a gateway may have said it
-      await capabilities.refuse(capability, {
-        why: `the service answers ${error.status}`,
-        forMs: 3_600_000,
-      })
+      if (!(error instanceof UpstreamError) || !isMissing(error)) throw error
+      isRefused = true
     }
+    return { result: await older(), isOlder: true }
   }
-  return { result: await older(), isOlder: true }
 }
 
-/** Of a request that names something, a refusal may be about that. */
-function listAlternatives<Result>(
-  { capability = '' }: Operation,
-  namesNothing: boolean,
-  asks: Pick<Alternatives<Result>, 'newer' | 'older'>,
-): Alternatives<Result> {
-  return { capability, ...asks, isRefusal: namesNothing ? isOperationMissing : isUnknownOperation }
-}
-
-function createListChoices(
-  parts: CallParts,
-  call: CallOperation,
-): Pick<Choices, 'listGroups' | 'listIdentifiers'> {
+function createListChoices(call: CallOperation): Pick<Choices, 'listGroups' | 'listIdentifiers'> {
+  const preferGroups = createPreference()
+  const preferIdentifiers = createPreference()
   return {
     listGroups: (request, asked) =>
-      preferNewer<Pick<WireSearchPage, 'items' | 'next'>>(
-        parts,
-        listAlternatives(identifierOperations.groups, !request.from, {
-          newer: async () => (await call(identifierOperations.groups, request, asked)).page,
-          older: async () => ({ items: await call(assetOperations.groups, {}, asked) }),
-        }),
-      ),
+      preferGroups<Pick<WireSearchPage, 'items' | 'next'>>({
+        newer: async () => (await call(identifierOperations.groups, request, asked)).page,
+        older: async () => ({ items: await call(assetOperations.groups, {}, asked) }),
+        namesSomething: Boolean(request.from),
+      }),
     async listIdentifiers(request, asked) {
       const { group_id: group, ...filters } = request
       const olderRequest = { ...filters, parent_group_id: group }
@@ -128,9 +109,8 @@ function createListChoices(
         (await call(identifierOperations.listOlder, olderRequest, asked)).page
       const isInNewer = (request.types ?? []).every((type) => identifierTypes.includes(type))
       if (!isInNewer) return { result: await older(), isOlder: true }
-      const namesNothing = group === undefined && !request.from
-      const row = identifierOperations.list
-      return preferNewer(parts, listAlternatives(row, namesNothing, { newer, older }))
+      const namesSomething = group !== undefined || Boolean(request.from)
+      return preferIdentifiers({ newer, older, namesSomething })
     },
   }
 }
@@ -199,15 +179,14 @@ async function tryOlderOperation(
   { capabilities }: CallParts,
   ask: () => Promise<EventAnswer>,
 ): Promise<EventAnswer | undefined> {
-  const { capability = '' } = eventOperations.activity as Operation
-  if (await capabilities.isRefused(capability)) return undefined
+  if (await capabilities.isRefused('activities')) return undefined
   try {
     return await ask()
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
     if (isUnknownOperation(error))
       // a gateway may have said it
-      await capabilities.refuse(capability, {
+      await capabilities.refuse('activities', {
         why: `the service answers ${error.status}`,
         forMs: 3_600_000,
       })

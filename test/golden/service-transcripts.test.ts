@@ -83,6 +83,7 @@ async function asked(
   const texts = [
     [scene.sandbox.url, 'http://sandbox'],
     [new URL(scene.sandbox.url).host, 'sandbox'],
+    [/(--from '|"next": ")W[\w%]+/g, '$1<cursor>'],
   ] as const
   return transcript(scene.run, (session) => happen(session, scene), { texts })
 }
@@ -153,7 +154,6 @@ test('credentials and cookies', async () => {
       credentials search --domain example.com
       credentials search --email anna@example.com --output json
       credentials search
-      credentials search --domain example.com --size 0
       api credentials.feed --identifier-id 77
       api credentials.feed --identifier-id 77 --limit 1 --output json
       api credentials.feed --identifier-id 7
@@ -182,12 +182,12 @@ test('assets, identifiers, groups', async () => {
       api identifiers.get --identifier-id 77 --output json
       api identifiers.get --identifier-id 7
       api identifiers.get --identifier-id seven
-      api identifiers.list --types keyword --size 1
+      api identifiers.list --types keyword --limit 1
       api identifiers.list --order-by age
       groups list
       groups list --output json
       groups list --limit 1
-      groups list --size 0
+      groups list --limit 0
       # writes
       api assets.create --body '${anAsset}' --yes
       api assets.create --body '${anAsset}' --name Other --yes --output json
@@ -238,7 +238,7 @@ test('alerts', async () => {
       api
       api alerts.list
       api alerts.list --limit 1 --output json
-      api alerts.list --size 11
+      api alerts.list --limit 0
       api alerts.of-group --assets-group-id 1042
       api alerts.of-group --assets-group-id 7
       api alerts.lits

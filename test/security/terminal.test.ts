@@ -50,7 +50,7 @@ async function aHostileScene(): Promise<ServiceScene> {
   return scene
 }
 
-const tables = ['text', 'json', 'csv']
+const tables = ['text', 'json']
 
 const asked: [string[], string[]][] = [
   [

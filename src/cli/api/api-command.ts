@@ -8,12 +8,7 @@ import type { CallOptions } from '../../upstream/call.ts'
 import { isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
-import {
-  type Fields,
-  fillPath,
-  type Operation,
-  parameterNames,
-} from '../../upstream/resources/operation.ts'
+import { type Fields, type Operation, parameterNames } from '../../upstream/resources/operation.ts'
 import { type Context, inputName, loadConfigFile, readText } from '../context.ts'
 import { type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
@@ -31,7 +26,7 @@ export type OutputForm = 'text' | 'json' | 'ndjson'
 
 export function addServiceOptions(
   command: Command,
-  forms: readonly OutputForm[] = ['text', 'json', 'ndjson'],
+  forms: readonly OutputForm[] = ['text', 'json'],
 ): Command {
   return command
     .option('--config <file>', 'the configuration (default: tocsin.yaml, then config/tocsin.yaml)')
@@ -94,10 +89,7 @@ export async function nameFailure<Result>(
   }
 }
 
-/**
- * Sends an operation for a command. Of one that not every server has, it remembers whether it is
- * there; a refusal names the permission or the server that it takes.
- */
+/** Sends an operation for a command; a refusal names the permission or the server that it takes. */
 export async function callRow<Request, Result>(
   { client, callOptions }: Pick<ApiContext, 'client' | 'callOptions'>,
   row: Operation<Request, Result>,
@@ -106,13 +98,7 @@ export async function callRow<Request, Result>(
   const things = thingsIn(row, request as Fields)
   const result = client.call(row, request, callOptions())
   const named = things.length === 0 ? result : nameFailure(sanitize(things.join(', ')), result)
-  const done = await explainRefusal(client, row, request as Fields, named)
-  if (row.permission) await client.capabilities.allow(capabilityOf(row, request as Fields))
-  return done
-}
-
-function capabilityOf(row: Pick<Operation, 'name' | 'capability'>, request: Fields): string {
-  return fillPath(row.capability ?? row.name, request)
+  return explainRefusal(row, request as Fields, named)
 }
 
 /** What a request names that may be missing or another's: `identifier_id 77`. */
@@ -127,8 +113,7 @@ function thingsIn(row: Pick<Operation, 'path'>, request: Fields): string[] {
  * of a request that names something may be about that.
  */
 export async function explainRefusal<Result>(
-  { capabilities }: Pick<UpstreamClient, 'capabilities'>,
-  row: Pick<Operation, 'name' | 'method' | 'path' | 'permission' | 'capability'>,
+  row: Pick<Operation, 'name' | 'method' | 'path' | 'permission'>,
   request: Fields,
   result: Promise<Result>,
 ): Promise<Result> {
@@ -143,7 +128,6 @@ export async function explainRefusal<Result>(
       isUnknownPath(error) || (error.status === 404 && namesNothing && method === 'GET')
     const isUnknown = isMissing || error.status === 405
     if (!isUnknown && !(error.status === 403 && namesNothing)) throw error
-    await capabilities.refuse(capabilityOf(row, request), { forMs: 3_600_000 })
     const why = isUnknown
       ? `this server does not have ${method} ${path}, which servers of 2026 have`
       : `${name} takes the permission ${permission}, which the key's user lacks; ask an administrator`

@@ -101,7 +101,7 @@ async function readRequest(
   const body = await readBody(context, row, options.body)
   const request = { ...body, ...readOptions(row, options) }
   if (row.paging && (body['from'] !== undefined || body['size'] !== undefined)) {
-    throw new CommandError('mistake', '--body: leave out from and size; use --from and --size')
+    throw new CommandError('mistake', '--body: leave out from and size; use --from and --limit')
   }
   if (row.changes && holdsMask(request)) {
     throw new CommandError('mistake', 'the request holds a masked secret; write the secret itself')

@@ -18,8 +18,8 @@ type CredentialsSearchOptions = ListOptions & PeriodOptions & QueryOptions
 /** Without `urls`, which servers before 2026-07 refuse. */
 const include = ['known_password_id', 'auth_domains'] as const
 
-/** No maximum is published for a page; large ones are slow (docs/api-notes.md, Page sizes). */
-const pageSize = { usual: 100, most: 10_000 }
+/** Large pages are slow (docs/api-notes.md, Page sizes). */
+const pageSize = 100
 
 export function credentialsCommand(context: Context): Command {
   const search = listCommand(context, {
@@ -29,14 +29,13 @@ export function credentialsCommand(context: Context): Command {
     pageSize,
     reveal: true,
     async ask(options: CredentialsSearchOptions) {
-      resolvePeriod(options, systemClock.now()) // said before a secret is asked for
-      const { since, until } = options
+      const period = resolvePeriod(options, systemClock.now()) // said before a secret is asked for
       const query = await readQuery(context, credentialTerms, options, nothingToSearch)
-      return { query, since, until }
+      return { query, period }
     },
     listing: () => credentialsListing,
     fetch(asking) {
-      const imported_at = toRangeFilter(resolvePeriod(asking.options, asking.position.asOfMs))
+      const imported_at = toRangeFilter(asking.asked.period)
       const filters = imported_at && { imported_at }
       return fetchRows(asking, row, { query: asking.asked.query, filters, order: 'desc', include })
     },

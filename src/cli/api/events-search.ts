@@ -49,24 +49,22 @@ export function eventsSearchCommand(context: Context): Command {
     description:
       'search all events (costs quota), or those that the tenant watches for (costs none)',
     options: addSearchOptions,
-    pageSize: { usual: pageSize, most: pageSize },
+    pageSize,
     reveal: true,
     async ask(options: EventsSearchOptions) {
-      resolvePeriod(options, systemClock.now()) // said before a secret is asked for
-      const { severity, type, tag: tags, since, until } = options
+      const period = resolvePeriod(options, systemClock.now()) // said before a secret is asked for
+      const { severity, type, tag: tags } = options
       const { row, place } = chooseScope(options)
       const ifNone = row.costsQuota ? nothingToSearch : undefined
       const query = await readQuery(context, eventTerms, options, ifNone)
-      return { name: row.name, place, query, filters: { severity, type, tags }, since, until }
+      const estimated_created_at = toRangeFilter(period)
+      return { place, query, filters: { severity, type, tags, estimated_created_at } }
     },
     listing: (options) => eventsListing(context, chooseScope(options).row),
     fetch(asking) {
-      const { options, asked, position } = asking
-      const { place, query } = asked
-      const estimated_created_at = toRangeFilter(resolvePeriod(options, position.asOfMs))
-      const filters = { ...asked.filters, estimated_created_at }
+      const { place, query, filters } = asking.asked
       const request = { ...place, query, filters, order: 'desc' }
-      return fetchRows<WireSearchItem>(asking, chooseScope(options).row, request)
+      return fetchRows<WireSearchItem>(asking, chooseScope(asking.options).row, request)
     },
   })
 }

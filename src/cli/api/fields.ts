@@ -49,12 +49,12 @@ function fieldsOf(row: Operation): Field[] {
   return shapes.flatMap((shape) => toFields(schemaOf(shape))).filter(({ name }) => name !== 'from')
 }
 
-/** The dotted paths of the texts, numbers and flags of items, members of objects one level deep. */
+/** The dotted paths of the texts, numbers and flags in items of a shape, of objects one level deep. */
 export function columnsOf(shape: z.ZodType): string[] {
   return mergedProperties(schemaOf(shape)).flatMap(([name, inner]) => {
     const members = mergedProperties(plainSchema(inner))
     const paths: [string, Schema][] = members.map(([member, one]) => [`${name}.${member}`, one])
-    return (paths.length === 0 ? [[name, inner] as const] : paths)
+    return (paths.length > 0 ? paths : [[name, inner] as const])
       .filter(([, one]) => !['array', 'object'].includes(typeOf(plainSchema(one)) ?? ''))
       .map(([path]) => path)
   })
@@ -219,9 +219,8 @@ export function namesTargets(row: Operation): boolean {
   return fieldsOf(row).some(({ name }) => name === 'targets' || name === 'uid')
 }
 
-/** The largest page, and how many items are usual. */
-export function pageSizeOf(row: Operation): { usual: number; most: number } {
-  const size = fieldsOf(row).find(({ name }) => name === 'size')
-  const most = Math.min(size?.maximum ?? 10_000, 10_000)
-  return { usual: Math.min(most, 20), most }
+/** Items of a page: as many as the API states to give at most, up to 100, or its usual 20. */
+export function pageSizeOf(row: Operation): number {
+  const { maximum = Infinity } = fieldsOf(row).find(({ name }) => name === 'size') ?? {}
+  return maximum > 10_000 ? 20 : Math.min(maximum, 100)
 }

@@ -1,6 +1,6 @@
 /**
- * Prints what a command found, row by row: a table for people, or JSON and JSON lines for
- * programs. Text from outside is sanitized for terminals.
+ * Prints what a command found, row by row: a table for people, or JSON and JSON lines for programs.
+ * Text from outside is sanitized for terminals.
  */
 import type { Command } from 'commander'
 import type { z } from 'zod'
@@ -34,7 +34,7 @@ export interface Listing<Row> {
   json: (row: Row) => Readonly<Record<string, unknown>>
 }
 
-interface Printer<Row> {
+export interface Printer<Row> {
   add(rows: readonly Row[]): void
   /** `next`: where the rest begins; null at the end. */
   end(next: string | null): void
@@ -142,7 +142,7 @@ export function valueAt(fields: unknown, path: string): unknown {
     )
 }
 
-function cellText(value: unknown): string {
+export function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
   return typeof value === 'string' ? value : jsonText(value)
 }
@@ -165,13 +165,13 @@ export function parseRows<Item>(
 
 const maxColumns = 6
 
-/** A plain table of the first plain fields. */
+/** A plain table of the first fields. */
 export function rowListing({ item }: Pick<Operation, 'item'>): Listing<unknown> {
   const known = item ? columnsOf(item) : []
-  const names = (known.length > 0 ? known : ['value']).slice(0, maxColumns)
-  const lastWords = names.map((name) => name.split('.').at(-1))
+  const plain = (known.length > 0 ? known : ['value']).slice(0, maxColumns)
+  const lastWords = plain.map((name) => name.split('.').at(-1))
   return {
-    columns: names.map((name) => {
+    columns: plain.map((name) => {
       const word = name.split('.').at(-1) ?? name
       const title = lastWords.filter((one) => one === word).length > 1 ? name : word
       return {

@@ -19,7 +19,7 @@ import { maskIdentifier } from './masks.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 
 /** The largest page of v4; v3 states none (docs/api-notes.md, Page sizes). */
-const pageSize = { usual: 20, most: 100 }
+const pageSize = 100
 
 export function assetsCommand(context: Context): Command {
   return new Command('assets').addCommand(assetsListCommand(context))
@@ -54,7 +54,6 @@ function assetsListCommand(context: Context): Command {
     async fetch({ client, callOptions, options, asked, position: { cursor: from, size } }) {
       const request = { ...asked, from, size }
       const { result, isOlder } = await explainRefusal(
-        client,
         identifierOperations.listOlder,
         request,
         client.listIdentifiers(request, callOptions()),
@@ -117,7 +116,7 @@ export function groupsCommand(context: Context): Command {
     async fetch({ client, callOptions, position: { cursor: from, size } }) {
       const request = { from, size }
       const found = client.listGroups(request, callOptions())
-      const { items, next } = (await explainRefusal(client, row, request, found)).result
+      const { items, next } = (await explainRefusal(row, request, found)).result
       return { rows: parseRows<unknown>(context, wireGroupEntry, items), next }
     },
   })

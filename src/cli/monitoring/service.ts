@@ -169,7 +169,7 @@ export async function carryOut(step: Step, known: KnownIds, api: Api): Promise<v
 async function send(step: Step, known: KnownIds, api: Api): Promise<unknown> {
   const { client, callOptions } = api
   const call = <Request, Result>(row: Operation<Request, Result>, request: Request) =>
-    explainRefusal(client, row, request as Fields, client.call(row, request, callOptions()))
+    explainRefusal(row, request as Fields, client.call(row, request, callOptions()))
   switch (step.do) {
     case 'create asset': {
       const { id } = await client.call(assetOperations.create, step.body, callOptions())

@@ -137,7 +137,6 @@ export const assetOperations = {
       .transform(({ assets_groups: groups }) => groups ?? []),
     item: z.looseObject({ id: z.int(), name: lenient.text }),
     permission: 'to read groups of identifiers',
-    capability: 'groups/v2',
   }),
   groupAlerts: operation({
     name: 'alerts.of-group',
@@ -159,6 +158,5 @@ export const assetOperations = {
     }),
     item: wireTenantAlert,
     permission: 'alert_channels',
-    capability: 'alerts/v4',
   }),
 } as const

@@ -126,7 +126,6 @@ const tenantFeed = {
   query: tenantFeedQuery,
   item: wireCredential,
   permission: 'to read its credentials',
-  capability: 'tenant_credentials',
 } as const
 
 export const credentialOperations = {
@@ -146,7 +145,6 @@ export const credentialOperations = {
     body: credentialSearchBody,
     item: wireCredential,
     permission: 'astp_credentials_access',
-    capability: 'astp_credentials',
   }),
   feed: pagedOperation({
     name: 'credentials.feed',
@@ -178,7 +176,6 @@ export const credentialOperations = {
     }),
     item: wireCredentialUrl,
     permission: 'astp_credentials_access',
-    capability: 'astp_urls',
   }),
   act: operation({
     name: 'credentials.act',
@@ -197,6 +194,5 @@ export const credentialOperations = {
     item: wireCookie,
     secretFields: ['values'],
     permission: 'astp_cookies_access',
-    capability: 'astp_cookies',
   }),
 } as const

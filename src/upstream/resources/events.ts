@@ -227,7 +227,6 @@ export const eventOperations = {
     item: wireSearchItem,
     tier: 'search',
     permission: toReadEvents,
-    capability: 'events/identifiers/{identifier_id}', // as feeds name it
   }),
   searchTenant: pagedOperation({
     name: 'events.search-tenant',
@@ -237,7 +236,6 @@ export const eventOperations = {
     item: wireSearchItem,
     tier: 'search',
     permission: toReadEvents,
-    capability: 'events/tenant', // as feeds name it: what a command finds out lets them go on
   }),
   get: operation({
     name: 'events.get',
@@ -253,7 +251,6 @@ export const eventOperations = {
     query: uid,
     answer: wireActivityAnswer,
     permission: toReadEvents,
-    capability: 'activities',
   }),
   expand: pagedOperation({
     name: 'events.expand',

@@ -105,7 +105,6 @@ export const identifierOperations = {
     query: z.strictObject({ group_id: z.int().min(1).optional(), ...filters, ...page }),
     item: newIdentifier,
     permission: toRead,
-    capability: 'identifiers/v4',
   }),
   listOlder: pagedOperation({
     name: 'identifiers.list-v3',
@@ -114,7 +113,6 @@ export const identifierOperations = {
     query: z.strictObject({ parent_group_id: z.int().min(1).optional(), ...filters, ...page }),
     item: olderIdentifier,
     permission: toRead,
-    capability: 'identifiers/v3',
   }),
   create: operation({
     name: 'identifiers.create',
@@ -156,6 +154,5 @@ export const identifierOperations = {
     query: z.strictObject(page),
     item: wireCountedGroup,
     permission: 'to read groups of identifiers',
-    capability: 'groups/v3',
   }),
 } as const

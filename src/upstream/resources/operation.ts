@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { Tier } from '../config.ts'
 import { parseTimestamp } from '../timestamps.ts'
-import { checkPart, requestError } from './check-request.ts'
+import { type ErrorDetail, UpstreamError } from '../error.ts'
 import { wireSearchPage, type WireSearchPage } from './page.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -40,8 +40,6 @@ interface Row {
    * user needs.
    */
   readonly permission?: string
-  /** Name under which a refusal is remembered; by default its own. It may hold parameters. */
-  readonly capability?: string
   /** The command that sends it, where `tocsin api` cannot. */
   readonly onlyBy?: string
 }
@@ -207,7 +205,29 @@ function checkFields(
   return { path: path.data, query: query.data, body: row.body && body.data }
 }
 
-export function fillPath(template: string, values: Fields): string {
+/** Checks one part of a request; returns it parsed, or its mistakes. */
+export function checkPart<T>(
+  shape: z.ZodType<T>,
+  part: unknown,
+): { data: T } | { details: ErrorDetail[] } {
+  const parsed = shape.safeParse(part)
+  if (parsed.success) return { data: parsed.data }
+  // zod's words quote no value, which may be a secret
+  const toDetail = ({ path, message }: z.core.$ZodIssue): ErrorDetail => ({
+    loc: path.map(String).join('.'),
+    msg: message,
+  })
+  return { details: parsed.error.issues.map(toDetail) }
+}
+
+function requestError(details: readonly ErrorDetail[]): UpstreamError {
+  const summary = details.map(({ loc, msg }) => (loc === '' ? msg : `${loc}: ${msg}`)).join('; ')
+  return new UpstreamError('invalid', `not sent, the service would refuse it: ${summary}`, {
+    details,
+  })
+}
+
+function fillPath(template: string, values: Fields): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(values[name])),
   )

@@ -36,7 +36,6 @@ export const tenantOperations = {
     answer: tenantsAnswer,
     item: wireTenant,
     permission: "to see its user's tenants",
-    capability: 'tenants',
   }),
   create: operation({
     name: 'tenants.create',

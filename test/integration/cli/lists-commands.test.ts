@@ -31,9 +31,9 @@ describe('assets list', () => {
   ])('%j narrows it', async (options, ids) => {
     const { run } = await aServiceScene(tests)
     await run('api', 'assets.toggle', '--asset-id=78', '--is-disabled=true', '--yes')
-    const { out } = await run('assets', 'list', ...options)
-    const shown = [...out.matchAll(/^(\d+)/gm)].map(([, id]) => Number(id))
-    expect(shown).toEqual(ids)
+    const { out } = await run('assets', 'list', '--output=json', ...options)
+    const { items } = JSON.parse(out) as { items: { id: number }[] }
+    expect(items.map(({ id }) => id)).toEqual(ids)
   })
 
   test('masks a watched secret in data and name, unless it is revealed', async () => {
@@ -50,7 +50,7 @@ describe('assets list', () => {
     }
   })
 
-  test('asks the older operation of a server without the newer one, which is then remembered', async () => {
+  test('asks the older operation of a server without the newer one', async () => {
     const scene = await aServiceScene(tests)
     const missing = { effect: 'status', status: 404, body: 'message' } as const
     scene.sandbox.faults.add({ on: '/firework/v4/identifiers/', ...missing })
@@ -60,12 +60,7 @@ describe('assets list', () => {
       err: expect.stringContaining('the enabled identifiers alone'),
     })
     expect(out).toMatch(/^77 +domain +enabled +0 +example\.com$/m)
-    await scene.run('assets', 'list', '--enabled')
-    expect(pathsOf(scene)).toEqual([
-      '/firework/v4/identifiers/',
-      '/firework/v3/identifiers/',
-      '/firework/v3/identifiers/',
-    ])
+    expect(pathsOf(scene)).toEqual(['/firework/v4/identifiers/', '/firework/v3/identifiers/'])
   })
 
   test('says nothing of what a list shows where the older operation fails too', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { redisForTests } from '../../../support/ledger.ts'
-import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf, toldBy } from './scene.ts'
+import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf } from './scene.ts'
 
 const tests = redisForTests()
 
@@ -62,7 +62,7 @@ describe('a report as a file', () => {
     const get = (id: number) => failureOf(client.downloadReport({ id, format: 'pdf', ...asked() }))
     expect(await get(9002)).toMatchObject({ reason: 'rejected', status: 404 })
     expect(await get(404)).toMatchObject({ reason: 'rejected', status: 404 })
-    expect(toldBy(await get(1.5))).toEqual(['report_id: not a whole number'])
+    expect(await get(1.5)).toMatchObject({ details: [{ loc: 'report_id' }] })
     const foreign = await aScene(tests, { account: asAnotherTenant })
     const work = foreign.client.downloadReport({ id: 9001, format: 'pdf', ...asked() })
     expect(await failureOf(work)).toMatchObject({ reason: 'auth', status: 403 })

@@ -135,8 +135,3 @@ export async function failureOf(work: Promise<unknown>): Promise<UpstreamError> 
   if (error instanceof UpstreamError) return error
   throw new Error(`no UpstreamError: ${inspect(error)}`)
 }
-
-/** The mistakes that were told, each as `place: what is wrong`. */
-export function toldBy({ details }: UpstreamError): string[] {
-  return details.map(({ loc, msg }) => `${loc}: ${msg}`)
-}
