@@ -3,14 +3,13 @@
  * into batches of at most `batch.max` items and `batch.maxBytes` bytes.
  */
 import type { SuppressionRules } from '../grouping/flush-context.ts'
-import type { Verdict } from '../routing/suppression.ts'
 import { type MemberOptions, toStoredMember } from './delivery-member.ts'
 import { toSuppressionInput } from '../grouping/group-flush.ts'
-import { mutedGroup } from '../grouping/placement.ts'
+import { withheldBy } from '../grouping/placement.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { withholdItems, type WithheldItem } from '../store/pending-items.ts'
-import { type FoundItem, readItems, type Suppression } from '../store/records.ts'
+import { withholdItems } from '../store/pending-items.ts'
+import { readItems, type Suppression } from '../store/records.ts'
 import {
   advanceClaims,
   type Claim,
@@ -134,24 +133,16 @@ async function withholdByRules(
   if (!rules || refs.length === 0 || rules.allowsAll(sink.name)) return []
   const found = await readItems(ledger, refs)
   const verdicts = await rules.decide(ledger, found.map(toSuppressionInput))
-  const withheld = found.flatMap((item, i) => toWithheld(item, verdicts[i]) ?? [])
+  const withheld = found.flatMap(({ ref, item }, i) => {
+    const verdict = verdicts[i] ?? { act: 'send' }
+    if (verdict.act === 'send') return []
+    return { ...withheldBy({ ref, destination: item.destination }, verdict), item }
+  })
   if (withheld.length === 0) return []
-  const members = withheld.map(({ member }) => member)
-  const done = new Set(await withholdItems(ledger, members, isBatch ? sink.name : undefined))
-  for (const { member, severity } of withheld) {
-    const isDone = done.has(member.ref) && member.act === 'suppress'
-    if (isDone) onSuppressed?.(sink.name, severity, member.reason)
+  const done = new Set(await withholdItems(ledger, withheld, isBatch ? sink.name : undefined))
+  for (const one of withheld) {
+    if (one.act === 'suppress' && done.has(one.ref))
+      onSuppressed?.(sink.name, one.item.severity, one.reason)
   }
-  return members.map(({ ref }) => ref)
-}
-
-function toWithheld(
-  { ref, item: { severity, destination } }: FoundItem,
-  verdict: Verdict | undefined,
-): { member: WithheldItem; severity: string } | undefined {
-  if (!verdict || verdict.act === 'send') return undefined
-  if (verdict.act === 'suppress') return { member: { ref, ...verdict }, severity }
-  const untilMs = Math.floor(verdict.untilMs)
-  const group = mutedGroup(destination, verdict.rule, untilMs)
-  return { member: { ref, ...verdict, untilMs, group }, severity }
+  return withheld.map(({ ref }) => ref)
 }

@@ -6,9 +6,14 @@ import { createHash } from 'node:crypto'
 import { severityRank } from '../event.ts'
 import type { Summary } from '../messages/summary.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { type Group, postponeDue, toStoredGroup, toStoredGroups } from '../store/pending-items.ts'
+import {
+  type Group,
+  postponeDue,
+  toStoredGroups,
+  toStoredWithheld,
+} from '../store/pending-items.ts'
 import type { Verdict } from '../routing/suppression.ts'
-import { mutedGroup } from './placement.ts'
+import { withheldBy } from './placement.ts'
 import type { Fence, Flush } from './timers.ts'
 
 /** Members per Redis script: Redis serves nobody else while a script runs. */
@@ -71,31 +76,11 @@ export async function freezeMembers(
   return true
 }
 
-function toStoredMember({
-  ref,
-  destination,
-  verdict,
-  order,
-}: DecidedMember): Record<string, unknown> {
-  switch (verdict.act) {
-    case 'send':
-      return { r: ref, a: 'keep', o: order }
-    case 'free':
-      return { r: ref, a: 'free' }
-    case 'suppress':
-      return { r: ref, a: 'suppress', reason: verdict.reason, rule: verdict.rule }
-    case 'hold': {
-      const group = toStoredGroup(mutedGroup(destination, verdict.rule, verdict.untilMs))
-      return {
-        r: ref,
-        a: 'hold',
-        reason: 'mute',
-        rule: verdict.rule,
-        at: verdict.untilMs,
-        place: group,
-      }
-    }
-  }
+function toStoredMember(member: DecidedMember): Record<string, unknown> {
+  const { ref, verdict, order } = member
+  if (verdict.act === 'send') return { r: ref, a: 'keep', o: order }
+  if (verdict.act === 'free') return { r: ref, a: 'free' }
+  return toStoredWithheld(withheldBy(member, verdict))
 }
 
 /** Sends a group's members on singly. */

@@ -4,7 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { severityRank, type Severity } from '../event.ts'
-import type { Group, GroupFacts, MoveTarget } from '../store/pending-items.ts'
+import type { Verdict } from '../routing/suppression.ts'
+import type { Group, GroupFacts, MoveTarget, WithheldItem } from '../store/pending-items.ts'
 import type { Schedule } from '../lib/cron-schedule.ts'
 import { defaultTimings, type Timings } from '../lib/clock.ts'
 
@@ -118,6 +119,16 @@ export function mutedGroup(destination: string, rule: string, untilMs: number): 
     isUrgent: false,
     about: bareFacts(destination),
   }
+}
+
+/** What becomes of an item that the rules keep back: it ends, or waits in the group of its mute. */
+export function withheldBy(
+  { ref, destination }: { ref: string; destination: string },
+  verdict: Exclude<Verdict, { act: 'send' }>,
+): WithheldItem {
+  if (verdict.act === 'suppress') return { ref, ...verdict }
+  const untilMs = Math.floor(verdict.untilMs)
+  return { ref, ...verdict, untilMs, group: mutedGroup(destination, verdict.rule, untilMs) }
 }
 
 /** Every destination of the sink that moved items go to, each with the group that they join there. */

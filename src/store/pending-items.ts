@@ -204,7 +204,8 @@ export async function withholdItems(
   return (await ledger.run('keep-back', JSON.stringify(args))) as string[]
 }
 
-function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
+/** As the scripts take it. */
+export function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
   const { ref: r, rule, act: a } = item
   if (item.act === 'suppress') return { r, a, rule, reason: item.reason }
   const at = Math.floor(item.untilMs)
