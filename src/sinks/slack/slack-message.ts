@@ -96,7 +96,7 @@ const maxLines = 25
  */
 const noUnfurling = { mrkdwn: false, unfurl_links: false, unfurl_media: false } as const
 
-export function renderSlack(document: Document): SlackMessage {
+function renderSlack(document: Document): SlackMessage {
   const blocks = fit(document, {
     limit: maxBlocksLength - 1,
     maxLines,
@@ -270,7 +270,7 @@ function linkBlock(document: Document): SlackBlock[] {
 }
 
 /** Renders text only, for a Slack that refused the blocks. */
-export function renderPlainSlack(document: Document): SlackMessage {
+function renderPlainSlack(document: Document): SlackMessage {
   const pings = formatMentions(document.guidance)
   const foot = mrkdwnText(chatFoot(document), slackLimits.text / 3) // its id is there, whatever is cut
   const room = slackLimits.text - pings.length - 1 - foot.length - 1
