@@ -126,8 +126,13 @@ export function createWaitingLog(
   }
 }
 
+/** The stages of a page, in their order. */
+export type PollStage = 'open' | 'choose' | 'fetch' | 'parse' | 'commit' | 'announce'
+
 /** What was taken in of a feed since its last line. */
 interface Tally {
+  /** How long each stage took, ms. */
+  stages: Partial<Record<PollStage, number>>
   /** Monotonic ms. */
   beganMs: number
   pages: number
@@ -146,6 +151,7 @@ type LoggedFeed = Pick<PollRun, 'kind'> & { feed: { account: string; name: strin
 export interface PollLog {
   begin(run: LoggedFeed): void
   add(run: LoggedFeed, page: Pick<CommitResult, 'counts' | 'newEvents'>): void
+  addStage(run: LoggedFeed, stage: PollStage, ms: number): void
   /** `hasMore`: the scan goes on in another run. */
   end(run: LoggedFeed, hasMore: boolean): void
 }
@@ -173,6 +179,10 @@ export function createPollLog(logger: Logger, clock: Pick<Clock, 'monotonic'>): 
       for (const { event } of newEvents)
         tally.worstRank = Math.max(tally.worstRank, severityRank(event.severity))
     },
+    addStage(run, stage, ms) {
+      const { stages } = ensure(run).tally
+      stages[stage] = (stages[stage] ?? 0) + ms
+    },
     end(run, hasMore) {
       const { key, tally } = ensure(run)
       const ms = clock.monotonic() - tally.beganMs
@@ -186,20 +196,22 @@ export function createPollLog(logger: Logger, clock: Pick<Clock, 'monotonic'>): 
 function newTally(beganMs: number): Tally {
   const found = { fetched: 0, new: 0, late: 0, ahead: 0, raised: 0 }
   const counts = { ...found, duplicate: 0, baseline: 0, quarantined: 0 }
-  return { beganMs, pages: 0, counts, worstRank: 0 }
+  return { stages: {}, beganMs, pages: 0, counts, worstRank: 0 }
 }
 
 function writeTally(
   logger: Logger,
   { kind, feed: { name: feed, account } }: LoggedFeed,
-  { pages, counts, worstRank }: Tally,
+  { stages, pages, counts, worstRank }: Tally,
   about: { ms: number; more?: boolean },
 ): void {
   if (pages === 0) return
   const { fetched, new: fresh, ...others } = counts
   const found = Object.fromEntries(Object.entries(others).filter(([, count]) => count > 0))
   const worst = severities[worstRank - 1]
-  const fields = { feed, account, pages, fetched, new: fresh, ...found, worst, ...about }
+  const took = Object.entries(stages).map(([stage, ms]) => [stage, Math.round(ms)] as const)
+  const ofPages = { ...about, stages: Object.fromEntries(took) }
+  const fields = { feed, account, pages, fetched, new: fresh, ...found, worst, ...ofPages }
   const isNews = fresh + counts.quarantined + counts.raised > 0
   logger[isNews ? 'info' : 'debug'](fields, kind === 'rescan' ? 'rescanned' : 'polled')
 }

@@ -262,6 +262,11 @@ export const metricTable = {
   events_unrouted_total: counter('Events that no route but the root took.', {
     severity: 'severity',
   }),
+  feed_poll_stage_seconds: histogram(
+    'Duration of a stage of a poll, for each page.',
+    { stage: ['open', 'choose', 'fetch', 'parse', 'commit', 'announce'] },
+    answerBuckets,
+  ),
   event_match_to_fetch_seconds: histogram(
     'From the match at the service to the arrival here.',
     {},

@@ -2,7 +2,7 @@
 import type { FeedPage, FeedRequest, PolledFeed } from '../feed-types/feed-type.ts'
 import { usualPageSize } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
-import { isTooSlow } from '../feeds/page.ts'
+import { isTooSlow } from '../feeds/fetch.ts'
 import { advance, shrinkPages } from '../feeds/scan.ts'
 import type { Clock } from '../lib/clock.ts'
 import { TocsinError } from '../lib/errors.ts'

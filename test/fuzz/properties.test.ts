@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseItem } from '../../src/feed-types/events.ts'
-import { sortPage } from '../../src/feeds/page.ts'
+import { sortPage } from '../../src/feeds/parse.ts'
 import { duration } from '../../src/lib/config-fields.ts'
 import { createSchedule, cronProblem } from '../../src/lib/cron-schedule.ts'
 import { parseHttpDate, parseRetryAfter } from '../../src/lib/web-address.ts'

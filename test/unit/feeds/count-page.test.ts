@@ -1,6 +1,6 @@
 /** What metrics and log say of a page that was taken in. */
 import { expect, test } from 'vitest'
-import { countPage } from '../../../src/feeds/poller.ts'
+import { countPage } from '../../../src/feeds/announce.ts'
 import type { CommitResult, Page, RoutedEvent } from '../../../src/store/intake.ts'
 import type { StoredDecision } from '../../../src/store/records.ts'
 import { systemClock } from '../../../src/lib/clock.ts'

@@ -43,6 +43,7 @@ function scene(): Scene {
     run(of, counts, hasMore = false, severities = []) {
       log.begin(of)
       nowMs += 100
+      log.addStage(of, 'fetch', 80.4)
       const newEvents = severities.map((severity) => ({
         event: aThreatEvent({ severity }),
         decisions: [],
@@ -74,6 +75,7 @@ test('a poll of several pages is one line with their sum and the worst severity'
       quarantined: 1,
       worst: 'high',
       ms: 300,
+      stages: { fetch: 241 },
       msg: 'polled',
     },
   ])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sortPage, type SortOptions } from '../../../src/feeds/page.ts'
+import { sortPage, type SortOptions } from '../../../src/feeds/parse.ts'
 import { feedCredential } from '../../fixtures/documented-items.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
 
