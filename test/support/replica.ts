@@ -4,11 +4,11 @@ import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
+import type { UpstreamClient } from '../../src/upstream/client.ts'
 import {
   createUpstreamClient,
-  type UpstreamClient,
   type UpstreamClientOptions,
-} from '../../src/upstream/client.ts'
+} from '../../src/upstream/create-client.ts'
 import type { AccountConfig } from '../../src/upstream/config.ts'
 import {
   createOrganizations,
