@@ -10,16 +10,6 @@ function pathsOf({ sent }: ServiceScene): string[] {
 }
 
 describe('assets list', () => {
-  test('shows what is watched, and whether it is', async () => {
-    const { run } = await aServiceScene(tests)
-    await run('api', 'assets.toggle', '--asset-id=78', '--is-disabled=true', '--yes')
-    const { code, out } = await run('assets', 'list')
-    expect(code).toBe(0)
-    expect(out).toMatch(/^77 +domain +enabled +1042 +0 +example\.com$/m)
-    expect(out).toMatch(/^78 +keyword +disabled +1042 +0 +Example Bank\n {4}data: /m)
-    expect(out.match(/^\d+/gm)).toHaveLength(5)
-  })
-
   test.each([
     [['--group=1043'], [91, 92]],
     [['--type=keyword'], [78, 92]],
