@@ -109,18 +109,6 @@ test('an answer to a send of before it opened does not close it: the next send i
   expect(await waitInAll(circuit, 'soc')).toBeGreaterThan(59_000) // it doubles
 })
 
-test('a probe that took longer than its lease closes it all the same', async () => {
-  const { circuit, keys } = fresh()
-  for (const word of ['ok', 'answered'] as const) {
-    await circuit.report('soc', 'broken')
-    await pass(keys)
-    await circuit.admit('soc', 1)
-    await tests.redis.del(keys.shared('circuit', 'soc', 'probe')) // as when its time is over
-    expect(await circuit.report('soc', word, { isProbe: true })).toBe('closed')
-    expect(await circuit.admit('soc', 8)).toMatchObject({ count: 8, isProbe: false })
-  }
-})
-
 test('a pause that the sink asked for holds everybody, whatever else it answers meanwhile', async () => {
   const { circuit, keys } = fresh()
   await circuit.report('soc', 'none', { pauseMs: 40_000 })
@@ -268,34 +256,11 @@ test("a refused message is no trouble of its sink, and leaves the sink's own as 
   expect(await troubleOf()).toMatchObject({ reason: 'timeout', answer: 'nothing', count: 1 })
 })
 
-test('a corrected address has no trouble before it fails, and counts its own', async () => {
-  const { keys } = fresh()
-  const [old, changed] = ['a1', 'b2'].map((print) => createCircuit(tests.redis, keys, () => print))
-  const troubleOf = async (circuit: Circuit) => (await circuit.read('soc', Date.now())).trouble
-  await old!.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
-  await old!.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
-  expect(await troubleOf(old!)).toMatchObject({ count: 2 })
-  expect(await troubleOf(createCircuit(tests.redis, keys))).toMatchObject({ count: 2 })
-  expect(await troubleOf(changed!)).toBeUndefined()
-  await changed!.report('soc', 'fault', { reason: 'unavailable', answer: 'HTTP 502' })
-  expect(await troubleOf(changed!)).toMatchObject({ reason: 'unavailable', count: 1 })
-})
-
 test('a sink that is gone has no next try, and says what it answered', async () => {
   const { circuit } = fresh()
   await circuit.report('soc', 'gone', { reason: 'gone', answer: 'no_service', nextTryInMs: 30_000 })
   const { trouble } = await circuit.read('soc', Date.now())
   expect(trouble).toMatchObject({ reason: 'gone', answer: 'no_service', nextTryMs: undefined })
-})
-
-test('says when something got through last, and why a sink is no more, in 200 characters', async () => {
-  const { circuit } = fresh()
-  const startMs = Date.now() - 1000
-  await circuit.report('soc', 'ok')
-  const { lastSuccessMs } = await circuit.read('soc', Date.now())
-  expect(lastSuccessMs).toBeGreaterThan(startMs)
-  await circuit.report('soc', 'gone', { answer: 'x'.repeat(10_000) })
-  expect((await circuit.read('soc', Date.now())).disabled?.reason).toBe('x'.repeat(200))
 })
 
 test('a probe whose replica dies blocks the next one for half a minute, one that is renewed for longer', async () => {

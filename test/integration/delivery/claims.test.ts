@@ -184,19 +184,6 @@ function asBack({ ref, rank, ...rest }: Claim & { inMs?: number }): {
   return { ref, rank, ...('inMs' in rest && { inMs: rest.inMs }) }
 }
 
-test('a send has the whole lease from its beginning on, however long its claim waited', async () => {
-  const ledger = await tests.ledger()
-  const [single = ''] = await bring(ledger, 1, 'low')
-  const batch = await frozen(ledger, 2)
-  await claim(ledger)
-  const begin = [single, batch].map((ref) => ({ ref, token: 't' }))
-  await advance(ledger, { begin }, 'r1', 3_600_000)
-  for (const ref of [single, batch]) {
-    const dueMs = Number(await ledger.redis.zscore(ledger.key('due', 'soc'), ref))
-    expect(dueMs - Date.now()).toBeGreaterThan(3_500_000)
-  }
-})
-
 test('what was due stays so though the clock was set back', async () => {
   const ledger = await tests.ledger()
   const [ref = ''] = await bring(ledger, 1)
@@ -261,30 +248,6 @@ test('a claim looks at two hundred of what became due, and the next one at those
   for (let i = 0; i < 3; i += 1) seen.push((await claim(ledger, { max: 1 })).left)
   // twice as many while what is ready lags behind what is due: from where it was, and from the start
   expect(seen).toEqual([199, 398, 447])
-})
-
-test('what becomes due in one millisecond is looked at some at a time, and all of it is claimed once', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, 900, 'low')
-  await bring(ledger, 100, 'critical')
-  const due = ledger.key('due', 'soc')
-  const refs = await tests.redis.zrange(due, '0', '-1')
-  const atMs = Date.now() - 1_000
-  await tests.redis.zadd(due, ...refs.flatMap((ref) => [atMs, ref]))
-  await tests.redis.del(ledger.key('ready', 'soc'))
-  await tests.redis.hset(ledger.key('readied'), 'soc', atMs - 1)
-  const claimed: { ref: string; rank: number }[] = []
-  const lookedAt: number[] = []
-  for (let hasMore = true; hasMore;) {
-    const known = claimed.length + (await tests.redis.zcard(ledger.key('ready', 'soc')))
-    const { claims, left } = await claim(ledger, { max: 40 })
-    claimed.push(...claims)
-    lookedAt.push(claimed.length + left - known)
-    hasMore = claims.length > 0
-  }
-  expect(Math.max(...lookedAt)).toBeLessThanOrEqual(400) // from two places
-  expect(claimed.map(({ ref }) => ref).toSorted()).toEqual(refs.toSorted())
-  expect(claimed.slice(0, 200).filter(({ rank }) => rank === 5)).toHaveLength(100)
 })
 
 test('what holds its wait for a full event, or collects for a batch, is claimed as such', async () => {
@@ -426,19 +389,6 @@ test('a process that died while it sent leaves its attempt in the history, as on
   const { history, repeatRisks } = await itemOf(ledger, 'a/high/0')
   expect(history).toMatchObject([{ number: 1, outcome: 'answer lost', reason: 'interrupted' }])
   expect(repeatRisks).toBe(1)
-})
-
-test('a batch whose process died while it sent says that it may be a repeat, under the same token it is one attempt', async () => {
-  const ledger = await tests.ledger()
-  const ref = await frozen(ledger, 2)
-  const begin = async (token: string) => {
-    await makeDue(ledger, ref)
-    await claim(ledger)
-    return (await advance(ledger, { begin: [{ ref, token }] })).begun
-  }
-  expect(await begin('t1')).toEqual([{ attempt: 1, mayBeRepeat: false }])
-  expect(await begin('t1')).toEqual([{ attempt: 1, mayBeRepeat: false }])
-  expect(await begin('t2')).toEqual([{ attempt: 2, mayBeRepeat: true }])
 })
 
 test('what ended or went elsewhere between claim and send is not sent, and due no more', async () => {

@@ -7,9 +7,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
-import { attemptOf } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
-import { around } from '../../support/grouping.ts'
 import { aStanding, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
@@ -81,21 +79,6 @@ test('a hint for a sink of another configuration is cleared, and the own ones ar
   await drains.stop(1_000)
 })
 
-test('a process that has not started, or is stopping, takes nothing up and tells all the same', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, drains, keys } = await rig(soc)
-  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
-  const scripts: string[] = []
-  around(ledger, (script, run) => (scripts.push(script), run()))
-  await drains.announce('main', [{ sink: 'soc' }])
-  drains.start()
-  await drains.stop(1_000)
-  await drains.announce('main', [{ sink: 'soc' }])
-  await drains.reconcileOnce()
-  expect(scripts).toEqual([])
-  expect(Object.keys(await waits(keys))).toEqual(['main|soc'])
-})
-
 test('thousands of hints of a sink that is slow hide no later one, and all of them are read again', async () => {
   const [slow, soc] = [aRehearsedSink('slow'), aRehearsedSink('soc')]
   const { ledger, hints } = await rig(slow, soc)
@@ -129,32 +112,6 @@ test('thousands of hints of a sink that is slow hide no later one, and all of th
   expect(new Set(nudged.get('slow')).size).toBe(2_500)
   for (let reads = 0; reads < 3; reads += 1) await drains.readHintsOnce()
   expect(nudged.get('slow')).toHaveLength(5_000)
-})
-
-test('a process whose clock is some minutes slow still finds what is due by the clock of Redis', async () => {
-  for (const [aheadMs, looks] of [
-    [200_000, 1],
-    [400_000, 0],
-  ] as const) {
-    const { ledger, drains } = await rig(aRehearsedSink('soc'))
-    await takeIn(ledger, [routed({ uid: 'a/b/1' })])
-    await attemptOf(ledger, `i:${ledger.fingerprints.recordId('a/b/1')}:0:soc`, {
-      outcome: 'retry',
-      inMs: aheadMs,
-      reason: 'unavailable',
-    })
-    let claims = 0
-    around(ledger, (script, run) => {
-      claims += script === 'claim-due' ? 1 : 0
-      return run()
-    })
-    drains.start()
-    await drains.reconcileOnce()
-    await drains.stop(1_000)
-    expect(claims).toBe(looks)
-    expect(drains.ledgersFor('soc')).toEqual([ledger])
-    expect(drains.ledgersFor('siem')).toEqual([])
-  }
 })
 
 test('the slow pass looks at every account, though one of them fails, and says so', async () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readPendingRefs } from '../../../src/store/pending-items.ts'
-import { readPayload, readRecord } from '../../../src/store/records.ts'
+import { readPayload } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Sink } from '../../../src/sinks/sink.ts'
@@ -154,14 +154,6 @@ test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and
   await expectConservation(ledger)
 })
 
-test('a process that stops waits for nothing that is due later', async () => {
-  const { drains } = await rig(aRehearsedSink('soc'))
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc', inMs: 600_000 }])
-  // longer than the test may take
-  await expect(drains.stop(600_000)).resolves.toBeUndefined()
-})
-
 test.concurrent('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
@@ -192,25 +184,6 @@ test.concurrent('a process that stops keeps the lease of what it still sends: no
   sending.resolve()
   await stopped
   await expectConservation(ledger)
-})
-
-test.concurrent('what still hangs when a stop gives up is renewed no longer: another process takes it up', async () => {
-  const soc = aRehearsedSink('soc')
-  soc.next(() => new Promise(() => undefined))
-  const { ledger, with: process } = await rig()
-  const leaseMs = 300
-  const { drains } = process([soc], { leaseMs, drain: { holder: { owner: 'r1', leaseMs } } })
-  await bring(ledger, 'soc', 1)
-  drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
-  await drains.stop(100)
-  const asked = { sink: 'soc', max: 1, leastRank: 1 }
-  const claim = () => claimDue(ledger, { owner: 'r2', leaseMs }, asked)
-  await until('its lease ends', async () => (await claim()).claims.length === 1)
-  expect((await readRecord(ledger, ledger.fingerprints.recordId('a/high/0')))?.items).toHaveLength(
-    1,
-  )
 })
 
 const away = (): Promise<never> => Promise.reject(new Error('its shard is away'))

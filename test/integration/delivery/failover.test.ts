@@ -10,7 +10,6 @@ import {
   silent,
   takeIn,
   waitingIn,
-  whileFull,
 } from '../../support/ledger.ts'
 import { aReliefRig, fallbackAfterMs, type ReliefRig } from '../../support/failover.ts'
 
@@ -41,14 +40,6 @@ test('after a minute without a way, what came singly for people comes as one mes
   expect(message).toMatchObject({ mayBeRepeat: true, summary: { total: 5 } })
   const severities = message!.members.map(({ event }) => event.severity)
   expect(severities).toEqual(['critical', 'critical', 'high', 'medium', 'low'])
-})
-
-test('what came singly for people is gathered though Redis is full', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.ledger, events('soc', 'low', 'high'))
-  await rig.down('soc', 61_000)
-  await whileFull(tests.redis, () => rig.relieve())
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ group: 2 })
 })
 
 async function showCritical({ ledger }: ReliefRig, n: number): Promise<void> {
@@ -162,33 +153,6 @@ test('while one recipient is down what is for it is gathered, and what is for ot
     ['oncall:b', 1],
     ['oncall:a', 2],
   ])
-})
-
-test('a configuration diverts nothing for a recipient that only another one knows', async () => {
-  const places = ['oncall:a', 'oncall:b']
-  const options = { fallbacks: { oncall: 'lake' }, destinations: { oncall: places } }
-  const rig = await aReliefRig(tests, options)
-  const both = ['oncall:a', 'oncall:new']
-  const single = [routed({ uid: 'a/site/0' }, both)]
-  const gathered = [rig.event({ uid: 'a/site/1' }, { sinks: ['oncall:a'] })]
-  await takeIn(rig.ledger, [...single, ...gathered])
-  const newer = await aReliefRig(tests, {
-    ...options,
-    destinations: { oncall: ['oncall:new'] },
-    keys: rig.keys,
-    ledgers: [rig.ledger],
-  })
-  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/2' }, { sinks: ['oncall:new'] })])
-  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/3' }, { sinks: ['oncall:new'] })])
-  newer.clock.aheadMs = 11_000
-  await newer.seal() // a message of two
-  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/4' }, { sinks: ['oncall:new'] })])
-  for (const place of places) await rig.down(place, fallbackAfterMs + 1_000)
-  rig.clock.aheadMs = 320_000
-  await rig.relieve()
-  expect(rig.said).toMatchObject([{ sink: 'oncall', fallback: 'lake', items: 2 }])
-  const left = waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])
-  expect(left).toEqual({ queued: 1, group: 1, batch: 2 })
 })
 
 test('all that failed is tried once a circuit has closed, however much it is', async () => {

@@ -108,21 +108,6 @@ test('a sink that is gone hands over at once', async () => {
   expect(body).toContain('tocsin_items_created_total{sink="lake"} 2\n')
 })
 
-test('a sink that is gone takes nothing along that another one gathers', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: { soc: 'lake', oncall: 'lake' } })
-  for (const sinks of [['soc'], ['oncall']]) {
-    await takeIn(
-      rig.ledger,
-      uids(3).map(({ uid }) => rig.event({ uid: `${uid}-${sinks[0]}` }, { sinks })),
-    )
-  }
-  await rig.circuit.report('soc', 'gone')
-  await rig.relieve()
-  await expectNothingWaits(rig, 'soc')
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(waitingIn(sinks['oncall'])).toEqual({ group: 3 })
-})
-
 test('people get one message: how many could not be delivered where, and what sends them there', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(
@@ -249,23 +234,6 @@ test('a sealed message for people is opened, and its members keep what may have 
   await expectNothingWaits(rig, 'soc')
   expect(await tests.redis.exists(rig.ledger.key('batch', ref.split(':')[1]!))).toBe(0)
   expect((await itemsOf(rig.ledger))[0]).toMatchObject({ state: 'diverted', repeatRisks: 1 })
-})
-
-test('a message of many is diverted some at a time: it is broken off in between, and the next pass goes on', async () => {
-  const rig = await aReliefRig(tests)
-  await takeIn(
-    rig.ledger,
-    uids(250).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs += 16_000
-  const [ref = ''] = await rig.seal()
-  let signs = 0
-  const paging = { mayContinue: () => Promise.resolve(signs < 2), alive: () => void (signs += 1) }
-  expect(await rig.rerouter.reroute(rig.ledger, ref, paging)).toBe(200)
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ group: 50 })
-  await rig.circuit.report('soc', 'gone')
-  await rig.relieve()
-  await expectNothingWaits(rig, 'soc')
 })
 
 test.each([

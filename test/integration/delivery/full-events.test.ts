@@ -112,37 +112,6 @@ test('a full event says whether its machine was seen before', async () => {
   ])
 })
 
-test('a full event counts a login and a machine once that its search item named, in any case', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys, account: 'main' })
-  const jobs = aDetailJobs(keys, {
-    findLedger: () => ledger,
-    fetchDetail: () => Promise.resolve({ victim_information: { hwid: 'A1B2' } }),
-  })
-  const highlights = {
-    'credentials.username': ['joe@acme.com'],
-    'victim_information.hwid': ['a1b2'],
-  }
-  const events = ['a/b/1', 'a/b/2'].map((uid) => ({
-    ...routed({ uid, type: 'stealer_log', highlights }, [], true),
-    victims: { logins: ['joe@acme.com'], hosts: ['a1b2'] },
-  }))
-  const recordIds = ['a/b/1', 'a/b/2'].map((uid) => ledger.fingerprints.recordId(uid))
-  try {
-    await takeIn(ledger, events)
-    for (const recordId of recordIds) {
-      const work = { account: 'main', recordId, deadlineMs: Date.now() + 60_000 }
-      await jobs.fetchOnce(work, new AbortController().signal)
-    }
-  } finally {
-    await jobs.stop(3_000)
-  }
-  const [first, second] = await Promise.all(recordIds.map((id) => readRecord(ledger, id)))
-  expect(first?.seenBefore).toEqual([])
-  const once = { times: 1, recordId: recordIds[0] }
-  expect(second?.seenBefore).toMatchObject([once, once])
-})
-
 test.each<[string, Partial<DetailJobsOptions>]>([
   ['that a newer configuration brought', { isForeign: () => true }],
   ['that it has not opened yet', { findLedger: () => undefined }],
@@ -186,29 +155,6 @@ test.each<[string, Partial<DetailJobsOptions>]>([
     expect(new Set(asked)).toEqual(new Set(['newer']))
   },
 )
-
-test('a process that has not started fetches none of the full events that others want', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys, account: 'main' })
-  const asked: string[] = []
-  const jobsOf = (owner: string) =>
-    aDetailJobs(keys, {
-      findLedger: () => ledger,
-      fetchDetail: async () => (asked.push(owner), 'unavailable'),
-    })
-  const [idle, running] = [jobsOf('idle'), jobsOf('running')]
-  running.start()
-  try {
-    for (let n = 0; n < 10; n += 1) {
-      const accepted = await takeIn(ledger, [routed({ uid: `e/${n}` }, ['soc'], true)])
-      await idle.add('main', accepted.status === 'committed' ? accepted.changes : [])
-      await until('it was asked for', () => asked.length > n)
-    }
-  } finally {
-    await Promise.all([idle.stop(3_000), running.stop(3_000)])
-  }
-  expect(asked).toEqual(Array.from({ length: 10 }, () => 'running'))
-})
 
 test('full events that an organization is slow to give keep no other organization waiting', async () => {
   const keys = tests.keys()

@@ -47,28 +47,6 @@ test('a full Redis takes no page in, and what it holds is delivered all the same
   expect(accounting.sinks['siem']).toMatchObject({ created: 1, delivered: 1 })
 })
 
-test('300 waiting items are delivered while Redis is full, by a daemon that starts then, too', async () => {
-  const { ledger, siem, drains, ...place } = await rig()
-  const events = Array.from({ length: 300 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
-  await takeIn(ledger, events)
-  const { redis } = tests
-  const again = aDeliveryRig({ redis, keys: place.keys, ledger, sinks: [siem] })
-  await whileFull(redis, async () => {
-    drains.start()
-    await drains.reconcileOnce()
-    await until('half of it is delivered', () => siem.received.length >= 150)
-    await drains.stop(1_000)
-    again.drains.start()
-    await again.drains.reconcileOnce()
-    await until('all is delivered', async () => {
-      return (await readAccounting(ledger)).sinks['siem']?.delivered === 300
-    })
-    await again.drains.stop(1_000)
-  })
-  expect(siem.received).toHaveLength(300)
-  await expectConservation(ledger)
-})
-
 test('a daemon that starts on a full Redis, with a new account, delivers what waits', async () => {
   const hooks = await startHooks()
   const config = `

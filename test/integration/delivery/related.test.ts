@@ -78,32 +78,6 @@ test('a claim names where else its event was routed, and the same again whatever
   expect(otherDestinations(record.items, item)).toEqual(others)
 })
 
-test('what was kept back or moved before an item was made is not named by it', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, routed({ uid }, ['soc', 'oncall:a', 'siem']))
-  await silence(ledger, refOf(ledger, 1, 'oncall'))
-  await moveToLake(ledger, refOf(ledger, 2, 'siem'))
-  expect((await claimed(ledger, refOf(ledger, 3, 'lake'))).otherDestinations).toEqual(['soc'])
-})
-
-test('a raised item names its other destinations, and its own once more by no other item', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, routed({ uid, severity: 'low' }, ['soc', 'siem']))
-  await bring(ledger, routed({ uid, severity: 'high' }, ['soc', 'siem']))
-  expect((await claimed(ledger, refOf(ledger, 2, 'soc'))).otherDestinations).toEqual(['siem'])
-})
-
-test('what was told before an item was made is named by it', async () => {
-  const ledger = await tests.ledger()
-  await bring(ledger, routed({ uid, severity: 'low' }, ['siem', 'soc']))
-  const ref = refOf(ledger, 0, 'siem')
-  await beginAttempt(ledger, ref, 't1', 30_000)
-  await settleAttempt(ledger, { ref, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
-  await pastThisMillisecond(tests.redis)
-  await bring(ledger, routed({ uid, severity: 'high' }, ['soc']))
-  expect((await claimed(ledger, refOf(ledger, 2, 'soc'))).otherDestinations).toEqual(['siem'])
-})
-
 test('a claim has what was seen before of the logins and hosts of its event', async () => {
   const ledger = await tests.ledger()
   const victims = { logins: ['joe@acme.com'], hosts: ['PC'] }

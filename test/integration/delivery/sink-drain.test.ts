@@ -156,18 +156,6 @@ test('accounts whose worst is as severe share what one claim may take; what is m
   expect(claimsOf(rig)[0]).toMatchObject({ account: 'a', max: 6, least: 4 }) // a third of 16
 })
 
-test('one claim in ten is that of the account that waits longest, however mild what it has', async () => {
-  const rig = await aRig(aRehearsedSink('soc'), { accounts: ['loud', 'quiet'] })
-  await bring(rig.ledgers[0]!, 200, 'critical')
-  await bring(rig.ledgers[1]!, 1, 'low')
-  standStill(rig)
-  rig.drain.nudge('loud', { rank: 5 })
-  rig.drain.nudge('quiet', { rank: 2 })
-  await turnsUntil(rig.drain, 'it claimed ten times', () => claimsOf(rig).length >= 11)
-  const accounts = claimsOf(rig).map(({ account }) => account)
-  expect(accounts.indexOf('quiet')).toBe(9)
-})
-
 test('what two accounts sent at once is settled in the ledger of each, and only there', async () => {
   const soc = aHangingSink({ concurrency: 4 })
   const rig = await aRig(soc, { accounts: ['a', 'b'] })
@@ -208,50 +196,6 @@ test('of an account whose part of Redis hangs one round is awaited, and no more 
   expect(rounds).toBe(1)
 })
 
-test('what hung and goes on while the circuit is asked takes the place of those that wait', async () => {
-  let sending = 0
-  const sent = Promise.withResolvers<never>()
-  const gate = Promise.withResolvers<void>()
-  let isHeld = false
-  const soc = aRehearsedSink('soc', { send: () => ((sending += 1), sent.promise) })
-  const rig = await aRig(soc, {
-    accounts: ['one', 'two', 'whole'],
-    async admit() {
-      if (isHeld) {
-        gate.resolve()
-        await until('both go on', () => sending === 2)
-      }
-      return { count: 9, waitMs: 0, isProbe: false }
-    },
-  })
-  for (const ledger of rig.ledgers) await bring(ledger, 5)
-  let held = 0
-  for (const ledger of rig.ledgers.slice(0, 2)) {
-    around(ledger, (script, run) => {
-      if (script !== 'advance-claims') return run()
-      held += 1
-      return gate.promise.then(run)
-    })
-  }
-  standStill(rig)
-  for (const [at, account] of ['one', 'two'].entries()) {
-    rig.drain.nudge(account)
-    await turnsUntil(rig.drain, `${account} hangs`, () => held === at + 1)
-    rig.clock.aheadMs += 501
-  }
-  around(rig.ledgers[2]!, async (script, run) => {
-    const answer = await run()
-    if (script === 'claim-due') isHeld = true
-    rig.clock.aheadMs += 300 // the circuit is asked again before the next is opened
-    return answer
-  })
-  rig.drain.nudge('whole')
-  await turnsUntil(rig.drain, 'both go on', () => sending >= 2)
-  for (let i = 0; i < 5; i += 1) await rig.drain.step()
-  const begun = rig.asked.filter(({ account, begin }) => account === 'whole' && begin?.length)
-  expect(begun).toEqual([])
-})
-
 test('behind a shut circuit nothing is claimed: other processes look when it may open, this one in five seconds', async () => {
   let admitted: AdmitResult = { count: 0, waitMs: 40_000, isProbe: false }
   const soc = aRehearsedSink('soc')
@@ -273,34 +217,6 @@ test('behind a shut circuit nothing is claimed: other processes look when it may
   admitted = { count: 9, waitMs: 0, isProbe: false }
   rig.clock.aheadMs += 5_000
   await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
-})
-
-test('what is claimed while the sink shuts is not sent', async () => {
-  const [sending, claiming] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const soc = aRehearsedSink('soc', { concurrency: 2 })
-  soc.next(async () => {
-    await sending.promise
-    throw new SinkError('unauthorized', 'no more')
-  })
-  const rig = await aRig(soc, { accounts: ['a', 'b'] })
-  for (const ledger of rig.ledgers) await bring(ledger, 1)
-  standStill(rig)
-  rig.drain.nudge('a')
-  await turnsUntil(rig.drain, 'one is sent', () => soc.received.length === 1)
-  around(rig.ledgers[1]!, async (script, run) => {
-    const answer = await run()
-    if (script === 'claim-due') await claiming.promise
-    return answer
-  })
-  rig.drain.nudge('b')
-  await turnsUntil(rig.drain, 'the other is claimed', () => claimsOf(rig).length === 2)
-  sending.resolve()
-  await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 1)
-  await until('that is over', () => rig.drain.inHand === 1)
-  claiming.resolve()
-  const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
-  await turnsUntil(rig.drain, 'it goes back', () => backs() === 1)
-  expect(soc.received).toHaveLength(1)
 })
 
 test('a circuit that is slow to hear of a send keeps no other account waiting', async () => {
@@ -432,19 +348,6 @@ test('a probe is renewed while it waits and while it is sent', async () => {
   expect(did).toEqual(['renewed soc', 'renewed soc'])
 })
 
-test('a probe that waits leaves its place to the next when its claim is lost', async () => {
-  let takes = 0
-  const take = () => Promise.resolve({ isTaken: false, nextInMs: (takes += 1) && 20 })
-  const rig = await aProbeRig(aHangingSink({ limitPerSecond: 1 }), { take })
-  const ledger = rig.ledgers[0]!
-  await turnsUntil(rig.drain, 'it waits', () => takes > 0)
-  const ref = `i:${ledger.fingerprints.recordId('main/high/0')}:0:soc`
-  await beginAttempt(ledger, ref, 'other', 60_000)
-  rig.clock.aheadMs += 4_000
-  await rig.drain.renew()
-  expect(rig.did).toEqual(['renewed soc', 'released soc'])
-})
-
 test('a lease is renewed once a fifth of it is over, and not before', async () => {
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc)
@@ -559,17 +462,6 @@ test('a sink that takes everything is reported twice a second at most, one that 
   expect(rig.reports).toEqual(['ok', 'ok', 'fault', 'fault'])
   await sendOne('odder')
   expect(rig.reports.at(-1)).toBe('ok')
-})
-
-test('what can never be sent says nothing of its sink', async () => {
-  const rig = await aRig(aRehearsedSink('soc'))
-  const [ledger] = rig.ledgers
-  await bring(ledger!, 1)
-  await tests.redis.del(ledger!.key('pay', ledger!.fingerprints.recordId('main/high/0')))
-  rig.drain.nudge('main')
-  await turnsUntil(rig.drain, 'it is settled', () => rig.drain.isIdle)
-  expect(await itemOf(ledger!, 'main/high/0')).toMatchObject({ state: 'dead' })
-  expect(rig.reports).toEqual([])
 })
 
 test('a sink with a limit is sent to when its place has come, and is not asked for it before', async () => {

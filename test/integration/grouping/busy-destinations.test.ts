@@ -1,13 +1,10 @@
 /** Very many groups at once, and what must not wait for them. */
 import { expect, test } from 'vitest'
 import { readDueRefs } from '../../../src/store/pending-items.ts'
-import { everyMorning } from '../../support/digest-rig.ts'
 import {
   aGatheringRig,
   around,
   aSlackRig,
-  uids,
-  type GatheringRig,
   type GatheringRigOptions,
   type SlackRig,
 } from '../../support/grouping.ts'
@@ -70,48 +67,6 @@ test('ten thousand groups of a blocked sink do not delay another one', async () 
   expect(await rig.passesUntil(rig.pager, 'x/y/worst', 5)).toBe(1)
 })
 
-test('groups that end with nothing in them make no storm of the one that has something', async () => {
-  const rig = await aRig()
-  const inGroup = (n: number, uid: string) =>
-    rig.event({ uid }, { grouping: { labels: { type: `t${n}` } } })
-  const flushAt = async (aheadMs: number) => {
-    await given.redis.del(rig.ledger.key('flushes', 'soc'))
-    rig.clock.aheadMs = aheadMs
-    return rig.flush()
-  }
-  await takeIn(
-    rig.ledger,
-    Array.from({ length: 9 }, (_, n) => inGroup(n, `a/b/first${n}`)),
-  )
-  await flushAt(11_000)
-  await takeIn(rig.ledger, [inGroup(0, 'a/b/second'), inGroup(0, 'a/b/third')])
-  expect(await flushAt(430_000)).toBe(1)
-  expect(rig.soc.received.at(-1)!.summary).toMatchObject({ kind: 'group', labels: { type: 't0' } })
-})
-
-test('a mute whose end was moved is looked at again at its new end, not every second', async () => {
-  let untilMs = Date.now() + 60_000
-  let judged = 0
-  const rig = await aRig({
-    gate() {
-      judged += 1
-      return { act: 'hold', rule: 'night', untilMs }
-    },
-  })
-  await takeIn(
-    rig.ledger,
-    uids(50).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs = 11_000
-  for (let pass = 0; pass < 3; pass += 1) await rig.flush()
-  expect(judged).toBe(50)
-  untilMs = Date.now() + 8 * 3_600_000
-  rig.clock.aheadMs = 61_000
-  await rig.flush()
-  const [, atMs] = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1', 'WITHSCORES')
-  expect(Number(atMs)).toBe(untilMs)
-})
-
 test('a summary of a backlog waits for no full event, and asks for none; a machine does', async () => {
   const sinks = [aRehearsedSink('soc', { type: 'slack' }), aRehearsedSink('siem')]
   const rig = await aSlackRig(given, { sinks })
@@ -145,34 +100,6 @@ test('a restart on a full Redis lets groups leave, also while a mute holds some'
   again.clock.aheadMs = 400_000
   expect(await whileFull(given.redis, () => again.flush())).toBe(1)
   expect(again.soc.received[0]!.members.map(({ event }) => event.uid)).toEqual(['a/b/1'])
-})
-
-interface DigestsRig extends GatheringRig {
-  oncall: RehearsedSink
-}
-
-/** A sink with a digest for two beside one with groups, both due. */
-async function aDigestBesideGroups(): Promise<SlackRig & DigestsRig> {
-  const soc = aRehearsedSink('soc', { type: 'slack' })
-  const recipients = ['oncall:1', 'oncall:2'].map((id) => ({ id, label: id }))
-  const oncall = aRehearsedSink('oncall', { type: 'email', destinations: recipients })
-  const rig = await aSlackRig(given, { sinks: [soc, oncall], digests: { oncall: everyMorning } })
-  await rig.ensureDigests()
-  await takeIn(rig.ledger, [rig.event({ uid: 'a/b/1' })])
-  rig.clock.aheadMs = everyMorning.schedule.next(Date.now()) + 11_000 - Date.now()
-  return { ...rig, soc, oncall }
-}
-
-test('a digest that cannot be made keeps no other from leaving, and is made later', async () => {
-  const { options, flusher, clock } = await aDigestBesideGroups()
-  let asked = 0
-  const readCoverage = options.readCoverage
-  options.readCoverage = () =>
-    (asked += 1) === 1 ? Promise.reject(new Error('unreadable')) : readCoverage()
-  await expect(flusher.flushDigestsOnce()).rejects.toThrow('unreadable')
-  expect(asked).toBe(2)
-  clock.aheadMs += 31_000
-  expect(await flusher.flushDigestsOnce()).toEqual({ messages: 1 })
 })
 
 test('an account whose groups cannot be flushed keeps no other account from its own', async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
-import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
+import { aDigestRig, dayMs } from '../../support/digest-rig.ts'
 import { aGatheringRig, around, aSlackRig, uids, type SlackRig } from '../../support/grouping.ts'
 import {
   aStanding,
@@ -186,21 +186,6 @@ test('a digest that is made daily comes at the next morning, not at the end of i
   expect(daily.oncall.received[0]!.summary!.digest!.dueAtMs).toBeLessThan(endMs + 2 * dayMs)
 })
 
-test('a digest that its blocked sink kept back says when it was due', async () => {
-  let isBlocked = true
-  const rig = await aDigestRig(given, { isBlocked: () => isBlocked })
-  const dueAtMs = everyMorning.schedule.next(Date.now())
-  await rig.show(rig.ledgers[0]!, ...uids(2))
-  rig.toMorning(1)
-  for (let minute = 0; minute < 300; minute += 1) {
-    await rig.flush()
-    rig.clock.aheadMs += 60_000
-  }
-  isBlocked = false
-  expect(await rig.flush()).toBe(1)
-  expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate: true, dueAtMs })
-})
-
 test('a recipient who was taken off the list gets no more digests, the others theirs', async () => {
   const { keys, ledgers } = await aDigestRig(given, { recipients: 2 })
   const rig = await aDigestRig(given, { keys, ledgers: ledgers })
@@ -214,19 +199,6 @@ test('a recipient who was taken off the list gets no more digests, the others th
     Array.from({ length: 4 }, () => 'oncall:0'),
   )
   expect((await expectConservation(ledgers[0]!)).sinks['oncall']?.dead ?? 0).toBe(0)
-})
-
-test('the first digest of a sink does not count what was suppressed before it', async () => {
-  const silenced = { act: 'suppress', reason: 'silence', rule: 's' } as const
-  const before = await aDigestRig(given, { digest: null, gate: () => silenced })
-  const { keys, ledgers } = before
-  await before.show(ledgers[0]!, ...uids(7))
-  before.clock.aheadMs = 11_000
-  await before.flush()
-  const rig = await aDigestRig(given, { keys, ledgers: ledgers })
-  rig.toMorning(1)
-  await rig.flush()
-  expect(rig.oncall.received[0]!.summary!.digest!.suppressed).toBe(0)
 })
 
 test('a digest whose second account is gone is sent, and settles that account when it is back', async () => {

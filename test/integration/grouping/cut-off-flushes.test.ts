@@ -161,23 +161,3 @@ test('a digest of two accounts that was cut off between their ledgers is finishe
     expect(waitingIn(oncall)).toEqual({})
   }
 })
-
-test('a digest that has to be begun again goes on with the ledgers that are closed already', async () => {
-  const rig = await aDigestRig(given, { accounts: 2 })
-  const [first, second] = rig.ledgers
-  await rig.show(first!, { uid: 'a/b/raised', severity: 'low' }, ...uids(2))
-  await rig.show(second!, ...uids(3))
-  rig.toMorning(1)
-  let isFirst = true
-  around(first!, async (script, run) => {
-    if (script === 'freeze-members' && isFirst) {
-      isFirst = false // it leaves the digest while the digest is being sealed
-      await rig.show(first!, { uid: 'a/b/raised', severity: 'high' })
-    }
-    return run()
-  })
-  expect(await rig.flush()).toBe(1)
-  rig.toMorning(2)
-  await rig.flush()
-  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([6, 0])
-})

@@ -2,16 +2,15 @@ import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestState } from '../../../src/grouping/flusher.ts'
 import { endWindowNow, type DigestSink } from '../../../src/grouping/digest-flush.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
-import { claimFlush, peekFlush, readTimerMs } from '../../../src/grouping/timers.ts'
+import { claimFlush, peekFlush } from '../../../src/grouping/timers.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readDueRefs } from '../../../src/store/pending-items.ts'
 import { findDeliveryItems } from '../../../src/store/deliveries.ts'
 import { readRecord } from '../../../src/store/records.ts'
-import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
-import { around, uids } from '../../support/grouping.ts'
+import { uids } from '../../support/grouping.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const given = redisForTests()
@@ -92,17 +91,6 @@ test('what goes at once is listed as sent already and counted nowhere else', asy
   rig.toMorning(2)
   await rig.flush()
   expect(rig.oncall.received[3]!.summary!.digest!.alreadySentTotal).toBe(0)
-})
-
-test('of hundreds that went at once a digest counts each once', async () => {
-  const rig = await aDigestRig(given)
-  await rig.show(rig.ledgers[0]!, ...uids(130).map((one) => ({ ...one, severity: 'critical' })))
-  rig.toMorning(1)
-  await rig.flush()
-  const { digest } = rig.oncall.received.at(-1)!.summary!
-  expect(digest!.alreadySentTotal).toBe(130)
-  expect(digest!.alreadySentBySeverity).toEqual([{ severity: 'critical', count: 130 }])
-  expect(digest!.alreadySent).toHaveLength(50)
 })
 
 test('of what was sent already a digest knows who it was and when, though its content has expired', async () => {
@@ -211,46 +199,6 @@ test('where there are two accounts and the sink gets nothing of the other, the d
   ])
 })
 
-test('a digest whose schedule became rarer after its last window does not come at its old time', async () => {
-  const daily = await aDigestRig(given)
-  const { keys, ledgers } = daily
-  daily.toMorning(1)
-  await daily.flush()
-  await daily.show(ledgers[0]!, ...uids(2))
-  const weekday = new Date(daily.clock.now()).getUTCDay()
-  const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
-  const { aheadMs } = daily.clock
-  const weekly = await aDigestRig(given, { keys, ledgers, digest: { schedule }, aheadMs })
-  weekly.toMorning(2)
-  expect(await weekly.flush()).toBe(0)
-  const dueAtMs = await readTimerMs(ledgers[0]!, digestGroupId('oncall:0'), 'oncall')
-  expect(dueAtMs).toBe(schedule.next(weekly.clock.now())) // nobody looks at it before
-  weekly.toMorning(8)
-  expect(await weekly.flush()).toBe(1)
-  expect(weekly.oncall.received.map(({ summary }) => summary!.total)).toEqual([2])
-})
-
-test('where the clock is set back after a digest, the next window begins then and ends on schedule', async () => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  rig.toMorning(4)
-  expect(await rig.flush()).toBe(1)
-  rig.clock.aheadMs = 0
-  await rig.ensureDigests()
-  const nowMs = rig.clock.now()
-  const dueMs = everyMorning.schedule.next(nowMs)
-  expect(await readTimerMs(ledger!, digestGroupId('oncall:0'), 'oncall')).toBe(dueMs)
-  const sink = rig.options.sinks.get('oncall')!
-  const store = { ledgers: rig.ledgers, redis: given.redis, keys: rig.keys }
-  expect(await readDigestState(store, sink, { nowMs })).toMatchObject({ nextDueMs: dueMs })
-  await rig.show(ledger!, ...uids(2))
-  rig.toMorning(1)
-  expect(await rig.flush()).toBe(1)
-  const { total, digest } = rig.oncall.received[1]!.summary!
-  expect([total, digest!.isLate]).toEqual([2, false])
-  expect(digest!.fromMs).toBeLessThanOrEqual(nowMs)
-})
-
 test('more than it shows is counted, and a sink that can attach gets all of it as a file', async () => {
   const rig = await aDigestRig(given)
   Object.assign(rig.oncall, { canAttach: true })
@@ -335,33 +283,6 @@ test('a preview looks at the very window that the turn ends, and before the firs
     openedAtMs: nowMs,
     fence: { opened: false, seq: 0 },
   })
-})
-
-test('a digest that nothing disturbs is closed at the first try, and one that is disturbed each time after three', async () => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  await rig.show(ledger!, ...uids(2))
-  rig.toMorning(1)
-  let [seals, closes] = [0, 0]
-  let isDisturbed = false
-  around(ledger!, async (script, run) => {
-    if (script === 'freeze-members') seals += 1
-    if (script !== 'close-flush') return run()
-    closes += 1
-    return isDisturbed ? 'again' : run()
-  })
-  expect([await rig.flush(), seals, closes]).toEqual([1, 1, 1])
-  await rig.show(ledger!, ...uids(3, 10))
-  rig.toMorning(2)
-  isDisturbed = true
-  expect([await rig.flush(), closes]).toEqual([0, 4])
-  isDisturbed = false
-  rig.clock.aheadMs += 31_000
-  expect(await rig.flush()).toBe(1)
-  rig.toMorning(3)
-  const before = seals
-  expect([await rig.flush(), seals - before]).toEqual([1, 0]) // nobody is in it
-  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 3, 0])
 })
 
 test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {

@@ -13,7 +13,6 @@ import {
   readDueTimers,
   readAllMemberRefs,
   readFence,
-  type Flush,
 } from '../../../src/grouping/timers.ts'
 import { groupItems, readDueRefs } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
@@ -42,21 +41,6 @@ async function aRig(): Promise<Rig> {
 function going(ref: string) {
   return { ref, destination: 'soc', verdict: { act: 'send' } as const, order: 0 }
 }
-
-test('a replica that slept through its turn adds nothing to a message that is closed', async () => {
-  const rig = await aRig()
-  await rig.show('a/b/1')
-  rig.clock.aheadMs = 11_000
-  const [timer] = await readDueTimers(rig.ledger, { nowMs: rig.clock.now(), count: 10 })
-  const slept = (await claimFlush(rig.ledger, timer!, rig.clock.now()))!
-  rig.clock.aheadMs = 50_000
-  expect(await rig.flush()).toBe(1)
-  const late = await rig.show('a/b/2')
-  const turn = { leadId: slept.id, messageId: deriveMessageId(slept), fence: slept.fence }
-  expect(await freezeMembers(rig.ledger, turn, [going(late)])).toBe(false)
-  expect(await readAllMemberRefs(slept)).toEqual([late])
-  await expectConservation(rig.ledger)
-})
 
 test('a message is not closed over members that it has not counted', async () => {
   const rig = await aRig()
@@ -248,49 +232,3 @@ test.each(['settled', 'undone'])(
     expect(left.slice(0, 2)).toEqual([10, 0])
   },
 )
-
-test('a timer under which nothing was ever collected is taken away', async () => {
-  const rig = await aRig()
-  await rig.ledger.redis.zadd(rig.ledger.key('timers'), 1, 'c:nothing:soc')
-  expect(await rig.flush()).toBe(0)
-  expect(await rig.ledger.redis.zcard(rig.ledger.key('timers'))).toBe(0)
-})
-
-test('a message of many groups leaves the turn of one to the replica that seals that one by itself', async () => {
-  const { ledger, ...rig } = await aSlackRig(given)
-  const groups = ['a', 'b', 'c']
-  await takeIn(
-    ledger,
-    groups.map((type) => rig.event({ uid: `x/y/${type}` }, { grouping: { labels: { type } } })),
-  )
-  const nowMs = rig.clock.now() + 11_000
-  const timers = await readDueTimers(ledger, { nowMs, count: 10 })
-  const turns = await Promise.all(timers.map(async (timer) => claimFlush(ledger, timer, nowMs)))
-  const [lead, taken, other] = turns.map((turn) => turn!)
-  const seal = async (messageId: string, leadTurn: Flush, members: Flush[]) => {
-    const refs = (await Promise.all(members.map(readAllMemberRefs))).flat()
-    const sealing = { messageId, leadId: leadTurn.id, fence: leadTurn.fence }
-    expect(await freezeMembers(ledger, sealing, refs.map(going))).toBe(true)
-  }
-  const own = deriveMessageId(taken!)
-  await seal(own, taken!, [taken!])
-  const storm = deriveMessageId(lead!)
-  await seal(storm, lead!, [lead!, other!])
-  const ending = [lead!, taken!, other!].map((turn) => ({ flush: turn, nextMs: undefined }))
-  const closing = { messageId: storm, members: 2, flushes: ending }
-  expect(await closeMessage(ledger, closing)).toEqual({ status: 'closed', ref: '' })
-  const left = await ledger.redis.zrange(ledger.key('timers'), '0', '-1')
-  expect(left).toEqual([taken!.timer])
-  expect(await closeMessage(ledger, { messageId: own, members: 2, flushes: [ending[1]!] })).toEqual(
-    {
-      status: 'again',
-    },
-  )
-  expect(await closeMessage(ledger, { messageId: own, members: 1, flushes: [ending[1]!] })).toEqual(
-    {
-      status: 'closed',
-      ref: '',
-    },
-  )
-  expect(await ledger.redis.zcard(ledger.key('timers'))).toBe(0)
-})

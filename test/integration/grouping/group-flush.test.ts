@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { flushGroups } from '../../../src/grouping/group-flush.ts'
 import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { releaseDetail } from '../../../src/store/pending-items.ts'
 import { findDeliveryItems } from '../../../src/store/deliveries.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { ownFeed, type ThreatEvent } from '../../../src/event.ts'
@@ -17,7 +16,6 @@ import {
 } from '../../support/grouping.ts'
 import {
   expectConservation,
-  expectNothingStranded,
   redisForTests,
   redisMs,
   takeIn,
@@ -81,32 +79,6 @@ describe('a group', () => {
     rig.clock.aheadMs = 42_000
     expect([await rig.flush(), closes]).toEqual([1, 4])
     expect(rig.soc.received[0]!.summary).toMatchObject({ total: 3 })
-    await expectConservation(rig.ledger)
-  })
-
-  test('that ends while events wait for their full events gets them all the same', async () => {
-    const rig = await aRig({ intervalMs: 20_000 })
-    await rig.show({ uid: 'a/b/first' })
-    rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(1)
-    const burst = uids(40).map((event) => rig.event({ ...event, severity: 'critical' }))
-    await takeIn(
-      rig.ledger,
-      burst.map((event) => ({ ...event, wantsDetail: true })),
-    )
-    rig.clock.aheadMs = 32_000
-    expect(await rig.flush()).toBe(0) // nothing has joined it since its message: it ends
-    expect(await given.redis.zcard(rig.ledger.key('timers'))).toBe(0)
-    const released = await Promise.all(
-      burst.map(({ event: { uid } }) =>
-        releaseDetail(rig.ledger, rig.ledger.fingerprints.recordId(uid), { soc: false }),
-      ),
-    )
-    expect(new Set(released.flat().map(({ kind }) => kind))).toEqual(new Set(['group']))
-    await expectNothingStranded(rig.ledger)
-    rig.clock.aheadMs = 43_000
-    expect(await rig.flush()).toBe(1)
-    expect(rig.soc.received[1]!.summary).toMatchObject({ kind: 'group', total: 40 })
     await expectConservation(rig.ledger)
   })
 
@@ -182,20 +154,6 @@ describe('a group', () => {
     await rig.flush()
     expect(rig.soc.received[0]!.summary).toBeUndefined()
     expect(rig.soc.received[0]!.members).toHaveLength(1)
-  })
-
-  test('says what comes later not before its interval is over, and nothing twice', async () => {
-    const rig = await aRig({ intervalMs: 300_000 })
-    await rig.show(...uids(2))
-    rig.clock.aheadMs = 11_000
-    await rig.flush()
-    await rig.show(...uids(2, 10))
-    rig.clock.aheadMs = 200_000
-    expect(await rig.flush()).toBe(0)
-    rig.clock.aheadMs = 320_000
-    expect(await rig.flush()).toBe(1)
-    expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([2, 2])
-    expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(2)
   })
 
   test('ends when an interval passes with nothing new, and leaves no key behind', async () => {
@@ -327,24 +285,6 @@ describe('what rules keep back', () => {
     })
     expect(rig.suppressed).toEqual(['soc high silence'])
     await expectConservation(rig.ledger)
-  })
-
-  test('is judged by the feed that made it, whichever showed it since', async () => {
-    const seen: string[] = []
-    const rig = await aRig({
-      gate(_uid, { event: { feed, labels } }) {
-        seen.push(`${feed} ${labels['team']}`)
-        return { act: 'send' }
-      },
-    })
-    const event = { uid: 'a/b/1' }
-    await takeIn(rig.ledger, [rig.event(event)], { feed: 'brand', labels: { team: 'brand' } })
-    await takeIn(rig.ledger, [rig.event(event)], { feed: 'staff', labels: { team: 'staff' } })
-    rig.clock.aheadMs = 11_000
-    await rig.flush()
-    expect(seen).toEqual(['brand brand'])
-    const [sent] = rig.soc.received
-    expect(sent!.members[0]).toMatchObject({ feed: 'brand', labels: { team: 'brand' } })
   })
 
   test('is held through a mute and comes as one summary when it ends', async () => {

@@ -93,30 +93,6 @@ test('a group is flushed at its time if this process took its event in, and with
   expect(flushedAt[1]).toBeLessThanOrEqual(11)
 })
 
-/** Commands for each digest of a fleet whose digests are all due. */
-async function countPerDigest(rig: FleetRig): Promise<number> {
-  await rig.tick()
-  rig.clock.aheadMs += dayMs
-  const before = await countCommands()
-  const { messages } = await rig.flusher.flushDigestsOnce(control)
-  expect(messages).toBe(rig.ledgers.length)
-  return ((await countCommands()) - before - 1) / messages
-}
-
-test('digests that are due together share what is read of all accounts', async () => {
-  const [few, many] = [await aFleet(4), await aFleet(40)]
-  // a reading is shared for five seconds
-  let readings = 0
-  const { readCoverage } = many.options
-  many.options.readCoverage = () => {
-    readings += 1
-    return readCoverage()
-  }
-  const [less, more] = [await countPerDigest(few), await countPerDigest(many)]
-  expect(readings).toBe(1)
-  expect(more - less).toBeLessThan(3)
-})
-
 test('a shared reading covers each window to its end: windows end when it began', async () => {
   const rig = await aFleet(2)
   await rig.tick()
