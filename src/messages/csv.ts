@@ -3,7 +3,6 @@
  * Spreadsheets run what looks like a formula, so cells are sanitized as every message is, and an
  * apostrophe is put before a text that could begin a formula.
  */
-import { gzipSync } from 'node:zlib'
 import { type Message, messageLimits, type MessageSubject, renderMessage } from './message.ts'
 import { cleanLine, sanitizeLine } from './sanitize.ts'
 
@@ -21,7 +20,7 @@ export interface CsvRow extends Pick<
 
 /** A file that a sink sends along. */
 export interface Attachment {
-  /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv.gz`. */
+  /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv`. */
   fileName: string
   contentType: string
   content: Uint8Array
@@ -42,14 +41,12 @@ const columns = [
   'account',
 ]
 
-/** A larger file is compressed. */
-const maxPlainBytes = 1024 * 1024
 /** Mail servers commonly refuse 10 MB and more, and base64 adds a third. */
 const maxAttachedBytes = 6 * 1024 * 1024
 
 /**
- * Builds the file: `<name>.csv`, or `<name>.csv.gz` above 1 MB. A compressed file above 6 MB loses
- * its last rows, and its last line says how many of `total` are missing. `name` is made ASCII.
+ * Builds `<name>.csv`. A file above 6 MB loses its last rows, and its last line says how many of
+ * `total` are missing. `name` is made ASCII.
  */
 export function buildAttachment(
   rows: readonly CsvRow[],
@@ -60,13 +57,8 @@ export function buildAttachment(
   const lines = rows.map((row) => csvLine(toCells(row)))
   for (let rowsKept = lines.length; ; rowsKept = Math.floor(rowsKept / 2)) {
     const content = buildFile(lines.slice(0, rowsKept), total - rowsKept)
-    if (content.length <= maxPlainBytes) {
-      return { fileName, contentType: 'text/csv; charset=utf-8', content }
-    }
-    const packed = gzipSync(content)
-    if (packed.length <= maxAttachedBytes) {
-      return { fileName: `${fileName}.gz`, contentType: 'application/gzip', content: packed }
-    }
+    if (content.length > maxAttachedBytes) continue
+    return { fileName, contentType: 'text/csv; charset=utf-8', content }
   }
 }
 

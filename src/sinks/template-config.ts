@@ -1,6 +1,6 @@
 /**
- * The keys of a sink's templates. What is wrong with one is found when the configuration is read:
- * each is rendered for two samples, an event with every field and one with next to none.
+ * The keys of a sink's templates. What is wrong with one is found when the configuration is read: each
+ * is rendered for an event with every field.
  */
 import type { z } from 'zod'
 import { messageFor, refusal, type Refusal, section, text } from '../lib/config-fields.ts'
@@ -96,24 +96,16 @@ function checkTemplate(content: string, kind: TemplateKind): Refusal | undefined
   if (content.trim() === '') return refusal('is empty', 'write a template, or remove the line')
   const problem = templateProblem(content, kind, templateVariables)
   if (problem !== undefined) return problem
-  const template = parseTemplate(content, { kind })
-  return (
-    sampleProblem(template, kind, { values: fullSample, having: 'with every field' }) ??
-    sampleProblem(template, kind, { values: bareSample, having: 'with few fields' })
-  )
+  return sampleProblem(parseTemplate(content, { kind }), kind)
 }
 
-function sampleProblem(
-  template: Template,
-  kind: TemplateKind,
-  { values, having }: { values: TemplateValues; having: string },
-): Refusal | undefined {
+function sampleProblem(template: Template, kind: TemplateKind): Refusal | undefined {
   try {
-    if (kind === 'json') renderJson(template, values)
-    else template.render(values)
+    if (kind === 'json') renderJson(template, fullSample)
+    else template.render(fullSample)
     return undefined
   } catch (error) {
-    return refusal(`fails for an event ${having}: ${errorMessage(error)}`, remedies[kind])
+    return refusal(`fails for an event: ${errorMessage(error)}`, remedies[kind])
   }
 }
 
@@ -179,35 +171,6 @@ export const fullSample: Required<TemplateValues> = {
 
 /** What a template may name. */
 const templateVariables = Object.keys(fullSample)
-
-const bareSample: TemplateValues = {
-  id: fullSample.id,
-  title: 'Stealer log',
-  summary: 'CRITICAL Stealer log',
-  uid: fullSample.uid,
-  kind: 'event',
-  type: 'stealer_log',
-  source: '',
-  severity: 'critical',
-  original_severity: null,
-  account: 'main',
-  tenant_id: null,
-  feed: 'brand',
-  labels: {},
-  routes: ['root'],
-  identifiers: [],
-  tags: [],
-  notes: null,
-  next_step: null,
-  url: null,
-  link: null,
-  created_at: null,
-  matched_at: null,
-  fetched_at: fullSample.fetched_at,
-  highlights: {},
-  detail: null,
-  facts: [],
-}
 
 export function listTemplates(templates: object | undefined): string[] {
   return Object.entries(templates ?? {})

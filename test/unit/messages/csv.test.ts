@@ -1,4 +1,3 @@
-import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { buildAttachment, toCsvRow, type CsvRow } from '../../../src/messages/csv.ts'
@@ -112,32 +111,15 @@ test('a type of the feed is cleaned and defanged as the rest of its row is', () 
   expect(type.length).toBeLessThanOrEqual(120)
 })
 
-test('a small table is attached as it is, a big one compressed', () => {
-  expect(buildAttachment([aRow], 'tocsin digest/2026')).toMatchObject({
+test('what no mail server would take is cut, and says so', () => {
+  const rows = Array.from({ length: 30_000 }, () => ({ ...aRow, title: 'x'.repeat(200) }))
+  const { fileName, contentType, content } = buildAttachment(rows, 'tocsin digest/2026')
+  expect({ fileName, contentType }).toEqual({
     fileName: 'tocsin-digest-2026.csv',
     contentType: 'text/csv; charset=utf-8',
   })
-  const rows = Array.from({ length: 12_000 }, (_, index) => ({ ...aRow, uid: `paste/x/${index}` }))
-  const { fileName, contentType, content } = buildAttachment(rows, 'tocsin')
-  expect({ fileName, contentType }).toEqual({
-    fileName: 'tocsin.csv.gz',
-    contentType: 'application/gzip',
-  })
-  expect(content.length).toBeLessThan(1024 * 1024)
-  expect(parse(gunzipSync(content).toString())).toHaveLength(rows.length + 1)
-})
-
-test('what no mail server would take is cut, and says so', () => {
-  let state = 1
-  const noise = (): string => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state.toString(36)
-  }
-  const title = (): string => Array.from({ length: 100 }, noise).join('')
-  const rows = Array.from({ length: 24_000 }, () => ({ ...aRow, title: title() }))
-  const { content } = buildAttachment(rows, 'tocsin')
   expect(content.length).toBeLessThanOrEqual(6 * 1024 * 1024)
-  const lines = parse(gunzipSync(content).toString())
+  const lines = parse(Buffer.from(content).toString())
   const left = rows.length - (lines.length - 2)
   expect(left).toBeGreaterThan(0)
   expect(lines.at(-1)?.[0]).toMatch(new RegExp(`^${left} more rows left out`))

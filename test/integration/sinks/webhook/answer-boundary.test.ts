@@ -1,24 +1,10 @@
 /** Which failures lost an answer and which cannot have: the line that decides on "may be a repeat". */
-import { readFileSync } from 'node:fs'
-import { createServer } from 'node:https'
-import { once } from 'node:events'
-import { type AddressInfo, type LookupFunction } from 'node:net'
-import { join } from 'node:path'
+import type { LookupFunction } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
-import { freePort } from '../../../support/free-port.ts'
+import { expect, test } from 'vitest'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 
 const wholeRequest = /\r\n\r\n\{.*\}$/s
-
-test('a refused connection loses no answer', async () => {
-  const sink = aWebhookSink(`http://127.0.0.1:${await freePort()}/`)
-  const error = await failureOf(send(sink))
-  expect(error).toMatchObject({
-    reason: 'unavailable',
-    message: expect.stringContaining('ECONNREFUSED'),
-  })
-})
 
 test('a name that does not resolve loses no answer', async () => {
   const resolve: LookupFunction = (name, _options, callback) =>
@@ -67,25 +53,6 @@ test('a server that accepts and closes at once may have read the request', async
   const server = await aTcpServer({ onConnect: (socket) => socket.destroy() })
   const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
   expect(await failureOf(send(sink))).toMatchObject({ reason: 'connection_lost' })
-})
-
-test('a server that reads the request and closes has lost the answer', async () => {
-  const server = await aTcpServer({
-    onBytes: (socket, seen) => void (wholeRequest.test(seen) && socket.end()),
-  })
-  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
-  expect(await failureOf(send(sink))).toMatchObject({ reason: 'connection_lost' })
-  expect(server.seen()).toMatch(wholeRequest)
-})
-
-test('a server that reads the request and is silent is a time-out', async () => {
-  const server = await aTcpServer()
-  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
-  const stop = new AbortController()
-  const failed = failureOf(send(sink, {}, stop.signal))
-  await expect.poll(() => server.seen()).toMatch(wholeRequest)
-  stop.abort()
-  expect(await failed).toMatchObject({ reason: 'timeout' })
 })
 
 test.each([
@@ -170,42 +137,3 @@ test('a redirect is not followed', async () => {
   expect(error.message).not.toContain('metadata')
   expect(inner.requests).toEqual([])
 })
-
-test('a certificate that is not trusted is the operator to mend, and loses no answer', async () => {
-  const server = await anHttpsServer()
-  const sink = aWebhookSink(`https://localhost:${server.port}/hooks`)
-  expect(await failureOf(send(sink))).toMatchObject({ reason: 'misconfigured' })
-  expect(server.requests()).toBe(0)
-})
-
-test('a server that speaks no TLS loses no answer', async () => {
-  const server = await anHttpServer()
-  const sink = aWebhookSink(`https://127.0.0.1:${server.port}/hooks`)
-  expect(await failureOf(send(sink))).toMatchObject({ reason: 'misconfigured' })
-  expect(server.requests).toEqual([])
-})
-
-interface HttpsServer {
-  port: number
-  certificate: string
-  requests(): number
-}
-
-async function anHttpsServer(): Promise<HttpsServer> {
-  const folder = join(import.meta.dirname, '../../../fixtures/tls')
-  const certificate = readFileSync(join(folder, 'localhost-cert.pem'), 'utf8')
-  const key = readFileSync(join(folder, 'localhost-key.pem'), 'utf8')
-  let requests = 0
-  const server = createServer({ key, cert: certificate }, (request, response) => {
-    requests += 1
-    request.resume().on('end', () => response.end('ok'))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  return { port, certificate, requests: () => requests }
-}
