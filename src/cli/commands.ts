@@ -153,11 +153,6 @@ const commandEntries: readonly CommandEntry[] = [
     description: 'list the operations of the service, or call one',
     load: async () => (await import('./api/api.ts')).apiCommand,
   },
-  {
-    term: 'completion <shell>',
-    description: 'print a completion script for bash, zsh or fish',
-    load: async () => (await import('./completion.ts')).completionCommand,
-  },
 ]
 
 /**

@@ -49,7 +49,7 @@ export function listParser<Word extends string>(
 
 /**
  * An option that takes words of a closed list, a comma between each; `parse` reads it otherwise. Help
- * and completion offer the words.
+ * lists the words.
  */
 export function wordsOption(
   flags: string,

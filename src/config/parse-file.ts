@@ -48,15 +48,6 @@ export function readFileText(path: string, remedy: string): string {
   }
 }
 
-/**
- * The names below a section of a file that may be full of mistakes. Waits for no pipe. Throws if
- * there is no such file.
- */
-export function namesInFile(section: string, source: Source): string[] {
-  const text = readFileWithin(source.file, { maxBytes: maxFileBytes })
-  return Object.keys(toSection(toSection(readTree(text, source).value)[section]))
-}
-
 /** Throws ConfigError. */
 export function parseFile<Content>(
   text: string,

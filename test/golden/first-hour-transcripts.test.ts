@@ -112,7 +112,7 @@ test('doctor', async () => {
   const file = aFile('tocsin.yaml', configText(sandbox))
   await expect(
     await transcript(
-      (...args) => tocsin(...(args[0] === 'completion' ? args : [...args, '--config', file])),
+      (...args) => tocsin(...args, '--config', file),
       ({ type }) =>
         type(`
       doctor
@@ -123,8 +123,6 @@ test('doctor', async () => {
       sinks test gone
       sinks test oncall
       sinks test sco
-      completion words -- sinks test --config ${file} ''
-      completion tcsh
     `),
       { texts: addresses(sandbox) },
     ),

@@ -10,7 +10,6 @@ import {
   type ReachNeeds,
   serviceProbe,
 } from './account-probes.ts'
-import { filterProbe } from './filter-probe.ts'
 import type { Probe } from '../../operator/probe.ts'
 import {
   layoutProbe,
@@ -22,7 +21,6 @@ import {
   serverProbe,
 } from '../../operator/redis-probes.ts'
 import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from '../../operator/sink-probes.ts'
-import { toldTwiceProbe } from './told-twice-probe.ts'
 
 function list<Needs>(...probes: Probe<Needs>[]): readonly Probe<Needs>[] {
   return probes
@@ -35,7 +33,7 @@ export const probes = {
   reach: list<ReachNeeds>(reachProbe),
   service: list(serviceProbe),
   key: list<AccountNeeds>(keyProbe),
-  account: list<AccountNeeds>(quotaProbe, filterProbe, toldTwiceProbe),
+  account: list<AccountNeeds>(quotaProbe),
   sinkReach: list<SinkNeeds>(sinkReachProbe),
   sinkSend: list<SinkNeeds>(sinkReachProbe, sinkSendProbe),
 }

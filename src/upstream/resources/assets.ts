@@ -72,7 +72,7 @@ const wireAlertsAnswer = z.looseObject({
 })
 
 /** An alert of the tenant; how its channel is configured is not shown. */
-export const wireTenantAlert = z.looseObject({
+const wireTenantAlert = z.looseObject({
   id: z.int(),
   type: lenient.text,
   name: lenient.text,

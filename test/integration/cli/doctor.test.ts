@@ -85,8 +85,6 @@ test('where all is well every check says so, and nobody gets a message', async (
     'key',
     'clock',
     'quota',
-    'filters',
-    'told twice',
     'sink',
   ])
   const sinks = findings.filter(({ check }) => check === 'sink')
@@ -198,7 +196,7 @@ test('without Redis the rest is looked at, and the keys are said to wait for it'
   )
 })
 
-test('a service that is not there is said with the host, and a word that it refuses with the feed', async () => {
+test('a service that is not there is said with the host', async () => {
   const sandbox = await aSandbox()
   const text = configText(sandbox, tests.server.url).replace(
     sandbox.url,
@@ -209,11 +207,6 @@ test('a service that is not there is said with the host, and a word that it refu
   const reach = findings.find(({ check }) => check === 'reach')
   expect(reach).toMatchObject({ subject: 'main (no-such-host.invalid)', status: 'problem' })
   expect(reach?.remedy).toContain('base_url')
-  const unknown = configText(sandbox, tests.server.url).replace('[stealer_log]', '[stealerlog]')
-  const words = (await doctor(unknown)).findings.filter(({ check }) => check === 'filters')
-  expect(words).toMatchObject([
-    { status: 'problem', detail: expect.stringContaining('feed brand') },
-  ])
 })
 
 function judged(findings: readonly Finding[], check: string): string[] {
@@ -232,26 +225,6 @@ test.each([
   const { findings } = await doctor(text.replace(sandbox.apiKeys[0]!, 'fw_no_such_key'))
   expect(judged(findings, 'service')).toEqual([expect.stringMatching(said)])
   expect(findings.find(({ check }) => check === 'service')?.subject).toBe(new URL(sandbox.url).host)
-})
-
-test('an alert of the service on what a feed reads is said, and only where the key may see it', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox, tests.server.url)
-  const notes = judged((await doctor(text)).findings, 'told twice')
-  expect(notes).toHaveLength(2)
-  expect(notes[0]).toMatch(
-    /^ok: the service tells what feed brand tells: \w+ alert \d+ "Brand \(\w+\)": end one of them/,
-  )
-  const other = text.replace('identifier_group: 1042', 'identifier_group: 5')
-  expect(judged((await doctor(other)).findings, 'told twice')).toEqual([])
-  const on = '/firework/v4/alerts/'
-  const end = sandbox.faults.add({ on, effect: 'status', status: 403 })
-  expect(judged((await doctor(text)).findings, 'told twice')).toEqual([])
-  end()
-  sandbox.faults.add({ on, effect: 'status', status: 500 })
-  expect(judged((await doctor(text)).findings, 'told twice')).toEqual([
-    expect.stringMatching(/^warning: whether the service tells the same could not be found out/),
-  ])
 })
 
 /** How the service answers: how long ago, for which tenant, with which status, or not at all. */
@@ -291,14 +264,6 @@ test.each<[string, Answered, RegExp, RegExp]>([
   const { findings } = await doctor(text)
   expect(judged(findings, 'key')).toEqual([expect.stringMatching(key)])
   expect(judged(findings, 'clock')).toEqual([expect.stringMatching(clock)])
-})
-
-test('words of filters that cannot be asked for are a problem', async () => {
-  const sandbox = await aSandbox()
-  sandbox.faults.add({ on: '/firework/v4/events/filters/types', effect: 'status', status: 403 })
-  const { code, findings } = await doctor(configText(sandbox, tests.server.url))
-  expect(bad(findings)).toContain('problem filters main')
-  expect(code).toBe(1)
 })
 
 test('a service is not asked through a ledger of a newer version', async () => {

@@ -66,17 +66,7 @@ const asked: [line: string, words: RegExp, code?: number][] = [
 ]
 
 /** These open no store, or a Redis of their own. */
-const without = [
-  'run',
-  'init',
-  'check',
-  'schema',
-  'demo',
-  'sandbox',
-  'completion',
-  'sinks test',
-  'users hash',
-]
+const without = ['run', 'init', 'check', 'schema', 'demo', 'sandbox', 'sinks test', 'users hash']
 /** Like `events search` and `tenants list` they ask the service at the pace that Redis keeps. */
 const ofService = ['api', 'credentials', 'assets', 'groups', 'monitoring', 'reports']
 

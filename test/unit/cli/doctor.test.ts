@@ -1,14 +1,12 @@
 /** The probes that judge, and what becomes of one that fails itself. */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { serviceProbe } from '../../../src/cli/set-up/account-probes.ts'
 import { about, type Finding, type Probe, runProbes } from '../../../src/operator/probe.ts'
-import { probes } from '../../../src/cli/set-up/probes.ts'
 import { redisMemoryProbe } from '../../../src/operator/redis-probes.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
-import { createKeys } from '../../../src/redis/keys.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 
@@ -77,30 +75,6 @@ test('a service that could not be asked in time under the rate limit is a warnin
   } as unknown as UpstreamClient
   expect(await runProbes([serviceProbe], { client }, never)).toMatchObject([
     { check: 'service', status: 'warning', detail: `not known: ${late.message}` },
-  ])
-})
-
-test('words of filters that do not come in time are a warning beside a key that works', async () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  const account = { name: 'main', limits: { search: 10, basic: 4 } }
-  const client = {
-    account,
-    testToken: () => Promise.resolve({ scopes: [] }),
-    clockSkewMs: () => 0,
-    budget: () => ({ waitedSeconds: 29 }),
-    call: hangs,
-  } as unknown as UpstreamClient
-  const redis = { hmget: () => Promise.resolve([]) } as unknown as Redis
-  const feeds = [{ name: 'brand', account: 'main', type: 'legacy', filters: { type: ['leaks'] } }]
-  const config = { accounts: [account], feeds } as unknown as Config
-  const store = { redis, keys: createKeys('p'), ledgers: [] }
-  const asked = runProbes([...probes.key, ...probes.account], { config, store, client }, never)
-  await vi.advanceTimersByTimeAsync(30_000)
-  const found = await asked
-  expect(found.filter(({ check }) => check === 'key')).toMatchObject([{ status: 'ok' }])
-  expect(found.filter(({ check }) => check === 'filters')).toMatchObject([
-    { status: 'warning', detail: 'no answer within 30 s', remedy: 'run doctor again' },
   ])
 })
 
