@@ -6,7 +6,7 @@ import { readMatchClock, upstreamNowMs } from './match-time.ts'
 import type { Obstacle, PollerOptions, PollOutcome, PollRun } from './poll-run.ts'
 import { unconstrainedPlan, wholeEveryMs } from './rescan-plan.ts'
 import { nextRescan } from './rescan.ts'
-import { forgottenDueMs, scanFingerprint, tailScan } from './scan.ts'
+import { scanFingerprint, tailScan } from './scan.ts'
 
 /** `pages`: rescan pages read before, over all runs. */
 export async function chooseScan(
@@ -17,28 +17,12 @@ export async function chooseScan(
 ): Promise<PlacedScan | PollOutcome> {
   const obstacle = await findObstacle(options, run, state)
   if (obstacle) return { status: obstacle }
-  const isRescan = run.kind === 'rescan'
-  const next = isRescan
-    ? await chooseRescan(options, run, state, pages)
-    : chooseTailScan(run, state)
-  if (!('rescan' in next)) {
-    const endMs = run.isForgotten ? state.lastCaughtUpMs : undefined
-    return {
-      status: 'not_due',
-      untilMs: next.dueMs && next.dueMs - aheadMs,
-      readAtMs: endMs && endMs - aheadMs,
-    }
-  }
+  const next =
+    run.kind === 'feed'
+      ? { rescan: { scan: tailScan(run.feed, state), place: undefined } }
+      : await chooseRescan(options, run, state, pages)
+  if (!('rescan' in next)) return { status: 'not_due', untilMs: next.dueMs && next.dueMs - aheadMs }
   return (await isTooCostly(options, run)) ? { status: 'quota' } : next.rescan
-}
-
-function chooseTailScan(
-  { feed, isForgotten }: PollRun,
-  state: FeedState,
-): { rescan: { scan: Scan; place: undefined } } | { dueMs: number } {
-  const dueMs = isForgotten ? forgottenDueMs(feed, state) : undefined
-  if (dueMs !== undefined && dueMs > state.nowMs) return { dueMs }
-  return { rescan: { scan: tailScan(feed, state), place: undefined } }
 }
 
 async function chooseRescan(

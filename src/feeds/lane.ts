@@ -203,18 +203,16 @@ async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean)
 }
 
 /**
- * Hands over feeds with a fixed interval whose answer is still out: the next holder waits for it
- * and then looks into the ledger, because asking again may cost quota.
+ * Hands over feeds with a fixed interval whose answer is still out as read just now: asking again may
+ * cost quota.
  */
 function leaveUnanswered(reader: ReaderState, { lane, changed }: HeldLane): void {
   const nowMs = reader.clock.now()
-  const untilMs = nowMs + reader.timings.requestTimeoutMs
+  const read = { askedAtMs: nowMs, readAtMs: nowMs, notedAtMs: nowMs }
   for (const { feed, kind, stopping } of reader.runs.values()) {
     const isAwaited = kind === 'feed' && feed.everyMs !== undefined && !stopping.signal.aborted
     if (!isAwaited || reader.laneFor(feed).id !== lane.id) continue
-    const place = ensurePlace(reader, feed)
-    const wait = { untilMs, why: 'its answer is awaited' }
-    changed.set(feedId(feed), { ...place, askedAtMs: undefined, wait, notedAtMs: nowMs })
+    changed.set(feedId(feed), { ...ensurePlace(reader, feed), ...read })
   }
 }
 
@@ -394,7 +392,6 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
   const place = ensurePlace(reader, feed)
   let askedAtMs = clock.now()
   const outcome = await poll(reader, run, {
-    isForgotten: place.askedAtMs === undefined,
     onJoin: () => enterPhase(reader, run, 'queued'),
     onSlot() {
       askedAtMs = takeSlot(reader, held, run)
@@ -562,10 +559,6 @@ function notePollOutcome(place: FeedPlace, outcome: PollOutcome, untilMs: number
   if (status === 'more') {
     place.hasMore = true
     return
-  }
-  if (status === 'not_due' && outcome.readAtMs !== undefined) {
-    const { readAtMs } = outcome
-    Object.assign(place, { askedAtMs: readAtMs, readAtMs, hasMore: false })
   }
   place.failures = status === 'failed' ? place.failures + 1 : 0
   place.wait = { untilMs, why: status === 'failed' ? outcome.reason : status }

@@ -57,8 +57,6 @@ export interface PollRequest {
   signal: AbortSignal
   /** Since when the run has been due, wall clock ms; undefined: since now. */
   dueSinceMs?: number | undefined
-  /** Whether the time of the last read of the tail was lost; then the ledger's time counts. */
-  isForgotten?: boolean | undefined
   /** Requests per second that the lane may send now; absent: as configured. */
   allowedPerSecond?: (() => number) | undefined
   /** Called when the request of a page begins to wait for its slot, and for nothing else. */
@@ -96,10 +94,10 @@ interface AcceptedPage {
 export type PollOutcome =
   | { status: 'caught_up' | 'more' | 'stopped' | Obstacle }
   /**
-   * Nothing is due before `untilMs`, wall clock ms; undefined for rescans until the feed was read
-   * to its end once. `readAtMs`: when the ledger says that a forgotten tail was read to its end.
+   * No rescan is due before `untilMs`, wall clock ms; undefined until the feed was read to its end
+   * once.
    */
-  | { status: 'not_due'; untilMs: number | undefined; readAtMs?: number | undefined }
+  | { status: 'not_due'; untilMs: number | undefined }
   | { status: 'failed'; reason: UpstreamReason; retryAfterMs: number | undefined }
 
 /** Why nothing is requested now. */

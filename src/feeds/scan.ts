@@ -62,15 +62,6 @@ function extendBehind(feed: PolledFeed, state: FeedState, scan: Scan): Scan {
   return { ...scan, behind: { id: String(nowMs), fromMs, toMs } }
 }
 
-/** Until when a feed waits for its `every` when the time of its last read was lost, ms; undefined: it does not. */
-export function forgottenDueMs(feed: PolledFeed, state: FeedState): number | undefined {
-  const { scan, isEnded, isRewound, startBoundMs, lastCaughtUpMs } = state
-  if (!scan || !isEnded || isRewound || scan.fingerprint !== scanFingerprint(feed, startBoundMs))
-    return undefined
-  if (feed.everyMs === undefined || lastCaughtUpMs === undefined) return undefined
-  return lastCaughtUpMs + feed.everyMs
-}
-
 /** After its end a scan continues at its cursor, where the API keeps an order. */
 function nextScan(feed: PolledFeed, state: FeedState & { scan: Scan }): Scan {
   const { scan } = state

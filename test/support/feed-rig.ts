@@ -25,7 +25,7 @@ export interface FeedRig {
   turn(
     feed: PolledFeed,
     kind?: 'feed' | 'rescan',
-    asked?: Pick<PollRequest, 'onSlot' | 'onPage' | 'isForgotten' | 'mayContinue'>,
+    asked?: Pick<PollRequest, 'onSlot' | 'onPage' | 'mayContinue'>,
   ): Promise<PollOutcome>
   /** Turns until the feed or its rescan was read to its end. */
   toEnd(feed: PolledFeed, kind?: 'feed' | 'rescan'): Promise<void>

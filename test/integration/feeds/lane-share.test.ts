@@ -28,7 +28,6 @@ interface Asked {
   feed: PolledFeed
   kind: PollRequest['kind']
   atMs: number
-  isForgotten?: boolean | undefined
   allowedPerSecond?: number | undefined
 }
 
@@ -40,7 +39,7 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
   const looks: Asked[] = []
   const changed = new Set<string>()
   async function pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome> {
-    const { kind, isForgotten, onSlot, onPage, mayContinue: goesOn } = asked
+    const { kind, onSlot, onPage, mayContinue: goesOn } = asked
     if (kind === 'rescan') {
       looks.push({ feed, kind, atMs: clock.now(), allowedPerSecond: asked.allowedPerSecond?.() })
       const outcome = await rescan(feed, clock.now())
@@ -48,7 +47,7 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
     }
     for (let pages = 1; ; pages += 1) {
       onSlot?.()
-      requests.push({ feed, kind, atMs: clock.now(), isForgotten })
+      requests.push({ feed, kind, atMs: clock.now() })
       await clock.sleep(100)
       const hasMore = kind === 'rescan'
       const isNewScan = changed.delete(feed.name)
@@ -201,52 +200,15 @@ test('rescans are planned for the share that is in force after a 429, until it h
   expect(planned.at(-1)).toBe(0.7)
 })
 
-test('a poller is told to look into the ledger only where nobody knows when the feed was read', async () => {
-  const { clock, run } = aQuickClock()
-  const service = aService(clock)
-  const begun = { clock, keys: tests.keys(), service }
-  for (let time = 0; time < 2; time += 1) {
-    await run(readFor(readerOf(feedsOf('main', 1), begun), clock, 20_000))
-  }
-  const tails = service.requests.filter(({ kind }) => kind === 'feed')
-  expect(tails.length).toBeGreaterThan(4)
-  expect(tails.map(({ isForgotten }) => isForgotten)).toEqual([
-    true,
-    ...tails.slice(1).map(() => false),
-  ])
-})
-
-test('a feed of which only the ledger knows when it was read is not asked again before its interval ends', async () => {
-  const { clock, run } = aQuickClock()
-  const readAtMs = clock.now() - hourMs / 4
-  const asked: number[] = []
-  const usual = aService(clock)
-  const service = {
-    ...usual,
-    pollOnce(of: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
-      asked.push(clock.now() - readAtMs)
-      if (!turn.isForgotten) return usual.pollOnce(of, turn)
-      return Promise.resolve({ status: 'not_due', untilMs: readAtMs + hourMs, readAtMs })
-    },
-  }
-  const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
-  const reader = readerOf([feed], { clock, keys: tests.keys(), service })
-  await run(readFor(reader, clock, hourMs / 2))
-  expect(asked).toEqual([hourMs / 4])
-  expect(reader.feedPlace(feed)).toMatchObject({ readAtMs, askedAtMs: readAtMs })
-  await run(readFor(reader, clock, hourMs / 4 + 500))
-  expect(asked[1]).toBe(hourMs)
-})
-
 test('a feed that costs quota is not asked again by the next replica while its answer is out', async () => {
   const { clock, run } = aQuickClock()
   const usual = aService(clock)
   const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
   const keys = tests.keys()
-  const asked: { by: string; isForgotten: boolean | undefined }[] = []
+  const asked: { by: string; atMs: number }[] = []
   function aReplica(by: string): LaneReader {
     function pollOnce(_feed: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
-      asked.push({ by, isForgotten: turn.isForgotten })
+      asked.push({ by, atMs: clock.now() })
       turn.onSlot?.()
       return new Promise(() => {})
     }
@@ -262,33 +224,13 @@ test('a feed that costs quota is not asked again by the next replica while its a
   const places = new Map([[`main/${feed.name}`, read]])
   await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
   await holdFor(aReplica('first'), 5_000)
+  const leftAtMs = clock.now()
   const second = aReplica('second')
-  await holdFor(second, defaultTimings.requestTimeoutMs - 10_000)
-  expect(asked).toEqual([{ by: 'first', isForgotten: false }])
-  await holdFor(second, 15_000)
-  expect(asked.slice(1)).toEqual([{ by: 'second', isForgotten: true }])
-})
-
-test('a feed whose ledger says that it was read to its end has no more pages', async () => {
-  const { clock, run } = aQuickClock()
-  const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
-  const keys = tests.keys()
-  const readAtMs = clock.now() - 60_000
-  const asked: number[] = []
-  const service = {
-    ...aService(clock),
-    pollOnce(): Promise<PollOutcome> {
-      asked.push(clock.now())
-      return Promise.resolve({ status: 'not_due', untilMs: readAtMs + hourMs, readAtMs })
-    },
-  }
-  const places = new Map([
-    [`main/${feed.name}`, { ...newFeedPlace(), hasMore: true, notedAtMs: 1 }],
-  ])
-  const { state } = newLane(clock.now())
-  await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
-  await run(readFor(readerOf([feed], { clock, keys, service }), clock, 10 * 60_000))
-  expect(asked).toHaveLength(1)
+  await holdFor(second, hourMs - 10_000)
+  expect(asked.map(({ by }) => by)).toEqual(['first'])
+  await holdFor(second, 20_000)
+  expect(asked[1]).toMatchObject({ by: 'second' })
+  expect(asked[1]!.atMs - leftAtMs).toBeGreaterThanOrEqual(hourMs)
 })
 
 test('what was learned of a feed is told while its lane is held, and for a turn after', async () => {

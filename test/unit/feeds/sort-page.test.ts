@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sortPage, type SortOptions } from '../../../src/feeds/parse.ts'
 import { feedCredential } from '../../fixtures/documented-items.ts'
-import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
+import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
 
 function malformedOf(feed: SortOptions['feed'], ...items: unknown[]) {
   const plan = () => ({ decisions: [], items: [] })
@@ -16,20 +16,6 @@ function malformedOf(feed: SortOptions['feed'], ...items: unknown[]) {
   expect(events).toEqual([])
   return malformed
 }
-
-test.each([aCredentialFeed(), aCredentialSearch()])(
-  'malformed items of a feed of $type show no password, and two that differ in it alone stay two',
-  (feed) => {
-    const items = ['Pangolin-clear-1', 'Pangolin-clear-2'].map((secret) => ({
-      id: 'x',
-      identity_name: `joe ${secret}`,
-    }))
-    const [one, two] = malformedOf(feed, ...items)
-    expect(one!.raw).toBe('{"id":"text of 1","identity_name":"text of 20"}')
-    expect(two!.raw).toBe(one!.raw)
-    expect(two!.identity).not.toBe(one!.identity)
-  },
-)
 
 test('a malformed event shows kinds, and is known again by the whole of it', () => {
   const [one, two, again] = malformedOf(
