@@ -8,7 +8,6 @@ import { fixedKeyFindings, listChanges } from '../config/config-diff.ts'
 import { ConfigError, formatMistake, type Mistake } from '../config/config.ts'
 import { changedFiles } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { errorMessage } from '../lib/errors.ts'
 import { openAccountLedgers, renameFindings } from './accounts.ts'
 import type { ProcessContext } from './context.ts'
 import { describeConfig } from './describe-config.ts'
@@ -35,8 +34,6 @@ export interface EngineHost {
   readonly processContext: ProcessContext
   readonly version: string
   current: Engine
-  /** Why the last reload failed, unless the file was why. */
-  failure?: string | undefined
   /** Settles when the previous engine has stopped. */
   leaving: Promise<void>
   readonly stopping: AbortSignal
@@ -49,21 +46,15 @@ export type ConfigReader = () => Promise<LoadedConfig & { by?: string }>
 export async function reload(host: EngineHost, read: ConfigReader): Promise<ReloadOutcome> {
   const { logger, metrics } = host.processContext
   try {
-    const outcome = await replace(host, read)
-    host.failure = undefined
-    return outcome
+    return await replace(host, read)
   } catch (error) {
     if (host.stopping.aborted) return { status: 'stopped' }
     metrics.configLastReloadSuccessful.set(0)
     const message = 'configuration not reloaded; the old one stays'
     if (!(error instanceof ConfigError)) {
-      const failure = errorMessage(error)
-      // with `watch` it is tried again and again
-      logger[host.failure === failure ? 'debug' : 'error']({ err: error }, message)
-      host.failure = failure
+      logger.error({ err: error }, message)
       return { status: 'refused', mistakes: [] }
     }
-    host.failure = undefined
     logger.error({ mistakes: error.mistakes.map(formatMistake) }, message)
     return { status: 'refused', mistakes: error.mistakes }
   }

@@ -296,11 +296,11 @@ export function findLockFile(path: string): string {
   return lockFiles(path).at(-1)?.file ?? path
 }
 
-/** Lowest number first; 0: a file without a number, as versions up to 0.4 wrote it. */
+/** Lowest number first. */
 function lockFiles(path: string): { file: string; number: number }[] {
   const name = basename(path)
   return readdirSync(dirname(path))
-    .filter((file) => file.startsWith(name) && /^(\.\d{1,15})?$/.test(file.slice(name.length)))
+    .filter((file) => file.startsWith(name) && /^\.\d{1,15}$/.test(file.slice(name.length)))
     .map((file) => ({
       file: join(dirname(path), file),
       number: Number(file.slice(name.length + 1)),

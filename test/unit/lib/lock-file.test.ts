@@ -61,15 +61,6 @@ test('that of another is neither taken nor dropped while it lives', async () => 
   expect(readdirSync(folder)).toEqual(['lock.8'])
 })
 
-test('that of 0.4.0, which had no number, keeps out while its owner lives', async () => {
-  const { line, end } = await another()
-  writeFileSync(path, line)
-  expect(takeLockFile(path)).toBe(false)
-  await end()
-  expect(takeLockFile(path)).toBe(true)
-  expect(readdirSync(folder)).toEqual(['lock.1'])
-})
-
 test('of many processes that find one abandoned, one has it', async () => {
   writeFileSync(`${path}.3`, nobody)
   const module = join(import.meta.dirname, '../../../src/lib/private-files.ts')
