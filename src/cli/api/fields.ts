@@ -46,7 +46,9 @@ interface OptionField extends Field {
 function fieldsOf(row: Operation): Field[] {
   const path = Object.fromEntries(parameterNames(row).map((name) => [name, parameterShape(name)]))
   const shapes = [z.object(path), row.query, row.body].filter((shape) => shape !== undefined)
-  return shapes.flatMap((shape) => toFields(schemaOf(shape))).filter(({ name }) => name !== 'from')
+  return shapes
+    .flatMap((shape) => toFields(schemaOf(shape)))
+    .filter(({ name }) => name !== 'from' && name !== row.paging)
 }
 
 /** The dotted paths of the texts, numbers and flags in items of a shape, of objects one level deep. */

@@ -35,67 +35,12 @@ export const legacySearchParameters = z.strictObject({
 })
 export type LegacySearchParameters = z.input<typeof legacySearchParameters>
 
-/**
- * Whether no number of the cursor is beyond 2^53: rounded by the parser, it would skip or repeat
- * events.
- */
-function isExact(parts: unknown[]): boolean {
-  return parts.every((part) => !Number.isInteger(part) || Number.isSafeInteger(part))
-}
-
-/** A list is sent back as JSON; an empty one means no cursor. */
-function legacyCursor(parts: unknown[]): string | null {
-  return parts.length === 0 ? null : JSON.stringify(parts)
-}
-
-/** Items stay unparsed, as on every page. `links.next` is a cursor, or a URL that holds one. */
+/** Items stay unparsed, as on every page. `links.next` is the same cursor within a URL. */
 export const wireLegacyPage = z.looseObject({
   items: wireItems,
   nb_hits: lenient.number,
-  links: z.looseObject({ next: wireCursor.nullish() }).nullish(),
-  search_after: z
-    .union([wireCursor, z.array(z.unknown()).refine(isExact).transform(legacyCursor)])
-    .nullish(),
+  search_after: wireCursor.nullish(),
 })
-export type WireLegacyPage = z.infer<typeof wireLegacyPage>
-
-/**
- * Returns one cursor for the two that an answer may hold: `search_after`, or the cursor in
- * `links.next`, which is bare or within a URL. It is prefixed with the parameter that it is sent
- * back as.
- */
-export function readCursor({ search_after, links }: WireLegacyPage): string | null {
-  if (search_after) return formatCursor('search_after', search_after)
-  const next = links?.next
-  if (!next) return null
-  const query = parseLink(next)?.searchParams
-  if (query === undefined) return formatCursor('from', next)
-  const after = query.get('search_after')
-  const from = query.get('from')
-  if (after !== null) return formatCursor('search_after', after)
-  return from === null ? null : formatCursor('from', from)
-}
-
-type CursorParameter = 'search_after' | 'from'
-
-function formatCursor(parameter: CursorParameter, value: string): string {
-  return `${parameter}=${value}`
-}
-
-/** The parameter that sends a cursor of `readCursor` back. */
-function parseCursor(cursor: string): Partial<Record<CursorParameter, string>> {
-  if (cursor.startsWith('from=')) return { from: cursor.slice('from='.length) }
-  return { search_after: cursor.replace(/^search_after=/, '') }
-}
-
-/**
- * Returns the URL, or undefined if `next` is a bare cursor. A bare cursor may begin with a slash,
- * as base64 does, but a URL with a cursor has a query.
- */
-function parseLink(next: string): URL | undefined {
-  if (!/^(https?:\/\/|\/[^?]*\?|\?)/.test(next)) return undefined
-  return URL.parse(next, 'https://any.example') ?? undefined
-}
 
 /** One event in the older shape, as commands show it. */
 const wireLegacyItem = z.looseObject({
@@ -111,10 +56,12 @@ const wireLegacyItem = z.looseObject({
 
 const search = {
   query: legacySearchParameters,
-  answer: wireLegacyPage.transform((page) => ({ items: page.items, next: readCursor(page) })),
+  answer: wireLegacyPage.transform((page) => ({
+    items: page.items,
+    next: page.search_after || null,
+  })),
   item: wireLegacyItem,
   paging: 'search_after',
-  cursorFields: parseCursor,
   tier: 'search',
   costsQuota: true,
 } as const

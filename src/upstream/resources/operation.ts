@@ -23,10 +23,8 @@ interface Row {
   readonly answer: z.ZodType
   /** Shape of one item of the answer's list. Items stay unparsed, so that a bad one costs only itself. */
   readonly item?: z.ZodType
-  /** How an answer names the next page. Requests name it as `from`. */
+  /** How an answer names the next page; callers name it as `from`. */
   readonly paging?: 'next' | 'search_after'
-  /** The parameters that a cursor is sent back as, where it is not `from` as it came. */
-  readonly cursorFields?: (cursor: string) => Fields
   /** Default basic. Where none is published the caller may choose (docs/api-notes.md, Rate limits). */
   readonly tier?: Tier
   /** Whether it searches everything, at the cost of the monthly quota. */
@@ -174,16 +172,18 @@ export function buildRequest(row: Operation, request: Fields): BuiltRequest {
   }
 }
 
+/** A cursor that is null stands for the first page. */
+const cursorNames = ['from', 'search_after']
+
 function checkFields(
   row: Operation,
   request: Fields,
 ): { path: Fields; query: Fields; body: unknown } {
   const names = parameterNames(row)
-  const { from } = request
-  const isCursor = row.cursorFields !== undefined && typeof from === 'string'
-  const whole = isCursor ? { ...request, from: null, ...row.cursorFields?.(from) } : request
+  const { from, ...others } = request
+  const whole = row.paging === 'search_after' ? { ...others, search_after: from } : request
   const given = Object.entries(whole).filter(
-    ([name, value]) => value !== undefined && !(name === 'from' && value === null),
+    ([name, value]) => value !== undefined && !(cursorNames.includes(name) && value === null),
   )
   const isQuery = (name: string): boolean => row.query?.shape[name] !== undefined
   const pick = (isMeant: (name: string) => boolean): Fields =>

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { EndMode, SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import {
-  wireLegacyPage,
-  type WireLegacyPage,
-} from '../../../src/upstream/resources/legacy-search.ts'
+import type { z } from 'zod'
+import { wireLegacyPage } from '../../../src/upstream/resources/legacy-search.ts'
 import { ask, tokenOf, type Answer } from './client.ts'
+
+type LegacyPage = z.infer<typeof wireLegacyPage> & { links?: { next?: string | null } }
 
 const open: Sandbox[] = []
 afterEach(async () => {
@@ -24,10 +24,10 @@ function read(sandbox: Sandbox, token: string, to: string, method = 'GET'): Prom
   return ask(`${sandbox.url}${to}`, { method, headers: { authorization: `Bearer ${token}` } })
 }
 
-async function pageAt(sandbox: Sandbox, token: string, to: string): Promise<WireLegacyPage> {
+async function pageAt(sandbox: Sandbox, token: string, to: string): Promise<LegacyPage> {
   const answer = await read(sandbox, token, to)
   if (answer.status !== 200) throw new Error(`no page: ${answer.status} ${answer.text}`)
-  return wireLegacyPage.parse(answer.json)
+  return wireLegacyPage.parse(answer.json) as LegacyPage
 }
 
 function uidOf(item: unknown): string {
@@ -41,7 +41,7 @@ async function found(sandbox: Sandbox, query: string): Promise<string[]> {
 }
 
 describe('a walk', () => {
-  type Follow = (page: WireLegacyPage) => string | null | undefined
+  type Follow = (page: LegacyPage) => string | null | undefined
   const ways: [string, Follow][] = [
     ['links.next', ({ links }) => links?.next],
     [
@@ -66,7 +66,7 @@ describe('a walk', () => {
       const ends: unknown[] = []
       let to: string | null | undefined = `${path}?order=asc&size=7`
       while (to) {
-        const page: WireLegacyPage = await pageAt(sandbox, token, to)
+        const page: LegacyPage = await pageAt(sandbox, token, to)
         expect(page.nb_hits).toBe(30)
         uids.push(...page.items.map(uidOf))
         to = follow(page)

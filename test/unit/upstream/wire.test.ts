@@ -58,7 +58,7 @@ const severity = { original: later, override: later, ...more }
 
 const readings: Record<string, [z.ZodType, unknown]> = {
   'a page': [wireSearchPage, { items: [later, 1, null], next: null, ...more }],
-  'a legacy page': [wireLegacyPage, { items: [later], links: { next: 'c', ...more }, ...more }],
+  'a legacy page': [wireLegacyPage, { items: [later], search_after: 'c', ...more }],
   'a search item': [
     wireSearchItem,
     {
