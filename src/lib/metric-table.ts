@@ -114,7 +114,7 @@ export const metricTable = {
   ),
   feed_pages_total: counter('Pages taken in.', feed, 'sparse'),
   feed_cursor_resets_total: counter(
-    'Scans that began anew instead of going on at their cursor.',
+    'Scans that restarted instead of continuing at their cursor.',
     {
       ...feed,
       reason: ['configuration_changed', 'cursor_refused', 'page_too_large', 'rewound'],
@@ -123,29 +123,25 @@ export const metricTable = {
   ),
   feed_last_success_timestamp_seconds: shared('Last successful poll; 0: never.', feed),
   feed_newest_event_timestamp_seconds: shared(
-    'Newest creation time of an event taken in; 0: none yet.',
+    'Creation time of the newest event; 0: none yet.',
     feed,
   ),
   feed_lag_seconds: shared(
-    'Time since the feed was last read to its end; before that, since it was first polled, or since this instance has known it while it was not. Grows while polls fail.',
+    'Time since the feed was last read to its end, or since it was configured; grows while polls fail.',
     feed,
   ),
   feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed, 'sparse'),
   feed_rescan_last_completed_timestamp_seconds: shared(
-    'Last time a rescan of all of rescan.back was read to its end; 0: never.',
+    'Last complete rescan of rescan.back; 0: never.',
     feed,
   ),
   feed_rescan_interval_seconds: gaugeWhenKnown(
-    'From one rescan of the whole window to the next: rescan.every, or what the rate limit allows; only for feeds that rescan.',
+    'Interval of complete rescans: rescan.every, or what the rate limit allows.',
     { feed: 'rescannedFeeds' },
   ),
-  rescan_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
-  events_dated_ahead_total: counter('New events that were dated ahead of now.', feed, 'sparse'),
-  match_time_doubted_total: counter(
-    'Times that the filter by match time did not show what it should, or showed what it should not.',
-    feed,
-    'sparse',
-  ),
+  rescan_late_events_total: counter('Late events: found by a rescan behind the tail.', feed),
+  events_dated_ahead_total: counter('New events dated ahead of now.', feed, 'sparse'),
+  match_time_doubted_total: counter('Wrong results of the filter by match time.', feed, 'sparse'),
   feed_unreadable: shared(
     '1 while half or more of the last page with items could not be read, though the feed may be caught up.',
     feed,
@@ -165,12 +161,12 @@ export const metricTable = {
     feed,
   ),
   feed_poll_interval_seconds: gauge(
-    'The interval at which this instance read the feed of late; the expected one while another reads it.',
+    'Current poll interval of the feed; the expected one while another instance reads it.',
     feed,
   ),
 
   api_requests_total: counter(
-    'Requests to the service, by status code.',
+    'API requests, by status code.',
     {
       ...accountAndTier,
       code: 'code',
@@ -178,14 +174,14 @@ export const metricTable = {
     'sparse',
   ),
   api_budget_wait_seconds_total: counter(
-    'Time that requests waited for the rate limit.',
+    'Time that API requests waited for a slot of the rate limit.',
     accountAndTier,
   ),
   api_budget_utilization_ratio: gauge(
-    "Share of the tier's rate limit that this instance used of late, 0 to 1; the sum over instances is the whole.",
+    "Recently used share of the tier's rate limit, 0 to 1; sum the instances.",
     accountAndTier,
   ),
-  api_searches_remaining: sharedWhenKnown('Searches left of the quota, by the last answer.', {
+  api_searches_remaining: sharedWhenKnown('Remaining search quota, from the last response.', {
     account: 'accounts',
   }),
   token_refreshes_total: counter(
@@ -205,61 +201,50 @@ export const metricTable = {
     'sparse',
   ),
   account_configured: sharedWhenKnown(
-    '1 for an account of the configuration, 0 for one that left it and still has a ledger.',
+    '1 for a configured account; 0 for one that left and still has a ledger.',
     { account: 'accounts' },
   ),
   account_items_pending: shared(
-    'Items of the account that are not yet final.',
+    'Pending items of the account.',
     {
       account: 'accounts',
     },
     'sparse',
   ),
 
-  events_fetched_total: counter(
-    'Items received: new, duplicate, quarantined and baseline ones together.',
-    feed,
-  ),
-  events_new_total: counter('Events taken in for the first time.', feed),
-  events_new_by_severity_total: counter('Events taken in for the first time, of all feeds.', {
+  events_fetched_total: counter('Items received: new, duplicate, quarantined and baseline.', feed),
+  events_new_total: counter('New events.', feed),
+  events_new_by_severity_total: counter('New events of all feeds, by severity.', {
     severity: 'severity',
   }),
-  events_duplicate_total: counter(
-    'Items received that this feed had shown before.',
-    feed,
-    'sparse',
-  ),
-  events_quarantined_total: counter(
-    'Items received that could not be read, kept aside.',
-    feed,
-    'sparse',
-  ),
+  events_duplicate_total: counter('Items that the feed had shown before.', feed, 'sparse'),
+  events_quarantined_total: counter('Unreadable items, quarantined.', feed, 'sparse'),
   events_baseline_total: counter(
-    'Items received that are older than the start bound of the feed: remembered, not sent.',
+    'Items older than the start bound of the feed: remembered, not sent.',
     feed,
     'sparse',
   ),
   events_severity_raised_total: counter(
-    'Known events that came back with a higher severity and were routed again.',
+    'Known events whose severity rose: routed again.',
     feed,
     'sparse',
   ),
   events_unreadable_total: counter(
-    'Items received that could not be read, known ones included: of events_fetched_total.',
+    'Unreadable items, known ones included; a part of events_fetched_total.',
     feed,
   ),
   event_fields_unread_total: counter(
-    'Fields of new events that came in a form that could not be read, or only in part.',
+    'Fields of new events that could not be parsed, or only in part.',
     { ...feed, field: unreadableFields },
     'sparse',
   ),
   unknown_severity_total: counter(
-    'Events with a severity that this version does not know, treated as critical.',
+    'Events of unknown severity, treated as critical.',
     feed,
     'sparse',
   ),
-  events_routed_total: counter('Events that a route took.', { route: 'routes' }),
-  events_unrouted_total: counter('Events that no route but the root took.', {
+  events_routed_total: counter('Events that matched a route.', { route: 'routes' }),
+  events_unrouted_total: counter('Events that matched no route but the root.', {
     severity: 'severity',
   }),
   feed_poll_stage_seconds: histogram(
@@ -268,32 +253,32 @@ export const metricTable = {
     answerBuckets,
   ),
   event_match_to_fetch_seconds: histogram(
-    'From the match at the service to the arrival here.',
+    'Time from the match at the service to the fetch.',
     {},
     detectionBuckets,
   ),
   event_detection_lower_bound_seconds: histogram(
-    'From the request for the page that showed a new event in its turn to its being taken in: it has waited at least as long, unless it became visible while the request was under way.',
+    'Lower bound of the delay of an event: time from the request of its page to its intake.',
     {},
     answerBuckets,
   ),
   event_detection_upper_bound_seconds: histogram(
-    'From the request by which the feed was read to its end before to the same: a new event that came in its turn has waited at most as long.',
+    'Upper bound of the delay of an event: time between two complete reads of the feed.',
     {},
     detectionBuckets,
   ),
   event_lateness_seconds: histogram(
-    'How old late events were when a rescan found them.',
+    'Age of late events when a rescan found them.',
     {},
     latenessBuckets,
   ),
   event_fetch_to_delivery_seconds: histogram(
-    "From the arrival here to the sink's acceptance.",
+    "Time from the fetch to the sink's acceptance.",
     { audience: ['people', 'machines'], severity: 'severity' },
     deliveryBuckets,
   ),
 
-  items_created_total: counter('Items created: one event for one destination each.', sink),
+  items_created_total: counter('Items created; an item is one event for one destination.', sink),
   items_settled_total: counter(
     'Items that became final, by outcome.',
     {
@@ -302,9 +287,9 @@ export const metricTable = {
     },
     'sparse',
   ),
-  items_replayed_total: sharedCounter('Dead items sent again on request.', sink, 'sparse'),
+  items_replayed_total: sharedCounter('Dead letters sent again on request.', sink, 'sparse'),
   items_pending: shared(
-    'Items not yet final, by state.',
+    'Pending items, by state.',
     {
       ...sink,
       state: ['queued', 'held', 'group', 'digest', 'batch', 'sending', 'retrying'],
@@ -320,7 +305,7 @@ export const metricTable = {
     'sparse',
   ),
   delivery_attempts_total: counter(
-    'Tries at a delivery, by outcome or reason of the failure.',
+    'Delivery attempts, by outcome or reason of the failure.',
     {
       ...sink,
       outcome: attemptOutcomes,
@@ -328,7 +313,7 @@ export const metricTable = {
     'sparse',
   ),
   template_failures_total: counter(
-    'Messages that went without a template of their sink, since it failed.',
+    'Messages sent without a template of their sink, because it failed.',
     { ...sink, template: ['title', 'body', 'webhook_body'] },
     'sparse',
   ),
@@ -338,25 +323,21 @@ export const metricTable = {
     'sparse',
   ),
   delivery_oldest_due_timestamp_seconds: shared(
-    'When the longest-waiting due item became due; 0: none is due. Held and collected items are not due.',
+    'When the oldest due item became due; 0: none is due. Held and collected items are not due.',
     sink,
     'sparse',
   ),
   delivery_oldest_critical_timestamp_seconds: shared(
-    'When the oldest critical event came in that the sink has not taken yet; 0: it owes none. What is held or waits for a digest does not count.',
+    'When the oldest undelivered critical event came in; 0: none. Held items and items of a digest do not count.',
     sink,
     'sparse',
   ),
   dead_letters: shared('Dead letters kept for replay.', sink),
-  sink_circuit_state: shared('1 for the state that the circuit is in.', {
+  sink_circuit_state: shared('1 for the current state of the circuit.', {
     ...sink,
     state: ['closed', 'half_open', 'open', 'disabled'],
   }),
-  sink_fallbacks_total: counter(
-    'Items that went to the fallback of the sink instead of it.',
-    sink,
-    'sparse',
-  ),
+  sink_fallbacks_total: counter('Items diverted to the fallback of the sink.', sink, 'sparse'),
   sink_last_success_timestamp_seconds: shared('Last accepted delivery; 0: never.', sink),
   sink_paused: shared('1 while an operator pauses the sink.', sink, 'sparse'),
   canary_interval_seconds: gaugeWhenKnown(
@@ -379,7 +360,7 @@ export const metricTable = {
     },
     'sparse',
   ),
-  silences_active: shared('Silences in force.', {}),
+  silences_active: shared('Active silences.', {}),
   digest_items: shared('Items that wait for the next digest.', sink, 'sparse'),
   digest_last_sent_timestamp_seconds: sharedWhenKnown(
     'Last digest that was sent; 0: none yet. Only for sinks with a digest.',
@@ -391,60 +372,48 @@ export const metricTable = {
   ),
 
   feed_items_unaccounted: shared(
-    'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
+    'Items fetched less new, duplicate, quarantined and baseline ones; must be 0.',
     feed,
     'sparse',
   ),
   sink_items_unaccounted: shared(
-    'Items created and sent again less ended and pending ones, by the counters at this scrape; must be 0.',
+    'Items created and resent, minus those ended and pending; must be 0.',
     sink,
     'sparse',
   ),
   ledger_lost_timestamp_seconds: shared('Last loss of the ledger in Redis; 0: none in a day.', {}),
   retention_kept_bytes: shared(
-    'Bytes of records and payloads after the last pass of retention; retention.max_bytes bounds it. 0: no pass yet.',
+    'Size of records and payloads, bounded by retention.max_bytes; 0: no pass of retention yet.',
     {},
   ),
   retention_oldest_timestamp_seconds: shared(
-    'When the oldest settled event that is still kept was settled, by the last pass of retention; 0: none is kept.',
+    'When the oldest kept settled event was settled, by the last pass of retention; 0: none is kept.',
     {},
   ),
-  retention_trimmed_total: counter(
-    'Settled events dropped to make room, by what was kept of them.',
-    {
-      what: ['history', 'payload'],
-    },
-  ),
-  config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),
+  retention_trimmed_total: counter('Settled events dropped to make room.', {
+    what: ['history', 'payload'],
+  }),
+  config_last_reload_successful: gauge('1 if the last read of the configuration succeeded.', {}),
   config_last_reload_success_timestamp_seconds: gauge(
-    'When the configuration was last read without mistake.',
+    'When the configuration was last read successfully.',
     {},
   ),
-  config_generation: gauge(
-    'Number of the configuration that this instance runs; grows with every change, and differs between instances only while they differ.',
-    {},
-  ),
-  config_hash: gauge(
-    'Changes with everything that the running configuration says, sinks, addresses and secrets included.',
-    {},
-  ),
+  config_generation: gauge('Number of the running configuration; grows with every change.', {}),
+  config_hash: gauge('Hash of the running configuration, sinks and secrets included.', {}),
   http_refusals_total: counter(
-    'Requests for the page and its API that were refused, by reason.',
+    'Refused requests of the page and its API, by reason.',
     { reason: httpRefusals },
     'sparse',
   ),
   build_info: gauge('Always 1; the label tells the version.', { version: 'version' }),
-  redis_up: gauge('1 if Redis answered when it was last asked, some seconds ago.', {}),
+  redis_up: gauge('1 if Redis answered the last probe.', {}),
   state_age_seconds: gauge(
-    'How old the values are that were read from Redis; before the first reading: since the start.',
+    'Age of the values read from Redis; since the start before the first reading.',
     {},
   ),
   redis_durable: shared('1 if Redis keeps its data over a restart.', {}),
   redis_eviction_safe: shared('1 if Redis never evicts keys.', {}),
-  redis_memory_used_bytes: shared(
-    'Memory that Redis uses, the ledger and all else in it; of several masters that of the fullest.',
-    {},
-  ),
+  redis_memory_used_bytes: shared('Memory that Redis uses; of several masters the fullest.', {}),
   redis_memory_max_bytes: sharedWhenKnown(
     'maxmemory of the same master; nothing more is polled from 70 % of it on. Only where it has one.',
     {},
