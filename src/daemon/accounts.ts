@@ -4,7 +4,6 @@
  * whether others are new beside them: they may have been renamed.
  */
 import type { Config } from '../config/config.ts'
-import type { Finding } from '../lib/config-fields.ts'
 import { type AccountLedger, claimLead, openLedgers } from '../store/account-ledger.ts'
 import {
   type AccountEntry,
@@ -86,16 +85,6 @@ async function findNewAccounts(context: EngineContext): Promise<string[]> {
 const renameWarning =
   'accounts are new and others have left: a renamed account starts anew and sends again what it has sent'
 const renameRemedy = 'keep the name of an account that is the same; if they are others, go on'
-
-/** Warns where a new configuration has accounts that the old one lacks, and lacks some of it. */
-export function renameFindings(before: Config, after: Config): Finding[] {
-  const [old, fresh] = [accountNames(before), accountNames(after)]
-  const left = old.filter((name) => !fresh.includes(name))
-  const [added] = fresh.filter((name) => !old.includes(name))
-  if (left.length === 0 || added === undefined) return []
-  const problem = `is new and ${left.join(', ')} has left: a renamed account starts anew and sends again what it has sent`
-  return [{ path: ['accounts', added], problem, remedy: renameRemedy }]
-}
 
 export function buildAccountWatch(context: EngineContext): AccountWatch {
   const { redis, keys, ledgers, config } = context

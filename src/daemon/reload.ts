@@ -8,7 +8,7 @@ import { fixedKeyFindings, listChanges } from '../config/config-diff.ts'
 import { ConfigError, formatMistake, type Mistake } from '../config/config.ts'
 import { changedFiles } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { openAccountLedgers, renameFindings } from './accounts.ts'
+import { openAccountLedgers } from './accounts.ts'
 import type { ProcessContext } from './context.ts'
 import { describeConfig } from './describe-config.ts'
 import {
@@ -75,8 +75,6 @@ async function replace(host: EngineHost, read: ConfigReader): Promise<ReloadOutc
     const { revision: generation } = before.generation
     return { status: 'unchanged', generation }
   }
-  const renamed = loaded.place(renameFindings(before.config, loaded.config))
-  for (const warning of renamed) logger.warn(warning, 'configuration warning')
   const next = createEngine(host.processContext, loaded)
   if (host.current.parts) await replaceRunning(host, next)
   else makeCurrent(host, next) // the new engine waits for Redis in the old one's place

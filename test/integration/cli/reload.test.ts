@@ -201,9 +201,9 @@ test('the log warns that a renamed account sends all again', async () => {
   const daemon = await startDaemon(config())
   daemon.reload(config().replace('accounts: {main:', 'accounts: {acme:'))
   await daemon.hasSaid(reloaded, 1)
-  expect(daemon.lines('configuration warning')).toMatchObject([
-    { path: 'accounts.acme', problem: expect.stringContaining('starts anew') as unknown },
-  ])
+  const said =
+    'accounts are new and others have left: a renamed account starts anew and sends again what it has sent'
+  expect(daemon.lines(said)).toMatchObject([{ accounts: ['acme'], left: ['main'] }])
 })
 
 test('a file that keeps its name and holds something else is a change', async () => {
