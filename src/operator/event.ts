@@ -4,9 +4,7 @@ import { toDeliveryMember } from '../delivery/delivery-member.ts'
 import { buildMemberOptions } from '../delivery/member-options.ts'
 import { type Message, renderMessage } from '../messages/message.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { readAccounting } from '../store/accounts.ts'
 import { findQuarantined, type QuarantineEntry } from '../store/feed-state.ts'
-import { lookUpInLedger } from '../store/intake.ts'
 import { readMessageAttempts } from '../store/pending-items.ts'
 import {
   type Item,
@@ -28,14 +26,12 @@ export interface KnownEvent {
   /** undefined: the payload is past its retention. */
   message?: Message | undefined
   quarantined?: QuarantineEntry | undefined
-  /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
-  shownBy?: string[]
   /** What commands did to it at the service, and who asked for it. */
   writes?: KnownWrite[]
 }
 
 export function knownJson(
-  { account, uid, record, message, quarantined, shownBy = [], writes = [] }: KnownEvent,
+  { account, uid, record, message, quarantined, writes = [] }: KnownEvent,
   labels: DestinationLabels,
 ): Record<string, unknown> {
   return {
@@ -45,7 +41,6 @@ export function knownJson(
     link: message?.link ?? null,
     unverified_link: message?.unverifiedLink ?? null,
     quarantined: quarantined ? entryJson(quarantined) : null,
-    ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
     ...(writes.length > 0 && {
       writes: writes.map(({ atMs, ...note }) => ({ at: formatIsoTime(atMs), ...note })),
     }),
@@ -77,8 +72,7 @@ export async function readKnownEvent(
   ])
   const record = stored && (await withAttempts(store, stored))
   const message = record && payload && renderRecordMessage(config, record, payload)
-  const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
-  return { account: ledger.account, uid, record, message, quarantined, shownBy, writes }
+  return { account: ledger.account, uid, record, message, quarantined, writes }
 }
 
 export async function withAttempts(
@@ -92,23 +86,8 @@ export async function withAttempts(
   return { ...record, items: await Promise.all(items) }
 }
 
-/** Finds the feeds by their dedupe fingerprints, which outlive the history. */
-async function findFeedsThatShowed(
-  { feeds }: Config,
-  ledger: AccountLedger,
-  uid: string,
-): Promise<string[]> {
-  const own = feeds.filter(({ account }) => account === ledger.account).map(({ name }) => name)
-  const counted = Object.keys((await readAccounting(ledger)).feeds) // of feeds that left, too
-  const names = [...new Set([...own, ...counted])].map(async (name) => {
-    const [status] = await lookUpInLedger(ledger, name, [uid])
-    return status === 'unrecorded' ? [name] : []
-  })
-  return (await Promise.all(names)).flat()
-}
-
-export function isKnown({ record, quarantined, shownBy = [], writes = [] }: KnownEvent): boolean {
-  return [record, quarantined, ...shownBy, ...writes].some((one) => one !== undefined)
+export function isKnown({ record, quarantined, writes = [] }: KnownEvent): boolean {
+  return [record, quarantined, ...writes].some((one) => one !== undefined)
 }
 
 /**

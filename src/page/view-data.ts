@@ -243,9 +243,8 @@ export interface EventData {
     item: string
   }[]
   seen_before: {
-    kind: 'login' | 'host' | 'identifier'
-    /** null: nobody counts how often identifiers were seen before. */
-    count: number | null
+    kind: 'login' | 'host'
+    count: number
     last_at: string
     /** Of the last one. */
     url: string

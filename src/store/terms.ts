@@ -107,21 +107,6 @@ async function listOfIdentifier(
   return { records, next: entries.length > limit ? page.at(-1)?.[0] : undefined }
 }
 
-/** The last record that named an identifier before that time, ms, and when; undefined: none did. */
-export async function readIdentifierSeen(
-  ledger: AccountLedger,
-  name: string,
-  beforeMs: number,
-): Promise<Pick<Seen, 'lastMs' | 'recordId'> | undefined> {
-  const [stored] = toStoredTerm(ledger, { kind: 'identifier', value: name })
-  if (!stored) return undefined
-  const key = ledger.key('of', stored.t)
-  const [last] = await ledger.redis.xrevrange(key, beforeMs - 1, '-', 'COUNT', 1)
-  if (!last) return undefined
-  const [id, fields] = last
-  return { lastMs: Number.parseInt(id, 10), recordId: fields[1] ?? '' }
-}
-
 /** A place in a chain: a record, and how many there are from it on, back to the first. */
 function chainPlace({ recordId, times }: Pick<SeenBefore, 'recordId' | 'times'>): string {
   return `${recordId}.${times}`

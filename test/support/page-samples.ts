@@ -504,12 +504,6 @@ const event: EventData = {
       last_at: minutesAgo(1900),
       url: eventUrl('stealer_log/24511/7'),
     },
-    {
-      kind: 'identifier',
-      count: null,
-      last_at: minutesAgo(25),
-      url: eventUrl('paste/24511/8'),
-    },
   ],
   identifiers: [
     { name: 'acme[.]com', url: '/search?q=acme.com' },

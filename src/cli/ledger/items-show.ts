@@ -64,14 +64,13 @@ export async function showItem(
 }
 
 function knownLines(known: KnownEvent, labels: DestinationLabels): string[] {
-  const { account, uid, record, message, quarantined, shownBy = [], writes = [] } = known
+  const { account, uid, record, message, quarantined, writes = [] } = known
   const [head = '', ...history] = record ? historyLines(record, labels) : []
   const bare = `${sanitize(uid ?? 'no uid could be read', 600)}, account ${account}`
-  const isBare = !record && !quarantined && shownBy.length === 0
+  const isBare = !record && !quarantined
   return [
     ...(record ? [head, ...(message ? messageLines(message) : [payloadGoneText]), ...history] : []),
     ...(quarantined ? entryLines(bare, quarantined) : []),
-    ...(shownBy.length > 0 ? [droppedLine(bare, shownBy)] : []),
     ...(isBare ? [bare] : []),
     ...writes.map(formatWrite),
   ]
@@ -103,13 +102,9 @@ export function shortId({ id }: Pick<QuarantineEntry, 'id'>): string {
   return id.slice(0, 12)
 }
 
-function droppedLine(head: string, feeds: string[]): string {
-  return `${head}: taken in by ${feeds.join(', ')}; its history is no longer kept (retention.history, retention.max_bytes)`
-}
-
 function unknownLine(uid: string, { account }: ShowOptions): string {
   const whom = account === undefined ? 'any account' : `the account ${account}`
-  return `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history).`
+  return `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history, retention.max_bytes).`
 }
 
 /** One event of a delivery. */

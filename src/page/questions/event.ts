@@ -7,9 +7,7 @@ import { outcomeText, reasonText, standingOf } from '../../operator/item-words.t
 import { formatSeverity } from '../../messages/summary.ts'
 import { itemStates, reasonOf, stateOf } from '../../store/item-states.ts'
 import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../store/records.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
 import { keptNames } from '../../store/intake.ts'
-import { readIdentifierSeen } from '../../store/terms.ts'
 import { type Asker, isHiddenRecord, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
@@ -37,14 +35,14 @@ export const eventQuestion = question({
       const why = 'the ledger has no such event: its history has expired, or the address is wrong'
       throw new PageError('not_found', why)
     }
-    return describeEvent(asker, known, { record, matches: await readMatches(ledger, record) })
+    return describeEvent(asker, known, record)
   },
 })
 
 function describeEvent(
   asker: Asker,
   { message, writes = [] }: KnownEvent,
-  { record, matches }: { record: LedgerRecord; matches: EventAnswer['seen_before'] },
+  record: LedgerRecord,
 ): EventAnswer {
   const { labels, config } = asker
   const { account, uid, recordId, type, severity, identifiers, tags } = record
@@ -73,7 +71,7 @@ function describeEvent(
       })),
     ),
     destinations: record.items.map((item) => describeItem(asker, record, item)),
-    seen_before: [...seenBefore(record), ...matches],
+    seen_before: seenBefore(record),
     identifiers: identifiers.map((name) => ({
       name,
       url: addressOf('/search', { account, by: 'identifier', q: name }),
@@ -103,29 +101,6 @@ function seenBefore({
     last_at: toIso(lastMs),
     url: eventUrl({ account, recordId }),
   }))
-}
-
-/** Of so many identifiers it is said when they were seen before. */
-const identifiersShown = 5
-
-async function readMatches(
-  ledger: AccountLedger,
-  { account, firstSeenMs, identifiers }: LedgerRecord,
-): Promise<EventAnswer['seen_before']> {
-  const seen = identifiers.slice(0, identifiersShown).map(async (name) => {
-    const found = await readIdentifierSeen(ledger, name, firstSeenMs)
-    if (!found) return []
-    const { lastMs, recordId: last } = found
-    return [
-      {
-        kind: 'identifier' as const,
-        count: null,
-        last_at: toIso(lastMs),
-        url: eventUrl({ account, recordId: last }),
-      },
-    ]
-  })
-  return (await Promise.all(seen)).flat()
 }
 
 function kindOf({ feeds }: Asker['config'], { sightings }: LedgerRecord): EventAnswer['kind'] {

@@ -145,11 +145,3 @@ test.each([
     expect(rig.log()).not.toMatch(/tok-1|qry-2|127\.0\.0\.1/)
   },
 )
-
-test('only a replica of the active configuration pings', async () => {
-  const rig = await aRig()
-  await rig.sendCanary()
-  await settleAll(rig)
-  await rig.replica(() => false).pingOnce()
-  expect(rig.server.requests).toEqual([])
-})

@@ -5,14 +5,8 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
 import { releaseDetail } from '../../../src/store/pending-items.ts'
 import { type LedgerRecord, readPayload, readRecord } from '../../../src/store/records.ts'
-import { listByTerm, lookUpTerm, readIdentifierSeen, type Term } from '../../../src/store/terms.ts'
-import {
-  pastThisMillisecond,
-  redisForTests,
-  redisMs,
-  routed,
-  takeIn,
-} from '../../support/ledger.ts'
+import { listByTerm, lookUpTerm, type Term } from '../../../src/store/terms.ts'
+import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
 import { ledgerInTime } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
@@ -247,19 +241,4 @@ test('a host that a later event named is no word of what was before, and stays s
   expect((await recordOf(stored, 'a/b/1')).seenBefore).toMatchObject([{ times: 1, isLate: true }])
   const seen = await lookUpTerm(stored, { kind: 'host', value: 'pc' })
   expect(seen).toEqual({ times: 2, lastMs: startMs + 10_000, recordId })
-})
-
-test('an identifier was seen before where an earlier event named it, whatever came later', async () => {
-  const ledger = await tests.ledger()
-  const show = async (id: number): Promise<LedgerRecord> => {
-    await takeIn(ledger, [routed({ uid: `a/b/${id}`, identifiers: [{ id: 1, name: acme.value }] })])
-    await pastThisMillisecond(tests.redis)
-    return recordOf(ledger, `a/b/${id}`)
-  }
-  const [first, second, third] = [await show(1), await show(2), await show(3)]
-  const seenBefore = (one: LedgerRecord): Promise<object | undefined> =>
-    readIdentifierSeen(ledger, acme.value, one.firstSeenMs)
-  expect(await seenBefore(first!)).toBeUndefined()
-  expect(await seenBefore(second!)).toMatchObject({ recordId: first!.recordId })
-  expect(await seenBefore(third!)).toMatchObject({ recordId: second!.recordId })
 })
