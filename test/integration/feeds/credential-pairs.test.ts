@@ -65,6 +65,15 @@ test('the same login and secret from another source is told once; the first says
   expect(sinks['soc']).toMatchObject({ created: 3, suppressed: 2 })
 })
 
+test('one poll reads both ends of the list', async () => {
+  await begin()
+  rig.sandbox.addCredentials(45)
+  await rig.toEnd(feed)
+  rig.asked()
+  expect(await rig.turn(feed)).toEqual({ status: 'caught_up' })
+  expect(rig.asked().map(({ query }) => query['from'] ?? null)).toEqual([null, expect.any(String)])
+})
+
 test('no leaked secret stands in Redis in clear, wherever a record holds it', async () => {
   await begin()
   const secrets = ['Pangolin-clear-1', 'Pangolin-name-2', 'Pangolin-raw-3', 'f'.repeat(32)]
