@@ -26,16 +26,6 @@ export function readSinkNames(ledger: AccountLedger): Promise<string[]> {
   return ledger.redis.smembers(ledger.key('sinks'))
 }
 
-/** Returns a sink's references that are due at `nowMs`, longest waiting first, from `offset` on. */
-export function readDueRefs(
-  ledger: AccountLedger,
-  sink: string,
-  nowMs: number,
-  { offset, count }: { offset: number; count: number },
-): Promise<string[]> {
-  return ledger.redis.zrangebyscore(ledger.key('due', sink), '-inf', nowMs, 'LIMIT', offset, count)
-}
-
 /** Returns all of a sink's references, those due now or later, by due time from `offset` on. */
 export function readPendingRefs(
   ledger: AccountLedger,

@@ -12,7 +12,7 @@ import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
-import { readDueRefs } from '../../src/store/pending-items.ts'
+import { readDueRefs } from './due-refs.ts'
 import {
   aGatheringRig,
   clockToSet,

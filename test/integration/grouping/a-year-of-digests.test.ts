@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { SinkDigest } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { readDueRefs } from '../../../src/store/pending-items.ts'
+import { readDueRefs } from '../../support/due-refs.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { formatLocal } from '../../../src/lib/time-zone.ts'
 import { createRandom } from '../../../src/sandbox/options.ts'

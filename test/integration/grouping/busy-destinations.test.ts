@@ -1,6 +1,6 @@
 /** Very many groups at once, and what must not wait for them. */
 import { expect, test } from 'vitest'
-import { readDueRefs } from '../../../src/store/pending-items.ts'
+import { readDueRefs } from '../../support/due-refs.ts'
 import {
   aGatheringRig,
   around,

@@ -14,7 +14,8 @@ import {
   readAllMemberRefs,
   readFence,
 } from '../../../src/grouping/timers.ts'
-import { groupItems, readDueRefs } from '../../../src/store/pending-items.ts'
+import { groupItems } from '../../../src/store/pending-items.ts'
+import { readDueRefs } from '../../support/due-refs.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { aThreatEvent } from '../../support/events.ts'

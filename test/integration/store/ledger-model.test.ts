@@ -19,13 +19,13 @@ import {
   groupItems,
   makeRetriesDue,
   moveItem,
-  readDueRefs,
   readPendingRefs,
   readSinkNames,
   releaseDetail,
   resendItem,
   scanPendingItems,
 } from '../../../src/store/pending-items.ts'
+import { readDueRefs } from '../../support/due-refs.ts'
 import { pendingStates, readPayload, scanRecords } from '../../../src/store/records.ts'
 import { type Outcome, peekBatch, sealBatch } from '../../support/attempts.ts'
 import { relievedAs } from '../../support/failover.ts'

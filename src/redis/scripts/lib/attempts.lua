@@ -45,8 +45,7 @@ local function held_since(ref, owner)
   return holder == owner and tonumber(since) or nil
 end
 
--- Whether the item can be sent by itself: pending, not in a frozen message or a group, and its sink
--- is configured.
+-- Whether the item can be sent by itself: pending, and not in a frozen message or a group.
 local function is_sendable(item)
   return item and not final[item.st] and item.st ~= 'batch' and not item.y
 end
