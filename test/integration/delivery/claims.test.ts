@@ -250,6 +250,30 @@ test('a claim looks at two hundred of what became due, and the next one at those
   expect(seen).toEqual([199, 398, 447])
 })
 
+test('what becomes due in one millisecond is looked at some at a time, and all of it is claimed once', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, 900, 'low')
+  await bring(ledger, 100, 'critical')
+  const due = ledger.key('due', 'soc')
+  const refs = await tests.redis.zrange(due, '0', '-1')
+  const atMs = Date.now() - 1_000
+  await tests.redis.zadd(due, ...refs.flatMap((ref) => [atMs, ref]))
+  await tests.redis.del(ledger.key('ready', 'soc'))
+  await tests.redis.hset(ledger.key('readied'), 'soc', atMs - 1)
+  const claimed: { ref: string; rank: number }[] = []
+  const lookedAt: number[] = []
+  for (let hasMore = true; hasMore;) {
+    const known = claimed.length + (await tests.redis.zcard(ledger.key('ready', 'soc')))
+    const { claims, left } = await claim(ledger, { max: 40 })
+    claimed.push(...claims)
+    lookedAt.push(claimed.length + left - known)
+    hasMore = claims.length > 0
+  }
+  expect(Math.max(...lookedAt)).toBeLessThanOrEqual(400) // from two places
+  expect(claimed.map(({ ref }) => ref).toSorted()).toEqual(refs.toSorted())
+  expect(claimed.slice(0, 200).filter(({ rank }) => rank === 5)).toHaveLength(100)
+})
+
 test('what holds its wait for a full event, or collects for a batch, is claimed as such', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' }, ['soc'], true)])

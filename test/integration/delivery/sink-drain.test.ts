@@ -413,6 +413,32 @@ test('a process that stood still for four seconds still sends, one that did for 
   }
 })
 
+test('a process that was frozen while it connected writes nothing, one whose lease was renewed does', async () => {
+  for (const [isRenewed, state] of [
+    [false, 'queued'],
+    [true, 'delivered'],
+  ] as const) {
+    const soc = aRehearsedSink('soc', {
+      async send(_delivery, { mayBegin }) {
+        rig.clock.aheadMs = 6_000
+        if (isRenewed) await rig.drain.renew()
+        if (mayBegin?.() !== true) throw new SinkError('unavailable', 'not sent')
+        return { answer: 'taken' }
+      },
+    })
+    const rig = await aRig(soc)
+    Object.assign(rig.options.holder, { leaseMs: 10_000 })
+    await bring(rig.ledgers[0]!, 1)
+    rig.drain.nudge('main')
+    await turnsUntil(rig.drain, 'it is settled', () =>
+      rig.asked.some(({ settle = [] }) => settle.length > 0),
+    )
+    const item = await itemOf(rig.ledgers[0]!, 'main/high/0')
+    expect(item).toMatchObject({ state, attempts: isRenewed ? 1 : 0, repeatRisks: 0 })
+    expect(rig.reports).toEqual(isRenewed ? ['ok'] : [])
+  }
+})
+
 test('what no sink is to blame for is tried again after five seconds, and counts as no try', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
   rig.options.serviceLink = () => {
