@@ -112,7 +112,7 @@ function expectMetrics(page: string): void {
     expect(line).toMatch(/^[a-z_]\w*(?:\{(?:\w+="[\w.:+ /-]*",?)*\})? (?:[-+\d.e]+|[+-]Inf|NaN)$/i)
   }
   expect(page).not.toContain('tocsin_hostile')
-  expect(page).toMatch(/tocsin_events_new_total\{[^}]*severity="unknown"[^}]*\} 1/)
+  expect(page).toContain('tocsin_events_new_by_severity_total{severity="unknown"} 1')
 }
 
 async function expectEachUidAlone(config: string): Promise<void> {
