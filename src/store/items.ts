@@ -1,5 +1,5 @@
 /** Finds items of the ledger: by what they are, or by the ids that messages and lists show. */
-import { noSeverity, severityRank } from '../event.ts'
+import { noSeverity, type Severity, severityRank } from '../event.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import { findDeliveryItems } from './deliveries.ts'
 import { listQuarantined, findQuarantined, type QuarantineEntry } from './feed-state.ts'
@@ -42,7 +42,8 @@ export interface ItemFilter {
   states?: ReadonlySet<State> | undefined
   sink?: string | undefined
   feed?: string | undefined
-  severity?: ((severity: string) => boolean) | undefined
+  /** This or higher; what is not known counts as critical. */
+  severity?: Severity | undefined
   fromMs?: number | undefined
   toMs?: number | undefined
 }
@@ -56,7 +57,7 @@ export function fits(item: LedgerItem, filter: ItemFilter): boolean {
     (states?.has(item.state) ?? true) &&
     (sink === undefined || item.item?.sink === sink) &&
     (feed === undefined || item.feeds.includes(feed)) &&
-    (severity?.(item.severity) ?? true) &&
+    (severity === undefined || severityRank(item.severity) >= severityRank(severity)) &&
     item.sinceMs >= fromMs &&
     item.sinceMs <= toMs
   )

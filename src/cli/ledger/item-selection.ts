@@ -1,7 +1,7 @@
 /** How the `items` commands choose items: by ids and uids, or by what the items are. */
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { isKnownSeverity, noSeverity, severities, severityRank } from '../../event.ts'
+import { severities, type Severity } from '../../event.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
@@ -34,7 +34,7 @@ export interface SelectionOptions extends CommonOptions, PeriodOptions {
   sink?: string
   feed?: string
   account?: string
-  severity?: (severity: string) => boolean
+  severity?: Severity
 }
 
 export function addSelectionOptions(command: Command): Command {
@@ -51,11 +51,8 @@ export function addSelectionOptions(command: Command): Command {
     .option('--feed <name>', 'that this feed showed; it may have left the configuration')
     .option('--account <name>', 'of this account')
     .addOption(
-      wordsOption(
-        '--severity <words>',
-        'high: this or higher; high,critical: exactly these; "high,": exactly this',
-        knownSeverities,
-        parseSeverity,
+      wordsOption('--severity <word>', 'this or higher', severities, (word) =>
+        parseWord(severities, word),
       ),
     )
   return addPeriodOptions(command, 'in its state since')
@@ -72,22 +69,6 @@ function parseStates(text: string): ReadonlySet<State> {
 }
 
 const manyStates = [...stateWords, 'pending', 'all'] as const
-
-const knownSeverities = [...severities, noSeverity]
-
-/** A word alone includes what is not known, which counts as critical. */
-function parseSeverity(text: string): (severity: string) => boolean {
-  const words = text.trim().toLowerCase()
-  if (words === ',' || words === '') {
-    throw new InvalidArgumentError('Write a severity, such as high.')
-  }
-  if (!words.includes(',') && words !== noSeverity) {
-    const rank = severityRank(parseWord(knownSeverities, words))
-    return (severity) => severityRank(severity) >= rank
-  }
-  const chosen = listParser(knownSeverities)(words.replace(/,$/, ''))
-  return (severity) => chosen.includes(isKnownSeverity(severity) ? severity : noSeverity)
-}
 
 export interface Selection {
   ledgers: readonly AccountLedger[]

@@ -91,19 +91,6 @@ async function shownBy(...args: string[]): Promise<Shown> {
   return JSON.parse(out) as Shown
 }
 
-test('a file is shown as Slack would show it, without Redis', async () => {
-  const file = aFile('event.json', JSON.stringify(item))
-  const args = ['render', file, '--sink=soc', '--feed=brand', ...offline()]
-  const { code, out, err } = await tocsin(...args)
-  expect(code).toBe(0)
-  expect(err).toBe('(nothing was sent)\n')
-  expect(out).toMatch(/^🟧 HIGH · Stealer log: joe@acme\[\.\]com/)
-  expect(out).toContain(`\n[ Open event ] https://app.example.com/#/uid?uid=${uid}\n`)
-  expect(out).toMatch(
-    /feed brand \(team brand\)\n\ndelivery e[0-9a-f]{32} · uid \S+ · routes urgent\n$/,
-  )
-})
-
 test('a full event is shown with its detail, masked; an answer of one item stands for the item', async () => {
   const file = aFile('event.json', JSON.stringify({ items: [{ ...item, data }] }))
   const { text, body } = await shownBy(file, '--sink=soc', '--feed=brand', ...offline())
@@ -248,8 +235,6 @@ test('an event that two accounts know is asked about with --account', async () =
 })
 
 test.each([
-  ['no sink', [], "required option '--sink <name>' not specified"],
-  ['an unknown sink', ['--sink=socc'], 'no sink "socc"; did you mean "soc"?'],
   ['an unknown feed', ['--sink=soc', '--feed=brnd'], 'no feed "brnd"; did you mean'],
   ['an unknown account', ['--sink=soc', '--account=mian'], 'no account "mian"; did you mean'],
   ['no feed among several', ['--sink=soc'], 'say with --feed which feed brings it: brand, leaks'],
