@@ -22,13 +22,13 @@ import { findNamed, pluralize, sanitize, type Style } from './terminal.ts'
 
 export interface ListOptions extends CommonOptions, WideOption {
   account?: string
-  problems?: true
 }
 
 export function addListOptions(command: Command, thing: string): Command {
-  return addWideOption(command)
-    .argument(`[${thing}]`, `name of the ${thing}: prints every field of it`)
-    .option('--problems', `only each ${thing} that is not well`)
+  return addWideOption(command).argument(
+    `[${thing}]`,
+    `name of the ${thing}: prints every field of it`,
+  )
 }
 
 export function addAccountOption(command: Command): Command {
@@ -71,9 +71,7 @@ export function printList<Row>(
     return { name: nameOf(row), row, problems: own, badness: Math.max(0, ...own.map(badnessOf)) }
   })
   if (name !== undefined) findNamed(named, name, thing)
-  const chosen = named.filter((one) =>
-    name === undefined ? !options.problems || one.badness > 0 : one.name === name,
-  )
+  const chosen = named.filter((one) => name === undefined || one.name === name)
   const whole = ({ row, problems: own }: (typeof named)[number]): Record<string, unknown> => ({
     ...toJson(columns, row),
     problems: own.map(({ check: _check, subject: _subject, ...one }) => one),
@@ -89,11 +87,11 @@ export function printList<Row>(
   function rowLines(): string[] {
     if (chosen.length === 0) {
       const { account } = options
-      const none =
+      return [
         account === undefined
           ? `there is no ${thing} yet`
-          : `no ${thing} has anything of account ${account} yet`
-      return [options.problems ? `no ${thing} has a problem` : none]
+          : `no ${thing} has anything of account ${account} yet`,
+      ]
     }
     if (name !== undefined) {
       return chosen.flatMap((one) => {

@@ -20,7 +20,6 @@ test('accounts', async () => {
       accounts list --output xml
       accounts list umbrella
       accounts list umbrela
-      accounts list --problems
       # writes
       accounts discard umbrella --yes
       items discard --account umbrella --state pending --yes
@@ -44,7 +43,6 @@ test('feeds', async () => {
       feeds list brnd
       feeds list --output json
       feeds list --output xml
-      feeds list --problems
       feeds list --account second
       feeds list --account nobody
       # writes
@@ -76,7 +74,6 @@ test('sinks', async () => {
       sinks list --output xml
       sinks list desk
       sinks list dsk
-      sinks list --problems
       sinks list --account second
       # writes
       sinks pause lake --reason maintenance

@@ -31,9 +31,7 @@ export const groupOf = { main: 1042, other: 2042 } as const
 export type RigAccount = keyof typeof groupOf
 
 export interface PageRig {
-  /** Of the first replica, and of all. */
   port: number
-  ports: number[]
   apps: App[]
   redis: Redis
   keys: Keys
@@ -129,10 +127,7 @@ ${more.join('\n')}
 `
 }
 
-export async function startPageRig({
-  extra = {},
-  replicas = 1,
-}: { extra?: Extra; replicas?: number } = {}): Promise<PageRig> {
+export async function startPageRig({ extra = {} }: { extra?: Extra } = {}): Promise<PageRig> {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-page-'))
   const [redis, sandbox, hash] = await Promise.all([
     startRedis(),
@@ -146,15 +141,13 @@ export async function startPageRig({
   sandbox.faults.add({ on: '/hooks/stray', effect: 'status', status: 400 })
   sandbox.faults.add({ on: '/hooks/relay', effect: 'status', status: 410 })
   const yaml = yamlOf({ redis, sandbox, users: usersYaml(hash, folder), extra })
-  const apps = Array.from({ length: replicas }, () => aReplica(yaml))
-  const ports: number[] = []
-  for (const app of apps) ports.push(Number(new URL((await app.start()).url).port))
+  const apps = [aReplica(yaml)]
+  const port = Number(new URL((await apps[0]!.start()).url).port)
   const connection = connectTo(redis.url)
   const ledger = (account: RigAccount): AccountLedger =>
     apps[0]!.ledgers.find((one) => one.account === account)!
   return {
-    port: ports[0]!,
-    ports,
+    port,
     apps,
     redis: connection,
     keys: createKeys('rig'),

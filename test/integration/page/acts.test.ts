@@ -105,22 +105,6 @@ describe('of items', () => {
     await actsSince()
   })
 
-  test('a form that is sent twice is done once', async () => {
-    const letter = await aDeadLetter()
-    const sent = sentTo('stray')
-    const { body } = await mara.get(letter.event)
-    const token = /action="\/items\/resend"[^]*?name="form_token" value="([^"]+)"/.exec(body)![1]!
-    const fields: Fields = [
-      ['item', letter.item],
-      ['form_token', token],
-    ]
-    const [one, other] = await Promise.all([0, 1].map(() => mara.post('/items/resend', fields)))
-    expect([one!.status, other!.status].toSorted((a, b) => a - b)).toEqual([200, 403])
-    await rig.settled()
-    expect(sentTo('stray') - sent).toBe(1)
-    expect(await actsSince()).toHaveLength(1)
-  })
-
   test('chosen ones of Not told are given up; again there is nothing to do', async () => {
     const letters = [await aDeadLetter(), await aDeadLetter()]
     const chosen = letters.map(({ item }): [string, string] => ['item', item])

@@ -76,12 +76,6 @@ test('programs get all of them, in their own order, by the same fields', () => {
     more: { size: 7 },
     problems: [{ status: 'problem', detail: 'paused', remedy: 'resume', stops: true }],
   })
-  const bad = JSON.parse(printed(300, { output: 'json', problems: true })) as { feed: string }[]
-  expect(bad.map(({ feed }) => feed)).toEqual(['t3', 't7'])
-})
-
-test('problems alone may be none', () => {
-  expect(printed(3, { problems: true })).toBe('no feed has a problem')
 })
 
 test('a name prints every field, and one that nothing has is refused', () => {
