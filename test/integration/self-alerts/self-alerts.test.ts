@@ -242,18 +242,19 @@ test.each([
   },
 )
 
-test('the feeds of a refused account are not told one by one', async () => {
+test('the feeds of a refused account are not told, neither one by one nor as many', async () => {
   const rig = await aRig()
+  const beganMs = rig.clock.atMs
   const watch = rig.replica()
-  const stalled = {
-    name: 'brand',
+  const stalled = (name: string) => ({
+    name,
     account: 'main',
     lagObjectiveMs: 5 * minute,
     isPaused: false,
-    lastSuccessMs: rig.clock.atMs,
-    lastCaughtUpMs: rig.clock.atMs,
-  }
-  rig.snapshot.feeds = [stalled]
+    lastSuccessMs: beganMs,
+    lastCaughtUpMs: beganMs,
+  })
+  rig.snapshot.feeds = Array.from({ length: 11 }, (_none, n) => stalled(`feed${n}`))
   rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   for (let i = 0; i < 4; i += 1) {
     rig.clock.atMs += 10 * minute
@@ -270,7 +271,7 @@ test('the feeds of a refused account are not told one by one', async () => {
   expect(await toldOf(rig)).toEqual([
     'account-refused-main begin',
     'account-refused-main end',
-    'feed-stalled-brand begin',
+    'many-feed-stalled begin',
   ])
 })
 
