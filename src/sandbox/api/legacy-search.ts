@@ -10,7 +10,7 @@ import type { SandboxEvent } from '../history/history.ts'
 import { parseInstant } from '../times.ts'
 import { toLegacyItem, withoutNotes } from './event-items.ts'
 import { effectiveSeverity, expandTypes, severityRank } from './filters.ts'
-import { parseLucene, toDocument } from './query.ts'
+import { plainQuery, toDocument } from './query.ts'
 import { type Caller, invalid, on, type Route } from './routes.ts'
 import { isShownTo, type SearchParts } from './search.ts'
 
@@ -55,7 +55,7 @@ function linkToPage(cursor: string, asked: Parameters): string {
 function parametersTest(parameters: Parameters): (event: SandboxEvent) => boolean {
   const { risks = [], tags = [], types = [], query = '', event_action: action } = parameters
   const [since, until] = readSpan(parameters.time)
-  const words = query.trim() === '' ? null : parseLucene(query, ['query', 'query'])
+  const words = query.trim() === '' ? null : plainQuery(query)
   const wanted = types.length === 0 ? null : expandTypes(types)
   return (event) =>
     event.createdAtMs >= since &&

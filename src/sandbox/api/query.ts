@@ -1,12 +1,10 @@
 /**
- * Queries over events: the kinds of event queries, and the part of Lucene's syntax that the sandbox
- * knows: words, quoted phrases, `field:value`, AND, OR, NOT and parentheses. A star ends a word. Words
- * side by side are joined by OR.
+ * Queries over events: the kinds of event queries. In place of Lucene's syntax the sandbox reads words,
+ * quoted phrases and `field:value`, joined by OR; a star ends a word.
  */
 import type { EventQuery } from '../../upstream/resources/events.ts'
 import type { SandboxEvent } from '../history/history.ts'
 import { readStolen } from '../history/texts.ts'
-import { invalid, Refusal } from './routes.ts'
 
 /** An event as searches see it, without what a tenant adds. */
 interface SearchDocument {
@@ -36,11 +34,10 @@ function leavesOf(path: string, value: unknown): [string, unknown][] {
   )
 }
 
-/** Throws a Refusal for a `query_string` that is invalid. */
 export function queryTest(query: EventQuery): Test {
   switch (query.type) {
     case 'query_string':
-      return parseLucene(query.query_string)
+      return plainQuery(query.query_string)
     case 'bin':
       return allWords([`${query.bin}*`])
     case 'github_repository':
@@ -79,63 +76,19 @@ function wordFinder(phrase: string): (text: string) => boolean {
   return (text) => expression.test(text)
 }
 
-const tokenPattern = /[()]|[-+!](?=\S)|(?:[\w.]+:)?"[^"]*"|[^\s()"]+|"/g
-const maxDepth = 100
+const termPattern = /(?:[\w.]+:)?(?:"[^"]*"|[^\s"]+)/g
 
-/** `place`: where the query stands in its request. Throws a Refusal. */
-export function parseLucene(query: string, place?: readonly string[]): Test {
-  const tokens = query.match(tokenPattern) ?? []
-  try {
-    const test = readAny(tokens, 0)
-    if (tokens.length > 0) throw new Refusal(400, `an unexpected ${tokens[0]}`)
-    return test
-  } catch (error) {
-    throw place && error instanceof Refusal ? invalid(place, error.message) : error
-  }
-}
-
-function readAny(tokens: string[], depth: number): Test {
-  if (depth > maxDepth) {
-    throw new Refusal(400, `more than ${maxDepth} parentheses within each other`)
-  }
-  const tests = [readAll(tokens, depth)]
-  while (tokens.length > 0 && tokens[0] !== ')') {
-    if (tokens[0] === 'OR') tokens.shift()
-    tests.push(readAll(tokens, depth))
-  }
+/**
+ * Finds documents with one of the words, quoted phrases and `field:value` of a query; an operator of
+ * Lucene's counts as a word.
+ */
+export function plainQuery(query: string): Test {
+  const tests = (query.match(termPattern) ?? []).map(termTest)
   return (document) => tests.some((matches) => matches(document))
 }
 
-function readAll(tokens: string[], depth: number): Test {
-  const tests = [readOne(tokens, depth)]
-  while (tokens[0] === 'AND' || tokens[0] === '&&') {
-    tokens.shift()
-    tests.push(readOne(tokens, depth))
-  }
-  return (document) => tests.every((matches) => matches(document))
-}
-
-function readOne(tokens: string[], depth: number): Test {
-  const token = tokens.shift()
-  if (token === undefined) throw new Refusal(400, 'a term is missing at the end')
-  if (token === '+') return readOne(tokens, depth)
-  if (token === 'NOT' || token === '-' || token === '!') {
-    const excluded = readOne(tokens, depth)
-    return (document) => !excluded(document)
-  }
-  if (token === '(') {
-    const group = readAny(tokens, depth + 1)
-    if (tokens.shift() !== ')') throw new Refusal(400, 'a parenthesis without its end')
-    return group
-  }
-  if (/^(AND|OR|&&|\|\||\)|.*")$/.test(token) && !/".*"$/.test(token)) {
-    throw new Refusal(400, `an unexpected ${token}`)
-  }
-  return termTest(token)
-}
-
-function termTest(token: string): Test {
-  const [, field, given = ''] = /^(?:([\w.]+):)?(.+)$/s.exec(token) ?? []
+function termTest(term: string): Test {
+  const [, field, given = ''] = /^(?:([\w.]+):)?(.+)$/s.exec(term) ?? []
   const matches = wordFinder(given.replaceAll('"', ''))
   if (field === undefined) return ({ text }) => matches(text)
   return ({ fields }) =>

@@ -11,7 +11,6 @@ import {
   type WrittenIdentifier,
 } from '../../upstream/resources/identifiers.ts'
 import { inOrder, type Pages, toWirePage } from '../api/pages.ts'
-import { parseLucene } from '../api/query.ts'
 import { type Caller, invalid, on, Refusal, requireOwn, type Route } from '../api/routes.ts'
 import type { History } from '../history/history.ts'
 import {
@@ -126,7 +125,6 @@ function checkedData(type: AssetType, data: Data, known: SandboxAsset | undefine
   const unknown = Object.keys(data).find((key) => ![...fields, ...optional].includes(key))
   const wrong = missing ?? unknown
   if (wrong !== undefined) throw wrongData(type, wrong)
-  if (type === 'search_query') parseLucene(String(data['search_query']))
   return data
 }
 

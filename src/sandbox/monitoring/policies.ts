@@ -5,7 +5,6 @@ import {
   type PolicyCreation,
 } from '../../upstream/resources/policies.ts'
 import { inOrder, toWirePage } from '../api/pages.ts'
-import { parseLucene } from '../api/query.ts'
 import { type Caller, invalid, on, requireOwn, type Route } from '../api/routes.ts'
 import type { MonitoringParts } from './assets.ts'
 import type { SandboxAsset, SandboxPolicy } from './monitoring.ts'
@@ -17,7 +16,7 @@ export function policyRoutes({ monitoring, pages }: MonitoringParts): Route[] {
 
   return [
     on(policyOperations.create, (given, { tenantId }) =>
-      toPolicyItem(policies.create({ tenantId, ...checked(given) })),
+      toPolicyItem(policies.create({ tenantId, ...completed(given) })),
     ),
     on(policyOperations.get, ({ policy_uuid: uuid }, caller) => toPolicyItem(own(uuid, caller))),
     on(policyOperations.delete, ({ policy_uuid: uuid }, caller) => {
@@ -28,7 +27,7 @@ export function policyRoutes({ monitoring, pages }: MonitoringParts): Route[] {
       const policy = own(uuid, caller)
       const parsed = policyCreation.safeParse({ ...given, type: policy.type })
       if (!parsed.success) throw invalid(['body', 'value'], `not of a ${policy.type}`, given.value)
-      const { name, value } = checked(parsed.data)
+      const { name, value } = completed(parsed.data)
       return toPolicyItem(policies.change(policy, { name, value }))
     }),
     on(policyOperations.list, ({ size = 25, from }, { tenantId }) => {
@@ -41,12 +40,11 @@ export function policyRoutes({ monitoring, pages }: MonitoringParts): Route[] {
   ]
 }
 
-/** Throws a Refusal if the value of a policy is not what its type takes. */
-function checked(given: PolicyCreation): Pick<SandboxPolicy, 'name' | 'type' | 'value'> {
+function completed(given: PolicyCreation): Pick<SandboxPolicy, 'name' | 'type' | 'value'> {
   const { name, type, value } = given
-  if (type === 'ASTP_COOKIES') return { name, type, value: { match_subdomains: false, ...value } }
-  if (type === 'LUCENE_QUERY') parseLucene(value.query, ['body', 'value', 'query'])
-  return { name, type, value }
+  return type === 'ASTP_COOKIES'
+    ? { name, type, value: { match_subdomains: false, ...value } }
+    : { name, type, value }
 }
 
 function toPolicyItem(policy: SandboxPolicy): unknown {

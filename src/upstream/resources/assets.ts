@@ -10,7 +10,7 @@ import { lenient, wireItems } from './page.ts'
 const text = z.string()
 
 /** An asset as the API returns it. Unknown fields and words of later versions pass. */
-export const wireAsset = z.looseObject({
+const wireAsset = z.looseObject({
   id: z.int(),
   name: text,
   type: text,
@@ -19,7 +19,6 @@ export const wireAsset = z.looseObject({
   risks: z.array(z.number()).nullish(),
   is_disabled: z.boolean().nullish(),
 })
-export type WireAsset = z.infer<typeof wireAsset>
 
 export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
 

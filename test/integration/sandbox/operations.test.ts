@@ -1,5 +1,6 @@
 /** Every row of the table of operations: the sandbox answers it, and checks its requests by it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { plainQuery, toDocument } from '../../../src/sandbox/api/query.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import {
   buildRequest,
@@ -127,4 +128,22 @@ describe('a request as the row describes it', () => {
       if (!isFile && row.answer.def.type !== 'undefined') row.answer.parse(answer.json)
     }
   })
+})
+
+test.each([
+  ['fresh', true],
+  ['fres', false],
+  ['fres*', true],
+  ['*', true],
+  ['stale fresh', true],
+  ['"fresh log"', true],
+  ['"log fresh"', false],
+  ['type:paste', true],
+  ['type:leak', false],
+])('a query for %s finds by words and fields: %s', (query, isFound) => {
+  const [event] = sandbox.addEvents(1, {
+    type: 'paste',
+    highlights: { content: ['a <mark>Fresh</mark> log'] },
+  })
+  expect(plainQuery(query)(toDocument(event!))).toBe(isFound)
 })
