@@ -127,30 +127,17 @@ const kinds: [string, (url: string, allowPrivate: boolean) => Sink][] = [
 ]
 
 describe.each(kinds)('a %s sink', (_kind, aSink) => {
-  test.each([
-    'localhost',
-
-    '127.0.0.1',
-    '127.1',
-    '127。0。0。1',
-    '１２７.1',
-    '0x7f.1',
-    '2130706433',
-    '017700000001',
-    '0',
-    '0.0.0.0',
-    '[::1]',
-    '[::]',
-    '[::ffff:7f00:1]',
-    '[::127.0.0.1]',
-    '[fe80::1]',
-  ])('sends nothing to %s', async (host) => {
-    const server = await aTcpServer()
-    const error = await failureOf(aSink(`https://${host}:${server.port}/hooks/tok-1`, false))
-    expect(error.reason).toBe('forbidden_address')
-    expect(error.message).not.toContain('tok-1')
-    expect(server.connections()).toBe(0)
-  })
+  // every other spelling is refused by the properties above
+  test.each(['localhost', '127.1', '127。0。0。1', '[::1]', '[::ffff:7f00:1]'])(
+    'sends nothing to %s',
+    async (host) => {
+      const server = await aTcpServer()
+      const error = await failureOf(aSink(`https://${host}:${server.port}/hooks/tok-1`, false))
+      expect(error.reason).toBe('forbidden_address')
+      expect(error.message).not.toContain('tok-1')
+      expect(server.connections()).toBe(0)
+    },
+  )
 
   test.each([301, 302, 303, 307, 308])(
     'follows no %i, neither to a cloud’s metadata nor home',

@@ -39,37 +39,4 @@ export const leaked = {
   identityPair: 'Bandicoot-identity-18',
 }
 
-/** Leaked as well, in forms of which a mask could leave a tail, or that it knows by their shape or label. */
-export const tails = {
-  ampersand: 'BandicootAmpersand19',
-  comma: 'BandicootComma20',
-  space: 'BandicootSpace21',
-  quote: 'BandicootQuote22',
-  environment: 'BandicootEnvironment23',
-  privateKey: 'BandicootPrivateKey24',
-  github: 'BandicootGithub25',
-  slack: 'BandicootSlack26',
-  jwt: 'BandicootJwt27',
-  arrow: 'BandicootArrow28',
-  portuguese: 'BandicootSenha29',
-  chinese: 'BandicootMima30',
-  labelled: 'BandicootLabel31',
-  cookieNumber: '4917263548123',
-  column: 'BandicootColumn32',
-}
-
-/** As leaks show them, a text each. */
-export const tailTexts: readonly string[] = [
-  `Password: Tr0ub4dor&${tails.ampersand}-horse,${tails.comma} end`,
-  `alice@example.com:pass ${tails.space} 123`,
-  `Password: "say "hi" ${tails.quote}"`,
-  `AWS_SECRET_ACCESS_KEY=${tails.environment}`,
-  `-----BEGIN RSA PRIVATE KEY-----\n${tails.privateKey}\nMIIEow==`,
-  `push with ghp_${tails.github}0123456789 or xoxb-123456789012-${tails.slack}`,
-  `session eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.${tails.jwt}`,
-  `password => ${tails.arrow} x`,
-  `senha: ${tails.portuguese}, 密码:${tails.chinese}`,
-  `url,login,password\nexample.com,joe,${tails.column}`,
-]
-
-export const planted = { ...operators, ...leaked, ...tails }
+export const planted = { ...operators, ...leaked }

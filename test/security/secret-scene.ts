@@ -7,7 +7,7 @@ import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startEchoGateway, type EchoGateway } from '../support/echo-gateway.ts'
 import { freePort } from '../support/free-port.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
-import { leaked, operators, tails, tailTexts } from './planted-secrets.ts'
+import { leaked, operators } from './planted-secrets.ts'
 
 export interface SecretScene {
   redis: TestRedis
@@ -87,12 +87,7 @@ const detail = {
   content: `found:\nbob@example.com:${leaked.combo}\ncookie: sid=${leaked.cookieHeader}`,
   credentials: [{ url: 'https://example.com', deeper: { user_password: leaked.deepDetail } }],
   autofill: [{ name: 'password', value: leaked.autofill }],
-  cookies: [
-    { domain: 'example.com', name: 'sid', value: leaked.cookie },
-    { sid: Number(tails.cookieNumber) },
-  ],
-  form: { label: 'password', value: tails.labelled },
-  texts: tailTexts,
+  cookies: [{ domain: 'example.com', name: 'sid', value: leaked.cookie }],
   link: `https://bob:${leaked.url}@example.com/`,
 }
 
@@ -104,14 +99,12 @@ function plant(sandbox: Sandbox): void {
     type: 'stealer_log',
     ignoredAtMs: null,
     groupIds: [1042],
-    notes: `seen with password: ${leaked.note}\n${tailTexts.slice(0, 4).join('\n')}`,
+    notes: `seen with password: ${leaked.note}`,
     tags: ['reset', `bob@example.com:${leaked.tag}`],
     highlights: {
       'credentials.password': [leaked.highlight],
       content: [`<mark>bob@example.com</mark>:${leaked.markedCombo}`],
       cookies: [leaked.cookieHighlight],
-      message: tailTexts.slice(0, 5),
-      body: tailTexts.slice(5),
     },
     data: detail,
   })
@@ -120,8 +113,6 @@ function plant(sandbox: Sandbox): void {
     metadata: { severity: 5 },
     password: leaked.raw,
     cookies: [{ name: 'sid', value: leaked.rawCookie }],
-    texts: tailTexts,
-    notes: tailTexts.join('\n'),
   })
   sandbox.addRawItem(1042, { metadata: { uid: { password: leaked.rawUid } } })
   const credential = { hashType: null, identifierIds: [1119], ignoredAtMs: null }

@@ -71,30 +71,6 @@ test('every value has a place in the schema', () => {
 const program = 'helm'
 const helmRemedy = '.ci/run says where it is to be had'
 
-/** Without helm: what must stand in the template literally. */
-test.each([
-  'runAsNonRoot: true',
-  'type: RuntimeDefault',
-  'readOnlyRootFilesystem: true',
-  'allowPrivilegeEscalation: false',
-  'drop: [ALL]',
-  'automountServiceAccountToken: false',
-  'mountPath: /tmp', // the root is read-only
-  'httpGet: { path: /healthz, port: http }',
-  'httpGet: { path: /readyz, port: http }',
-  'checksum/config: {{ .Values.config | sha256sum }}',
-])('the pods have %s', (line) => {
-  const deployment = read('templates/deployment.yaml').split('\n')
-  expect(deployment.map((text) => text.trim())).toContain(line)
-})
-
-test('a pod has longer to end than the daemon takes', () => {
-  const [, seconds] = /terminationGracePeriodSeconds: (\d+)/.exec(
-    read('templates/deployment.yaml'),
-  )!
-  expect(Number(seconds)).toBeGreaterThan(10)
-})
-
 const config = `  # by hand
 http: {host: 0.0.0.0}
 redis: {url: 'redis://redis.example.com:6379'}
