@@ -1,7 +1,6 @@
 /** `monitoring plan` and `monitoring apply`: bring assets and policies to what a file says. */
 import { Command } from 'commander'
 import { withhold } from '../../masking/masking.ts'
-import { UpstreamError } from '../../upstream/error.ts'
 import { addServiceOptions, type ApiContext, withClient } from '../api/api-command.ts'
 import {
   type CommonOptions,
@@ -86,7 +85,7 @@ async function runSteps(
   const { terminal } = context
   const isText = options.output === 'text'
   const known = { assets: plan.assets, policies: plan.policies }
-  let [done, isUnclear] = [0, false]
+  let done = 0
   try {
     for (const step of plan.steps) {
       terminal.progress(`${done} of ${pluralize(plan.steps.length, 'step')} done`)
@@ -94,33 +93,27 @@ async function runSteps(
       done += 1
     }
   } catch (error) {
-    isUnclear = error instanceof UpstreamError && error.mayBeDone
     terminal.progress('')
-    if (isText) terminal.printError(stopLine(plan, done, isUnclear))
+    if (isText) terminal.printError(stopLine(plan, done))
     throw error
   } finally {
     terminal.progress('')
-    const left = (index: number): StepState =>
-      index === done && isUnclear ? 'unclear' : 'not done'
-    if (!isText) printJson(context, options, plan, (at) => (at < done ? 'done' : left(at)))
+    if (!isText) printJson(context, options, plan, (at) => (at < done ? 'done' : 'not done'))
   }
   if (isText && done > 0) terminal.print(`done: ${pluralize(done, 'step')}`)
 }
 
-type StepState = 'planned' | 'done' | 'unclear' | 'not done'
-
-function stopLine({ steps }: Plan, done: number, isUnclear: boolean): string {
+function stopLine({ steps }: Plan, done: number): string {
   const [step] = steps.slice(done)
   const where = step === undefined ? '' : stepLine(step).text
-  const state = isUnclear ? 'unclear' : 'not done'
-  return `${done} of ${pluralize(steps.length, 'step')} done; ${state}: ${where}; the next run reads what is there, and goes on from that`
+  return `${done} of ${pluralize(steps.length, 'step')} done; stopped at: ${where}; the next run reads what is there, and goes on from that`
 }
 
 function printJson(
   context: Context,
   options: CommonOptions,
   { steps, unnamed }: Plan,
-  stateOf: (index: number) => StepState,
+  stateOf: (index: number) => 'planned' | 'done' | 'not done',
 ): void {
   const json = {
     steps: steps.map((step, index) => ({ ...stepJson(step), state: stateOf(index) })),

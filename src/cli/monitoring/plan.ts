@@ -21,7 +21,6 @@ export interface ActualAsset {
   name: string
   type: string
   data: Readonly<Record<string, unknown>>
-  group: number | undefined
   isDisabled: boolean
   search_types: readonly string[]
   risks: readonly number[]
@@ -80,27 +79,23 @@ export function planChanges(desired: DesiredState, actual: Actual, prune = false
   const assets = matchUp(desired.assets, actual.assets, 'assets')
   const policies = matchUp(desired.policies, actual.policies, 'policies')
   const pairs = { assets: assets.pairs, policies: policies.pairs }
-  const planned = desired.assets.map((asset) => planAsset(asset, assets.pairs.get(asset.key)))
+  const ofAssets = desired.assets.flatMap((one) => planAsset(one, assets.pairs.get(one.key)))
   const ofPolicies = desired.policies.flatMap((one) => planPolicy(one, pairs, { desired, actual }))
   const deletions = prune
     ? [...deletePolicies(policies.others), ...deleteAssets(assets.others)]
     : []
-  const steps = [...planned.flatMap((one) => one.steps), ...ofPolicies, ...deletions]
+  const steps = [...ofAssets, ...ofPolicies, ...deletions]
   return {
     steps: steps.toSorted((one, other) => stepOrder.indexOf(one.do) - stepOrder.indexOf(other.do)),
-    findings: [...assets.findings, ...policies.findings, ...planned.flatMap((one) => one.findings)],
+    findings: [...assets.findings, ...policies.findings],
     unnamed: { assets: assets.others.length, policies: policies.others.length },
     assets: new Map([...assets.pairs].map(([key, { id }]) => [key, id])),
     policies: new Map([...policies.pairs].map(([key, { uuid }]) => [key, uuid])),
   }
 }
 
-interface Planned {
-  steps: Step[]
+interface Matched<Thing> {
   findings: Finding[]
-}
-
-interface Matched<Thing> extends Pick<Planned, 'findings'> {
   /** By the key in the file. */
   pairs: Map<string, Thing>
   /** What the file does not name; none where the file has no such section. */
@@ -128,20 +123,18 @@ function matchUp<Thing extends { type: string; name: string }>(
   }
 }
 
-function planAsset(asset: DesiredAsset, there: ActualAsset | undefined): Planned {
-  const { key, body, enabled } = asset
+function planAsset({ key, body, enabled }: DesiredAsset, there: ActualAsset | undefined): Step[] {
   if (there === undefined) {
     const off: Step[] = enabled === false ? [{ do: 'disable asset', key }] : []
-    return { steps: [{ do: 'create asset', key, body }, ...off], findings: [] }
+    return [{ do: 'create asset', key, body }, ...off]
   }
   const { id } = there
   const fields = changedFields(body, there)
   const isSwitched = enabled !== undefined && enabled === there.isDisabled
-  const steps: Step[] = [
+  return [
     ...(fields.length > 0 ? [{ do: 'replace asset', key, id, fields, body } as const] : []),
     ...(isSwitched ? [{ do: enabled ? 'enable asset' : 'disable asset', key } as const] : []),
   ]
-  return { steps, findings: findMove(asset, there) }
 }
 
 function changedFields(body: AssetCreation, there: ActualAsset): string[] {
@@ -178,13 +171,6 @@ function comparable(key: string, value: unknown): unknown {
 function isAlike(one: unknown, other: unknown): boolean {
   const toSet = (value: unknown): unknown => (Array.isArray(value) ? new Set(value) : value)
   return isDeepStrictEqual(toSet(one), toSet(other))
-}
-
-function findMove({ key, body }: DesiredAsset, { group }: ActualAsset): Finding[] {
-  const wanted = body.assets_group_id
-  if (wanted === undefined || group === undefined || wanted === group) return []
-  const remedy = `write ${group}, or move it in the web application`
-  return [{ path: ['assets', key, 'group'], problem: 'it is in another group', remedy }]
 }
 
 interface Pairs {

@@ -111,7 +111,6 @@ function toAsset(listed: unknown, isDisabled: boolean): ActualAsset {
     name: row.name ?? '',
     type,
     data,
-    group: row.group_id ?? undefined,
     isDisabled: row.is_disabled ?? isDisabled,
     search_types: row.categories ?? row.search_types ?? [],
     risks: (risks ?? row.risks ?? []).filter((risk) => risk > 0), // 0: a word without a number

@@ -15,7 +15,6 @@ function asset(given: Partial<ActualAsset>): ActualAsset {
     name: 'a',
     type: 'keyword',
     data: { keyword: 'x' },
-    group: 1,
     isDisabled: false,
     search_types: ['leak', 'paste'],
     risks: [3, 4, 5],
@@ -91,7 +90,6 @@ const assetCases: [what: string, written: string, there: Partial<ActualAsset>, s
     ['enabled', 'enabled: true', { isDisabled: true }, ['enable asset a']],
     ['disabled', 'enabled: false', {}, ['disable asset a']],
     ['new and disabled', 'enabled: false', { name: 'b' }, ['create asset a', 'disable asset a']],
-    ['the same group', 'group: 1', {}, []],
   ]
 
 test.each(assetCases)('an asset with %s', (_what, written, there, steps) => {
