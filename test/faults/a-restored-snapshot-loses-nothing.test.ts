@@ -4,17 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isConsistent } from '../../src/operator/ledger-check.ts'
-import { withStore } from '../../src/cli/open/open-store.ts'
 import type { App } from '../../src/daemon/daemon.ts'
-import { useEngine } from '../../src/daemon/for-commands/engine.ts'
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
-import { readAccounting, sumPending } from '../../src/store/accounts.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { type HttpServer, type ReceivedRequest, startHttpServer } from '../support/http-server.ts'
 import { connectTo, proofOf } from '../support/ledger.ts'
 import { freePort } from '../support/free-port.ts'
 import { endServer, launchServer } from '../support/redis.ts'
-import { aReplica, hurriedConfig, nothingPending, until } from '../support/rehearsal.ts'
-import { endDigests } from '../../src/operator/digests.ts'
+import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
 
 const away = { status: 503 }
 const there = { status: 200 }
@@ -98,11 +94,10 @@ async function restore(copy: string, port: number): Promise<void> {
 }
 
 /** A service, a Redis in a folder, and replicas that poll one into the other. */
-async function aScene(sinks: (sandbox: Sandbox) => string) {
+async function aScene(sinks: string) {
   const limits = { search: 100, basic: 100 }
   const sandbox = await startSandbox({
     organizations: [{ id: 7, limits, keys: [{ key: 'fw_sandbox', tenants: [42] }] }],
-    slackLimit: { perSecond: 1_000, burst: 1_000 },
   })
   onTestFinished(() => sandbox.close())
   const [folder, port] = [aFolder(), await freePort()]
@@ -114,7 +109,7 @@ redis: {url: '${url}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 100, basic: 100}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, start: 1h, initial_poll: send}}
-${sinks(sandbox)}
+${sinks}
 `
   return {
     sandbox,
@@ -156,7 +151,7 @@ async function expectConsistent(app: App): Promise<void> {
 test('a restored snapshot loses no event, and repeats only what was delivered after it, under the same ids and unmarked', async () => {
   const [siem, held] = [await aReceiver(), await aReceiver()]
   held.setThere(false)
-  const scene = await aScene(() => webhooks({ siem: siem.url, held: held.url }))
+  const scene = await aScene(webhooks({ siem: siem.url, held: held.url }))
   const first = scene.replica()
   scene.pour(20)
   await first.start()
@@ -198,73 +193,5 @@ test('a restored snapshot loses no event, and repeats only what was delivered af
     after.map(() => [false, false]),
   )
   expect(held.taken()).toHaveLength(40)
-  await expectConsistent(second)
-})
-
-async function pendingFor({ ledgers }: App, sink: string): Promise<number> {
-  const all = await Promise.all(ledgers.map(readAccounting))
-  return all.reduce((sum, { sinks }) => sum + (sinks[sink] ? sumPending(sinks[sink]) : 0), 0)
-}
-
-/** As `tocsin sinks flush oncall`. */
-function sendDigest(yaml: string): Promise<unknown> {
-  const { config } = hurriedConfig(yaml)
-  return withStore(config, (store) =>
-    useEngine(config, store, async (engine) => {
-      const { destinations = [] } = engine.sinks.get('oncall') ?? {}
-      const ended = await endDigests(engine.flushContext, 'oncall', destinations)
-      if (ended === undefined) throw new Error('the sink oncall has no digest')
-    }),
-  )
-}
-
-test('people get again what they were told after the snapshot, in groups and digests, and nothing from before it', async () => {
-  const scene = await aScene(
-    ({ slackUrl, smtpUrl }) => `sinks:
-  soc: {type: slack, url: '${slackUrl}', allow_private: true, limit: 50/s}
-  oncall: {type: email, smtp: '${smtpUrl}', from: tocsin@example.com, to: [oncall@example.com], tls: off, digest: {schedule: '0 8 1 1 *', immediate: none}}
-route: {sinks: [soc, oncall], group_by: [feed], group_wait: 1s, group_interval: 10s}`,
-  )
-  const { sandbox, yaml, pour } = scene
-  const told = (sink: 'slack' | 'email'): string[] =>
-    sandbox.received[sink].flatMap(({ uids }) => uids)
-  const timesIn = (sink: 'slack' | 'email', uids: readonly string[]): number[] =>
-    uids.map((uid) => told(sink).filter((one) => one === uid).length)
-  const grouped = (uids: readonly string[], times = 1): Promise<void> =>
-    until('the group is told', () => timesIn('slack', uids).every((n) => n >= times))
-  const digests = async (count: number): Promise<void> => {
-    await sendDigest(yaml)
-    await until('the digest is told', () => sandbox.received.email.length >= count)
-  }
-
-  const first = scene.replica()
-  const listed = pour(3)
-  await first.start()
-  await grouped(listed)
-  await digests(1)
-  const waiting = pour(3)
-  await grouped(waiting)
-  await until('both groups are settled', async () => (await pendingFor(first, 'soc')) === 0)
-  const copy = await scene.snapshot()
-  await digests(2)
-  const after = pour(3)
-  await grouped(after)
-  await scene.endRedis()
-  await first.stop()
-
-  await restore(copy, scene.port)
-  const second = scene.replica()
-  await second.start()
-  await grouped(after, 2)
-  await digests(3)
-  await nothingWaits(second)
-
-  expect(timesIn('slack', [...listed, ...waiting])).toEqual([1, 1, 1, 1, 1, 1])
-  expect(timesIn('slack', after)).toEqual([2, 2, 2])
-  expect(timesIn('email', listed)).toEqual([1, 1, 1])
-  expect(timesIn('email', waiting)).toEqual([2, 2, 2])
-  expect(timesIn('email', after)).toEqual([1, 1, 1])
-  const messages = [...sandbox.received.slack, ...sandbox.received.email]
-  expect(messages.filter(({ body }) => /possible-repeat|may be a repeat/i.test(body))).toEqual([])
   await expectConsistent(second)
 })
