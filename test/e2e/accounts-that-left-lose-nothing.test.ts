@@ -1,15 +1,9 @@
-/** An account leaves the configuration while its work waits: a restart, a reload, an upgrade, a renaming. */
+/** An account leaves the configuration while its work waits: a restart, and a full event that nobody can fetch. */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
 import { createLogger } from '../../src/lib/logger.ts'
-import { createKeys } from '../../src/redis/keys.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
-import {
-  noteDiscarding,
-  sumPending,
-  readAccounting,
-  removeLedger,
-} from '../../src/store/accounts.ts'
+import { sumPending, readAccounting } from '../../src/store/accounts.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 import { expectConservation, redisForTests } from '../support/ledger.ts'
 import { aReplica, until } from '../support/rehearsal.ts'
@@ -27,10 +21,10 @@ beforeEach(async () => {
 afterEach(() => sandbox.close())
 
 /** Two customers; `umbrella` is the one that leaves. */
-function configOf(prefix: string, customers = ['main', 'umbrella'], more = ''): string {
+function configOf(prefix: string, customers = ['main', 'umbrella']): string {
   const account = (name: string): string =>
     `  ${name}: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 40, basic: 40}}`
-  const groups: Record<string, number> = { main: 1042, umbrella: 1043, acme: 1043 }
+  const groups: Record<string, number> = { main: 1042, umbrella: 1043 }
   const feed = (name: string): string =>
     `  ${groups[name] === 1042 ? 'brand' : 'people'}: {type: events, account: ${name}, identifier_group: ${groups[name]}, detail: [], every: 5s}`
   return `redis: {url: '${tests.server.url}', prefix: ${prefix}}
@@ -42,7 +36,7 @@ ${customers.map(feed).join('\n')}
 sinks:
   siem: {type: webhook, url: '${sandbox.url}/hooks/${prefix}', secret: '${sandbox.webhookSecret}', allow_private: true}
 route: {sinks: [siem]}
-${more}`
+`
 }
 
 interface Daemon {
@@ -150,42 +144,4 @@ test('items of an account that left do not wait for a full event that nobody can
   await startDaemon(detailed(['main']))
   await until('it arrives', () => arrived(prefix).length > 0, 40_000)
   expect(arrived(prefix)).toEqual([event.uid])
-}, 90_000)
-
-const renamed = /a renamed account starts anew/
-
-test('the daemon warns of a rename once, before it polls', async () => {
-  const prefix = 'renamed'
-  const before = await startDaemon(configOf(prefix))
-  sandbox.addEvent({ groupIds: [1043] })
-  await until('it has read', () => arrived(prefix).length > 0)
-  await before.app.stop()
-  const after = configOf(prefix, ['main', 'acme'])
-  const daemon = await startDaemon(after)
-  const said = daemon.log.find(({ msg }) => renamed.test(String(msg)))
-  expect(said).toMatchObject({ level: 'warn', accounts: ['acme'], left: ['umbrella'] })
-  expect(daemon.log.indexOf(said!)).toBeLessThan(
-    daemon.log.findIndex(({ msg }) => msg === 'tocsin runs'),
-  )
-  await daemon.app.stop()
-  const again = await startDaemon(after) // it has begun: saying it again would be of no use
-  expect(again.log.filter(({ msg }) => renamed.test(String(msg)))).toEqual([])
-}, 60_000)
-
-test('an account that comes back when half of its ledger was removed starts anew, and its sums are right', async () => {
-  const prefix = 'halfway'
-  const { daemon: before, uids } = await bury(prefix)
-  await before.app.stop()
-  const ledger = before.app.ledgers.find(({ account }) => account === 'umbrella')!
-  const place = { redis: tests.redis, keys: createKeys(prefix) }
-  await noteDiscarding(place, 'umbrella', 'ann')
-  const read = await tests.redis.hgetall(ledger.key('feed', 'people'))
-  const breakOff = (): Promise<void> => Promise.reject(new Error('cut off'))
-  await expect(removeLedger(place, 'umbrella', breakOff)).rejects.toThrow('cut off')
-  await tests.redis.hset(ledger.key('feed', 'people'), read) // which keys go first is chance
-  await pauseSink(prefix, false)
-  const daemon = await startDaemon(configOf(prefix))
-  await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
-  expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
-  for (const one of daemon.app.ledgers) await expectConservation(one)
 }, 90_000)

@@ -89,6 +89,9 @@ export const hostileTexts = [
   '\r\n.\r\nMAIL FROM:<evil@example.net>\r\n',
   '=HYPERLINK("https://evil.example","open")',
   '{{ 7 | times: 7 }} ${7*7} %s %0d%0aSet-Cookie:a=b',
+  'http:\\\\evil.example //evil.example/x www.evil.example mailto:joe@evil.example tel:117 javascript:alert(1)',
+  '[a](https://evil.example) ![a](//evil.example/b) "}], "url": "https://evil.example", "y": [{"a": "\\',
+  '=?UTF-8?Q?=0D=0ABcc:_x@evil.example?= \u{1F525} \uD800',
   '\u202Egpj.exe\u2066 \u200Bzero\u0000width\u0007',
 ] as const
 

@@ -14,13 +14,16 @@ import {
   type SinkDriver,
 } from './sink-conformance.ts'
 
-/** Every variable that holds words of a feed, by itself and in markup that the template begins. */
+/** Every variable that holds words of a feed, alone, in markup that the template begins, and joined to a link. */
+const joined =
+  '{% assign host = "evil example" | split: " " %}https://{{ host[0] }}.{{ host[1] }}/x'
 const loud: MessageTemplates = {
   title: 'Case {{ source }} {{ type | upcase }} [{{ tags[0] }}]({{ notes }}) <{{ severity }}>',
   body: `Own line
 {{ notes }}
 {{ tags | join: "\\n" }}
 <b>{{ source }}</b> @{{ type }} <!{{ severity }}> <{{ url }}|{{ source }}>
+${joined}
 {% for entry in highlights %}{{ entry[0] }}: {{ entry[1] }}
 {% endfor %}{{ detail }}
 {% for fact in facts %}{{ fact.label }}: {{ fact.value | replace: "[.]", "." | replace: "hxxp", "http" }}

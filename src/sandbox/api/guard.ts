@@ -62,7 +62,7 @@ function readBearerToken(request: FastifyRequest): string {
 }
 
 function findOrganization(request: FastifyRequest, tokens: Tokens): number | null {
-  const owner = tokens.findOwner(readApiKey(request.headers.authorization ?? ''))
+  const owner = tokens.findOwner(request.headers.authorization ?? '')
   return owner?.id ?? tokens.find(readBearerToken(request))?.organizationId ?? null
 }
 
@@ -102,15 +102,6 @@ interface TokenOptions {
   now: () => number
   /** The tenants that a key may use, its default first. */
   listTenants: (key: string) => readonly number[]
-}
-
-/** Returns the key, sent bare or, by older clients, as the password of HTTP Basic. */
-export function readApiKey(authorization: string): string {
-  const [, basic] = /^Basic (\S+)$/i.exec(authorization) ?? []
-  if (basic === undefined) return authorization
-  return Buffer.from(basic, 'base64')
-    .toString('utf8')
-    .replace(/^[^:]*:/, '')
 }
 
 export function createTokens({

@@ -9,7 +9,7 @@ import {
   type WireTenant,
 } from '../../upstream/resources/tenants.ts'
 import type { SandboxGroup, SandboxOrganization, SandboxSettings } from '../options.ts'
-import { type Tokens, readApiKey } from './guard.ts'
+import type { Tokens } from './guard.ts'
 import { on, Refusal, type Route } from './routes.ts'
 
 interface SandboxTenant {
@@ -70,7 +70,7 @@ export function tenantRoutes(parts: {
   const { settings, tenants, tokens } = parts
   return [
     on(serviceOperations.generateToken, ({ tenant_id: tenantId }, { authorization }) => {
-      const grant = tokens.issue(readApiKey(authorization), tenantId)
+      const grant = tokens.issue(authorization, tenantId)
       if (grant === 'unknown') throw new Refusal(401, 'bad API key')
       if (grant === 'forbidden') throw new Refusal(403, 'not your tenant')
       // The expiry of a refresh cookie, not of the token, as in the real answer: a trap for clients.
