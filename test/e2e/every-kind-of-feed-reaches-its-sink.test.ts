@@ -1,24 +1,15 @@
 /** The whole daemon with a feed of every type: each item arrives once, and a quota is kept. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { expect, test } from 'vitest'
 import { expectConservation } from '../support/ledger.ts'
-import { startRedis, type TestRedis } from '../support/redis.ts'
-import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
-
-let redis: TestRedis
-beforeAll(async () => {
-  redis = await startRedis()
-})
-afterAll(() => redis.stop())
+import { nothingPending, until } from '../support/rehearsal.ts'
+import { startRig, webhook } from '../support/rig.ts'
 
 test('a feed of every type reaches its sink, each item once', async () => {
-  const sandbox = await startSandbox({
-    organizations: [
-      { id: 7, limits: { search: 30, basic: 30 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
-    ],
-    searchQuota: { prefix: 'X-Vendor-', searches: 50 },
+  await using rig = await startRig({
+    limit: 30,
+    sandbox: { searchQuota: { prefix: 'X-Vendor-', searches: 50 } },
   })
-  onTestFinished(() => sandbox.close())
+  const { sandbox } = rig
   const highlights = { content: ['something of <mark>acme</mark>'] }
   const events = sandbox.addEvents(12, { severity: 'high', groupIds: [1042], highlights })
   const others = sandbox.addEvents(8, { severity: 'high', groupIds: [1043], highlights })
@@ -37,8 +28,6 @@ test('a feed of every type reaches its sink, each item once', async () => {
     identifiers: [],
     stolen: { credentials: [], cookies },
   })
-  const sink = (name: string): string =>
-    `${name}: {type: webhook, url: '${sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true}`
   const feeds = [
     'group',
     'tenant',
@@ -50,11 +39,9 @@ test('a feed of every type reaches its sink, each item once', async () => {
     'sessions',
     'reserved',
   ]
-  const app = aReplica(`
-redis: {url: '${redis.url}', prefix: kinds}
-http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 30, basic: 30}}}
-feeds:
+  const sinks = feeds.map((feed) => `  ${feed}: {${webhook(sandbox, feed)}}`)
+  const routes = feeds.map((feed) => `  - {matchers: ['feed="${feed}"'], sinks: [${feed}]}`)
+  const { app, metrics } = await rig.start(`${rig.yaml().split('feeds:')[0]}feeds:
   group: {type: events, identifier_group: 1042}
   tenant: {type: events}
   one: {type: events, identifier: 77}
@@ -65,21 +52,16 @@ feeds:
   sessions: {type: cookies, domain: vpn.example.com}
   reserved: {type: event_search, every: 5s, query: {type: keyword, keyword: acme}, quota_reserve: 50}
 sinks:
-  ${feeds.map(sink).join('\n  ')}
+${sinks.join('\n')}
 route:
   sinks: [group]
   routes:
-    ${feeds.map((feed) => `- {matchers: ['feed="${feed}"'], sinks: [${feed}]}`).join('\n    ')}
+${routes.join('\n')}
 `)
-  onTestFinished(() => app.stop())
-  const { url } = await app.start()
   const uids = (name: string): string[] =>
     sandbox.received.webhook
-      .filter(({ to }) => to.endsWith(`/hooks/${name}`))
-      .flatMap(({ json }) => {
-        const { data } = json as { data: { uid: string } }
-        return [data.uid]
-      })
+      .filter(({ to }) => to === `/hooks/${name}`)
+      .map(({ json }) => (json as { data: { uid: string } }).data.uid)
       .toSorted()
   const all = [...events, ...others].map(({ uid }) => uid).toSorted()
   const leaked = credentials.map((one) => `credential/${one.id}`).toSorted()
@@ -103,7 +85,6 @@ route:
   expect(uids('leaks')).toEqual(leaked)
   expect(uids('sessions')).toHaveLength(3)
   expect(JSON.stringify(sandbox.received.webhook)).not.toContain('c00kie')
-  const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
   await until('the reserve is kept', async () =>
     (await metrics()).includes('tocsin_feed_paused{feed="reserved",reason="quota"} 1'),
   )

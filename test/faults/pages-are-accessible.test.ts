@@ -32,16 +32,3 @@ describe.skipIf(!hasChromium()).each(looks)('axe finds nothing $name', (look) =>
     expect(findings).toEqual([])
   })
 })
-
-test.skipIf(!hasChromium())(
-  'axe finds what is wrong: a view without its stylesheet’s contrast',
-  async () => {
-    const { view, data } = pageSamples[0]!
-    const html = (): string => render(view, data)
-    const findings = await withPage(await sharedBrowser(), html, looks[0]!, async (page) => {
-      await page.evaluate(`document.querySelector('h1').style.color = '#ccc'`)
-      return axeFindingsIn(page)
-    })
-    expect(findings).toEqual([expect.stringMatching(/^color-contrast: <h1/)])
-  },
-)

@@ -128,16 +128,3 @@ test('a Redis that refuses to write keeps the old configuration, and the log say
   expect(body).not.toContain('sink="extra"')
   expect(body).toContain('tocsin_config_last_reload_successful 0')
 })
-
-test('SIGTERM while the new configuration waits for Redis ends the process within 10 s', async () => {
-  const daemon = await startDaemon(aConfig('both', ['siem']))
-  await redis.kill()
-  onTestFinished(() => redis.restart())
-  await daemon.says('redis is not reachable; waiting')
-  daemon.reload(aConfig('both', ['siem', 'extra']))
-  await daemon.says('the new configuration waits for Redis')
-  daemon.child.kill('SIGTERM')
-  const { code, err } = await daemon.ended
-  expect({ code, err }).toEqual({ code: 0, err: '' })
-  expect(endsOf(daemon)).toHaveLength(1)
-})

@@ -10,6 +10,7 @@ import { aReplica } from './rehearsal.ts'
 
 export interface RigOptions {
   sandbox?: SandboxOptions
+  /** Of a server of its own. */
   redis?: Parameters<typeof startRedis>[0]
   /** Requests a second that the service grants. */
   limit?: number

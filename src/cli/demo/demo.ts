@@ -116,7 +116,7 @@ async function runDaemon(stage: Stage): Promise<number> {
     try {
       const { url } = await app.start()
       introduce(stage, url)
-      await letArrive(stage, app)
+      await letArrive(stage)
       await letEnd(stage, app)
     } finally {
       await app.stop()
@@ -146,35 +146,25 @@ function introduce({ context, sandbox, file, password }: Stage, url: string): vo
 const backlogCount = 40
 const backlogMs = 23 * 3_600_000
 
-/** Behind every cursor and within the day that the demo's rescans read. */
-const lateMs = 20 * 3_600_000
-
 const arrivalMs = 500
 /** Arrivals between two lines. */
 const reportEvery = 20
 
-/** Longest wait for the late event, a rescan, groups and the digest; after Ctrl-C a short one. */
+/** Longest wait for the last poll, groups and the digest; after Ctrl-C a short one. */
 const patienceMs = { asPlanned: 60_000, interrupted: 5_000 }
 
-/** Lets events arrive, until the time is over and one came late, or somebody ends the demo. */
-async function letArrive({ context, sandbox, forMs }: Stage, app: App): Promise<void> {
+/** Lets events arrive, until the time is over or somebody ends the demo. */
+async function letArrive({ context, sandbox, forMs }: Stage): Promise<void> {
   const { clock, stop, terminal } = context
   const report = createReport(sandbox)
   for (let place = backlogCount; place > 0; place--) {
     addEvent(sandbox, clock.now() - (place / backlogCount) * backlogMs)
   }
   const endMs = clock.monotonic() + forMs
-  let isLateShown = false
-  const isOver = (): boolean =>
-    stop.aborted || clock.monotonic() > (isLateShown ? endMs : endMs + patienceMs.asPlanned)
-  for (let tick = 0; !isOver(); tick++) {
+  for (let tick = 0; !stop.aborted && clock.monotonic() <= endMs; tick++) {
     addEvent(sandbox, clock.now())
     if (tick % 8 === 0) sandbox.addCredentials(1, { identifierIds: [demoIdentifier] })
     if (tick > 0 && tick % reportEvery === 0) terminal.print(report())
-    if (!isLateShown && (await countTaken(app)) > backlogCount + 10) {
-      addEvent(sandbox, clock.now() - lateMs)
-      isLateShown = true
-    }
     await clock.sleep(arrivalMs, stop)
   }
   terminal.print(report())
