@@ -184,7 +184,7 @@ function mean(values: readonly number[]): number {
 }
 
 /** Mean of values, and its 95 % interval. */
-export function intervalOf(values: readonly number[]): { mean: number; low: number; high: number } {
+function intervalOf(values: readonly number[]): { mean: number; low: number; high: number } {
   const middle = mean(values)
   const squares = values.reduce((sum, value) => sum + (value - middle) ** 2, 0)
   const half =

@@ -1,11 +1,8 @@
 /**
- * Many accounts in one installation: what they cost while nothing happens, and how soon each is told, also
- * while others fail.
+ * Many accounts in one installation: what they cost while nothing happens, and how soon each is told.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, type SandboxOptions } from '../../src/sandbox/options.ts'
-import type { FaultInput } from '../../src/sandbox/server.ts'
-import { intervalOf } from './delay.ts'
 import type { Figures } from './report.ts'
 import { type Daemon, redisUse, type Rig, type SandboxProcess, webhookSink } from './rig.ts'
 import type { Arrival } from './sandbox-process.ts'
@@ -154,48 +151,30 @@ async function scrapeThrice(daemon: Daemon): Promise<Figures> {
   }
 }
 
-/**
- * Seconds from the moment an event is there until its webhook is received. The same events come at the same times
- * twice: while nothing fails, and while a tenth of the organizations does; those that fail are not counted.
- */
-async function measureDelays(fleet: Fleet): Promise<Figures> {
-  const { accounts, sandbox, plan } = fleet
-  const isOne = plan.shape === 'tenants'
-  const steady = new Set([...accounts.keys()].filter((at) => isOne || !troubleOf(at)))
+/** Seconds from the moment an event is there until its webhook is received. */
+async function measureDelays({ accounts, sandbox, plan }: Fleet): Promise<Figures> {
   const arrivals = arrivalsOf(accounts, plan.idleSeconds)
-  const calm = await tellAll(fleet, { arrivals, steady })
-  const longest = Math.max(...calm.map(({ seconds }) => seconds))
-  const figures = { delay: meanOf(calm), 'delay-longest': longest }
+  const seconds = await tellAll({ sandbox, plan }, arrivals)
+  const longest = Math.max(...seconds)
+  const delay = seconds.reduce((sum, one) => sum + one, 0) / seconds.length
   // every feed of one organization is to be read in so long, at 70 % of its limit
   const boundSeconds = (1.5 * plan.size) / (0.7 * limitsOf(plan).search)
-  if (isOne) return { ...figures, 'delay-bound': longest / boundSeconds }
-  await disturb(fleet)
-  const disturbed = await tellAll(fleet, { arrivals, steady })
+  const isOne = plan.shape === 'tenants'
   return {
-    ...figures,
-    failing: meanOf(disturbed),
-    'failing-more': intervalOf(differencesOf(calm, disturbed)).low,
-    struck: await sandbox.call('struck'),
+    delay,
+    'delay-longest': longest,
+    ...(isOne && { 'delay-bound': longest / boundSeconds }),
   }
-}
-
-interface Told {
-  account: number
-  seconds: number
 }
 
 const perAccount = 2
 
 /** Two events for each account, at random times and in random feeds; by the same seed the same ones. */
-function arrivalsOf(
-  accounts: readonly Account[],
-  forSeconds: number,
-): (Arrival & { account: number })[] {
+function arrivalsOf(accounts: readonly Account[], forSeconds: number): Arrival[] {
   const random = createRandom(1)
   return accounts
-    .flatMap(({ groupIds }, account) =>
+    .flatMap(({ groupIds }) =>
       Array.from({ length: perAccount }, () => ({
-        account,
         groupId: random.pick(groupIds),
         atMs: 1000 * forSeconds * random.next(),
       })),
@@ -205,62 +184,16 @@ function arrivalsOf(
 
 /** What has not come after twice the interval of its feed and a minute is late in any case. */
 async function tellAll(
-  { sandbox, plan: { idleSeconds } }: Fleet,
-  asked: { arrivals: (Arrival & { account: number })[]; steady: ReadonlySet<number> },
-): Promise<Told[]> {
-  const { arrivals, steady } = asked
+  { sandbox, plan: { idleSeconds } }: Pick<Fleet, 'sandbox' | 'plan'>,
+  arrivals: Arrival[],
+): Promise<number[]> {
   await sandbox.call('arrive', arrivals)
   const endMs = performance.now() + 60_000 + 2_000 * idleSeconds
   for (;;) {
     const delays = await sandbox.call('delays')
-    const counted = arrivals
-      .map(({ account }, at) => ({ account, ...delays[at]! }))
-      .filter(({ account }) => steady.has(account))
-    const untold = counted.filter(({ isTold }) => !isTold).length
-    if (untold === 0) return counted.map(({ account, ms }) => ({ account, seconds: ms / 1000 }))
+    const untold = delays.filter(({ isTold }) => !isTold).length
+    if (untold === 0) return delays.map(({ ms }) => ms / 1000)
     if (performance.now() > endMs) throw new Error(`${untold} events were never told`)
     await sleep(500)
   }
-}
-
-type Trouble = 'slow' | 'broken' | 'limited' | 'hanging' | 'refused'
-
-/** Of an account, by its place: one is slow, and one in ten fails. */
-function troubleOf(account: number): Trouble | undefined {
-  if (account === 1) return 'slow'
-  if (account % 10 !== 5) return undefined
-  const failures = ['broken', 'limited', 'hanging', 'refused'] as const
-  return failures[Math.floor(account / 10) % failures.length]
-}
-
-async function disturb({ accounts, sandbox }: Fleet): Promise<void> {
-  const those = (trouble: Trouble): Account[] =>
-    accounts.filter((_one, at) => troubleOf(at) === trouble)
-  const fault = (trouble: Trouble, what: Omit<FaultInput, 'on' | 'organizations'>): FaultInput => {
-    const organizations = those(trouble).map(({ organizationId }) => organizationId)
-    return { on: '/firework/*', organizations, ...what }
-  }
-  const faults = [
-    fault('slow', { effect: 'delay', ms: 5_000 }),
-    fault('broken', { effect: 'status', status: 503 }),
-    fault('limited', { effect: 'status', status: 429 }),
-    fault('hanging', { effect: 'hang' }),
-  ]
-  await sandbox.call(
-    'disturb',
-    faults,
-    those('refused').map(({ key }) => key),
-  )
-}
-
-/** Seconds by account, disturbed less calm: the events of one account share its luck. */
-function differencesOf(calm: readonly Told[], disturbed: readonly Told[]): number[] {
-  const byAccount = Map.groupBy([...calm.keys()], (at) => calm[at]!.account)
-  return [...byAccount.values()].map(
-    (places) => meanOf(places.map((at) => disturbed[at]!)) - meanOf(places.map((at) => calm[at]!)),
-  )
-}
-
-function meanOf(told: readonly Told[]): number {
-  return told.reduce((sum, { seconds }) => sum + seconds, 0) / told.length
 }

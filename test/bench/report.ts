@@ -100,9 +100,6 @@ const byPart: Record<Part, readonly Cells[]> = {
   'fleet-1000': within('fleet-1000', '1,000 organizations, 5 feeds and a sink each', [
     ...standing,
     ...delays,
-    ['failing', 's', 'the same events while 10 % of the others fail, mean'],
-    ['failing-more', 's', '  more than before, lower end of 95 % interval', atMost(0)],
-    ['struck', '', '  requests that failed on purpose'],
   ]),
   'fleet-tenants': within('fleet-tenants', '500 tenants of one organization, a feed each', [
     ...standing,

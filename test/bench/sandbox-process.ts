@@ -3,7 +3,6 @@
  * parent calls, and ends with it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FaultInput } from '../../src/sandbox/server.ts'
 import type { SandboxEvent } from '../../src/sandbox/history/history.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -73,14 +72,6 @@ const calls = {
       ({ atMs, path }) => atMs >= sinceMs && path.endsWith('/_search'),
     )
     return { count: asked.length, groups: new Set(asked.map(({ path }) => path)).size }
-  },
-  /** How many requests a fault has struck so far. */
-  struck(): number {
-    return sandbox.faults.list().reduce((sum, { hits }) => sum + hits, 0)
-  },
-  disturb(faults: FaultInput[], refusedKeys: string[]) {
-    for (const fault of faults) sandbox.faults.add(fault)
-    for (const key of refusedKeys) sandbox.tokens.refuseKey(key)
   },
 }
 
