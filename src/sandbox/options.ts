@@ -101,10 +101,6 @@ export interface SandboxOptions {
   pagerDutyKey?: string
   /** `whsec_` and 24 to 64 bytes in base64; by default the same for every sandbox. */
   webhookSecret?: string
-  /**
-   * false: the webhook receiver also accepts unsigned messages; a wrong signature is still refused.
-   */
-  requireSignature?: boolean
   /** How many received messages and how many requests are kept. */
   keep?: number
   /** Clock of events and tokens. Rates and signatures use the system clock. */
@@ -166,7 +162,6 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     slackLimit: { perSecond: 1, burst: 3 },
     pagerDutyKey: 'sandbox'.padEnd(32, '0'),
     webhookSecret: 'whsec_cmVoZWFyc2FsLW9ubHktbm90LWEtc2VjcmV0',
-    requireSignature: true,
     keep: 100_000,
     now: () => systemClock.now(),
     logger: createLogger({ level: 'silent' }),

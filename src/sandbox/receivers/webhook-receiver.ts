@@ -1,7 +1,4 @@
-/**
- * A mock webhook receiver that accepts only signed messages, unless the settings allow unsigned
- * ones.
- */
+/** A mock webhook receiver that accepts only signed messages. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { systemClock } from '../../lib/clock.ts'
@@ -25,7 +22,6 @@ export function addWebhookReceiver(
 function checkWebhook(request: FastifyRequest, settings: SandboxSettings): string | null {
   const headers = readHeaders(request)
   const signature = headers['webhook-signature'] ?? ''
-  if (signature === '' && !settings.requireSignature) return null
   return checkSignature(
     {
       id: headers['webhook-id'] ?? '',
