@@ -11,15 +11,15 @@ import {
   sumPending,
   readAccountingSnapshot,
 } from '../store/accounts.ts'
-import { readSinkNames } from '../store/pending-items.ts'
+import { pairsOf } from '../redis/scripts.ts'
 import { scanEntries } from '../store/record-index.ts'
 import { type Item, type ItemState, pendingStates, scanRecords } from '../store/records.ts'
 
 /** Findings of each kind that are listed at most; a single one raises the alert. */
 const maxListed = 1_000
 
-/** References that one script checks: Redis serves nobody else while it runs. */
-const refsPerScript = 100
+/** Entries of the index that one script checks: Redis serves nobody else while it runs. */
+const recordsPerLook = 100
 
 /** Checks ledgers; yields how many records it has read, so that the caller can pause in between. */
 export async function* checkLedgers(
@@ -50,20 +50,18 @@ async function* checkLedger(
     if (suspects.length > maxListed) return
     suspects.push(...(await findStranded(ledger, ledgers, recordIds)))
   })
-  const dangling: DanglingRef[] = []
-  for (const found of [findDangling(ledger), findMisfiled(ledger)]) {
-    for await (const some of found) {
-      if (dangling.length <= maxListed) dangling.push(...some)
-      yield 0
-    }
+  const misfiled: MisfiledRecord[] = []
+  for await (const some of findMisfiled(ledger)) {
+    if (misfiled.length <= maxListed) misfiled.push(...some)
+    yield 0
   }
   const stranded = await confirmStranded(ledger, ledgers, suspects)
   return {
     account: ledger.account,
     ...scan,
     stranded: stranded.slice(0, maxListed),
-    dangling: dangling.slice(0, maxListed),
-    hasMore: stranded.length > maxListed || dangling.length > maxListed,
+    misfiled: misfiled.slice(0, maxListed),
+    hasMore: stranded.length > maxListed || misfiled.length > maxListed,
   }
 }
 
@@ -91,8 +89,8 @@ export interface LedgerCheck {
   unfiled: number
   differences: SinkDifference[]
   stranded: StrandedItem[]
-  dangling: DanglingRef[]
-  /** There are more stranded items or references than are listed. */
+  misfiled: MisfiledRecord[]
+  /** There are more stranded items or misfiled records than are listed. */
   hasMore: boolean
 }
 
@@ -121,26 +119,18 @@ export interface StrandedItem {
  */
 export type MissingPlace = 'due' | 'collection' | 'timer' | 'message' | 'message_due'
 
-/**
- * A reference to something that is gone, that is in a state in which it does not belong there, or
- * whose record is not in the index. For an entry of the index `ref` is the record's id, and `sink`
- * is ''.
- */
-export interface DanglingRef {
-  ref: string
-  sink: string
-  place: DanglingPlace
-  why: 'gone' | 'other_state' | 'unfiled'
+/** An entry of the index: its record waits and is gone, or belongs elsewhere in it. */
+export interface MisfiledRecord {
+  recordId: string
+  why: 'gone' | 'other_state'
 }
-
-type DanglingPlace = 'due' | 'timers' | 'dead' | 'collect' | 'records'
 
 /** Whether nothing is wrong: the sums of feeds and sinks, the index, and what moves items. */
 export function isConsistent(check: LedgerCheck): boolean {
-  const { accounting, unfiled, undated, differences, stranded, dangling } = check
+  const { accounting, unfiled, undated, differences, stranded, misfiled } = check
   const accounts = [...Object.values(accounting.feeds), ...Object.values(accounting.sinks)]
   const isBalanced = unfiled === 0 && accounts.every(({ unaccounted }) => unaccounted === 0)
-  const findings = [...Object.keys(undated), ...differences, ...stranded, ...dangling]
+  const findings = [...Object.keys(undated), ...differences, ...stranded, ...misfiled]
   return isBalanced && findings.length === 0
 }
 
@@ -265,78 +255,18 @@ function counterError(
   return counted > most ? counted - most : 0
 }
 
-interface RefPlace {
-  place: Exclude<DanglingPlace, 'records'>
-  /** The sink or group; empty for a set that all share. */
-  name: string
-}
-
-/** Finds references that have no effect; yields after each page, so that the caller can pause. */
-async function* findDangling(ledger: AccountLedger): AsyncGenerator<DanglingRef[]> {
-  for (const name of await readSinkNames(ledger)) {
-    for (const place of ['due', 'dead', 'collect'] as const) {
-      yield* findDanglingIn(ledger, { place, name })
-    }
-  }
-  for await (const timers of scanRefs(ledger, { place: 'timers', name: '' })) {
-    yield checkRefs(ledger, { place: 'timers', name: '' }, timers)
-    for (const timer of timers) {
-      const ref = parseRef(timer)
-      if (ref.kind === 'group') yield* findDanglingIn(ledger, { place: 'collect', name: ref.id })
-    }
-  }
-}
-
-async function* findDanglingIn(
-  ledger: AccountLedger,
-  place: RefPlace,
-): AsyncGenerator<DanglingRef[]> {
-  for await (const refs of scanRefs(ledger, place)) yield checkRefs(ledger, place, refs)
-}
-
-async function* scanRefs(
-  ledger: AccountLedger,
-  { place, name }: RefPlace,
-): AsyncGenerator<string[]> {
-  const set = name === '' ? ledger.key(place) : ledger.key(place, name)
-  let cursor = '0'
-  do {
-    const [next, listed] = await ledger.redis.zscan(set, cursor, 'COUNT', refsPerScript)
-    cursor = next
-    const refs = listed.filter((_text, i) => i % 2 === 0)
-    for (let at = 0; at < refs.length; at += refsPerScript) yield refs.slice(at, at + refsPerScript)
-  } while (cursor !== '0')
-}
-
-async function checkRefs(
-  ledger: AccountLedger,
-  { place, name }: RefPlace,
-  refs: readonly string[],
-): Promise<DanglingRef[]> {
-  const answer = (await ledger.run('find-dangling', place, name, ...refs)) as string[]
-  return toDangling(answer, (ref) => ({ ref, sink: parseRef(ref).sink, place }))
-}
-
 /** Finds entries of the index without a record or with a score that is not the record's. */
-async function* findMisfiled(ledger: AccountLedger): AsyncGenerator<DanglingRef[]> {
+async function* findMisfiled(ledger: AccountLedger): AsyncGenerator<MisfiledRecord[]> {
   for await (const entries of scanEntries(ledger)) {
-    for (let at = 0; at < entries.length; at += refsPerScript) {
-      const ids = entries.slice(at, at + refsPerScript).map(({ recordId }) => recordId)
-      const args = [ledger.retention.history, ...ids]
-      const answer = (await ledger.run('find-misfiled', ...args)) as string[]
-      yield toDangling(answer, (ref) => ({ ref, sink: '', place: 'records' }))
+    for (let at = 0; at < entries.length; at += recordsPerLook) {
+      const ids = entries.slice(at, at + recordsPerLook).map(({ recordId }) => recordId)
+      const answer = (await ledger.run('find-misfiled', ...ids)) as string[]
+      yield pairsOf(answer).map(([recordId, why]) => ({
+        recordId,
+        why: why as MisfiledRecord['why'],
+      }))
     }
   }
-}
-
-/** A script names each reference with what is wrong with it. */
-function toDangling(
-  answer: readonly string[],
-  about: (ref: string) => Omit<DanglingRef, 'why'>,
-): DanglingRef[] {
-  return answer.flatMap((ref, i) =>
-    i % 2 === 1 ? [] : [{ ...about(ref), why: answer[i + 1] as DanglingRef['why'] }],
-  )
 }
 
 interface StoredFinding {
@@ -442,10 +372,7 @@ async function isUpcoming(
 }
 
 /** The messages that the account's flushes are making or will make next, for a sink or for all. */
-async function listUpcomingMessages(
-  ledger: AccountLedger,
-  sink?: string,
-): Promise<MessageRef[]> {
+async function listUpcomingMessages(ledger: AccountLedger, sink?: string): Promise<MessageRef[]> {
   const timers = await ledger.redis.zrange(ledger.key('timers'), '0', '-1')
   const refs = timers
     .map(parseRef)

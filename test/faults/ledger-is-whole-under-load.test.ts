@@ -30,10 +30,10 @@ test('proved twenty times while events pour through groups, batches, digests and
   for (let n = 0; n < proofs; n += 1) {
     if (n % 4 === 0) pour(15, n % 8 === 0 ? 'critical' : 'low')
     const found = await proofOf(app.ledgers)
-    const faults = found.map(({ differences, stranded, dangling }) => [
+    const faults = found.map(({ differences, stranded, misfiled }) => [
       ...differences,
       ...stranded,
-      ...dangling,
+      ...misfiled,
     ])
     expect(faults).toEqual([[]])
     expect(found.every(isConsistent)).toBe(true)

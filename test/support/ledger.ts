@@ -219,11 +219,11 @@ export async function proofOf(ledgers: readonly AccountLedger[]): Promise<Ledger
 /** Throws unless every pending item stands where something will move it. */
 export async function expectNothingStranded(ledger: AccountLedger): Promise<void> {
   for (const proof of await proofOf([ledger])) {
-    const { stranded, dangling, differences, unfiled, undated } = proof
+    const { stranded, misfiled, differences, unfiled, undated } = proof
     const dated = Object.entries(undated)
     const found = [
       ...stranded,
-      ...dangling,
+      ...misfiled,
       ...differences,
       ...dated,
       ...(unfiled === 0 ? [] : [unfiled]),

@@ -285,7 +285,7 @@ async function auditLedger(
 }
 
 function ledgerJson(check: LedgerCheck): Record<string, unknown> {
-  const { account, atMs, records, unfiled, undated, accounting, stranded, dangling, hasMore } =
+  const { account, atMs, records, unfiled, undated, accounting, stranded, misfiled, hasMore } =
     check
   return {
     ledger: account,
@@ -305,7 +305,7 @@ function ledgerJson(check: LedgerCheck): Record<string, unknown> {
       state: stateOf(item),
       held_for: heldFor ?? null,
     })),
-    dangling,
+    misfiled: misfiled.map(({ recordId, why }) => ({ record: recordId, why })),
     has_more: hasMore,
   }
 }
@@ -319,7 +319,7 @@ function countPendingInRecords(
 }
 
 function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
-  const { account, atMs, records, accounting, unfiled, undated, stranded, dangling } = check
+  const { account, atMs, records, accounting, unfiled, undated, stranded, misfiled } = check
   const isWhole = isConsistent(check)
   const said = isWhole
     ? terminal.paint('green', 'all of it adds up')
@@ -344,8 +344,8 @@ function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
       ]),
     ),
     ...findingLines(
-      'dangling',
-      dangling.map(({ ref, place, why }) => [`${ref} in ${place}`, why]),
+      'misfiled',
+      misfiled.map(({ recordId, why }) => [recordId, why]),
     ),
     ...sinks.map(
       (sink) =>

@@ -1,20 +1,15 @@
--- Finds entries of the index that have no record, or a score that is not the record's. Changes
--- nothing. The entry of a record that expired stays until the next pass of retention and is no
--- finding.
+-- Finds entries of the index that have a score that is not the record's, or wait and have no record. Changes
+-- nothing. The entry of a settled record that expired stays until the next pass of retention and is no finding.
 -- KEYS[1]  the account's base
--- ARGV     retention.history (ms), ids of records
+-- ARGV     ids of records
 -- Returns  {id, gone | other_state, …}
 -- @include lib/ledger.lua
--- @include lib/kept-for.lua
 
-local ended_before = now - kept_for(tonumber(ARGV[1]))
 local found = {}
-for i = 2, #ARGV do
-  local rid = ARGV[i]
+for _, rid in ipairs(ARGV) do
   local at = tonumber(redis.call('ZSCORE', key('records'), rid) or nil)
   local record = at and load_record(rid)
-  local is_ended = at and at > 0 and at <= ended_before
-  local why = at and (record and (place_of(record) ~= at and 'other_state') or (not record and not is_ended and 'gone'))
+  local why = at and (record and (place_of(record) ~= at and 'other_state') or (not record and at < 0 and 'gone'))
   if why then
     found[#found + 1] = rid
     found[#found + 1] = why

@@ -11,11 +11,9 @@
 -- @include lib/marks.lua
 -- @include lib/trimmed-ranks.lua
 -- @include lib/weight.lua
--- @include lib/kept-for.lua
 
 local ended_before, horizon, wanted = now - tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local step = 200
-note_retention(tonumber(ARGV[1]))
 local weeks = open_weeks(horizon)
 local histories, payloads, freed, last, latest = 0, 0, 0, 0, 0
 local endings_from = ended_before

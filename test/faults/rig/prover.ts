@@ -42,7 +42,7 @@ export function proveAllTheWhile(ledger: AccountLedger): Prover {
 function findingsOf({
   differences,
   stranded,
-  dangling,
+  misfiled,
   accounting,
   unfiled,
   undated,
@@ -58,6 +58,6 @@ function findingsOf({
       ({ sink, counted, found }) => `sink ${sink}: ${counted} counted, ${found} in the records`,
     ),
     ...stranded.map(({ ref, state, lacks }) => `stranded: ${ref} (${state}) lacks its ${lacks}`),
-    ...dangling.map(({ ref, place, why }) => `dangling: ${ref} in ${place} (${why})`),
+    ...misfiled.map(({ recordId, why }) => `misfiled: ${recordId} (${why})`),
   ]
 }

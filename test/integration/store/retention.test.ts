@@ -183,7 +183,7 @@ test('the oldest settled go first, history and payload together; what is not set
   expect((await proofOf([ledger]))[0]).toMatchObject({
     differences: [],
     stranded: [],
-    dangling: [],
+    misfiled: [],
   })
 })
 
@@ -291,7 +291,7 @@ test('what retention.history has ended goes whether or not there is room, also b
   expect(await kept(ledger, 3)).toBe('--+')
   expect(trimmed).toEqual({ histories: 0, payloads: 0 }) // they had ended anyway
   expect(await countDeadLetters(ledger, 'soc')).toBe(0)
-  expect((await proofOf([ledger]))[0]).toMatchObject({ records: 1, unfiled: 0, dangling: [] })
+  expect((await proofOf([ledger]))[0]).toMatchObject({ records: 1, unfiled: 0, misfiled: [] })
 })
 
 test('a pass comes after a quarter of an hour, or when Redis has grown by a tenth of the limit', async () => {
