@@ -87,7 +87,6 @@ function sortFetched(
     // by match time everything since the start bound is new, however old
     startBoundMs: rescan?.kind === 'matched' ? -Infinity : state.startBoundMs,
     readsBaseline: readsBaseline(state, fetched.scan),
-    hasQuarantine: state.hasQuarantine,
     plan: (event) => {
       const isOld = isOlderThanWindow(event, feed, fetched.requestedAtMs + aheadMs)
       const isInSummary = feed.initialPoll === 'summary' && (isBacklog || isOld)
@@ -169,10 +168,6 @@ export interface SortOptions {
   pairDigest: (parts: readonly string[]) => string | undefined
   /** Encrypts a leaked secret; returns undefined when no sink reveals any. */
   sealSecret: (uid: string, secret: string) => string | undefined
-  /**
-   * Whether the quarantine holds items: then each event carries the identity it would have there.
-   */
-  hasQuarantine?: boolean
 }
 
 /** Sorts the raw items of a page into routed events and items that are not events. */
@@ -186,8 +181,7 @@ export function sortPage(
     const type = findFeedType(options.feed)
     const parsed = type.parse(raw, options.feed)
     if (parsed.ok) {
-      const identity = options.hasQuarantine === true && { identity: itemIdentity(raw, options) }
-      events.push({ ...routeItem(parsed, options), ...identity })
+      events.push(routeItem(parsed, options))
     } else {
       const { uid, problem } = parsed
       const shape = canonicalJson(describeShape(raw))

@@ -93,8 +93,6 @@ export interface FeedState {
   lateness: Record<string, number>
   /** Set if half or more of its last page with items could not be read. */
   unreadable: Unreadable | undefined
-  /** Whether the account's quarantine holds anything; false if that was not read. */
-  hasQuarantine: boolean
   /** Set while an operator has paused it. */
   paused: { reason: string; sinceMs: number } | undefined
   /** Why its tail cannot be read, since the last page that was. */
@@ -261,7 +259,6 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
     ),
     unreadable:
       fields['unreadable'] === undefined ? undefined : parseUnreadable(fields['unreadable']),
-    hasQuarantine: fields['quarantined'] === '1',
     paused: parseJson(fields['paused']),
     trouble: parseJson(fields['trouble']),
     rescanTrouble: parseJson(fields['rescan_trouble']),
@@ -327,8 +324,7 @@ export async function findQuarantined(
   ledger: AccountLedger,
   uid: string,
 ): Promise<QuarantineEntry | undefined> {
-  const id = await ledger.redis.hget(ledger.key('quarantine-uids'), uid)
-  if (id === null) return undefined
+  const id = ledger.fingerprints.recordId(uid)
   const [entry] = parseEntry(ledger, id, await ledger.redis.hget(ledger.key('quarantine'), id))
   return entry
 }
@@ -347,14 +343,8 @@ export async function countQuarantined(
   ledger: AccountLedger,
   sinceMs = 0,
 ): Promise<Record<string, QuarantineCount>> {
-  const [ages, feeds] = await Promise.all([
-    readOpenAges(ledger),
-    ledger.redis.hgetall(ledger.key('quarantine-feeds')),
-  ])
   const counts = Object.create(null) as Record<string, QuarantineCount> // inherits no names
-  for (const [id, atMs] of ages) {
-    const feed = feeds[id]
-    if (feed === undefined) continue // closed meanwhile
+  for (const { feed, atMs } of await readOpenAges(ledger)) {
     const count = (counts[feed] ??= { open: 0, fresh: 0, newestMs: atMs }) // the newest comes first
     count.open += 1
     count.fresh += Number(atMs >= sinceMs)
@@ -370,7 +360,7 @@ export async function listQuarantined(
   prefix = '',
 ): Promise<QuarantineEntry[]> {
   const ages = await readOpenAges(ledger)
-  const ids = ages.map(([id]) => id).filter((id) => id.startsWith(prefix))
+  const ids = ages.map(({ id }) => id).filter((id) => id.startsWith(prefix))
   const entries: QuarantineEntry[] = []
   for (let at = 0; at < ids.length; at += readAtOnce) {
     const batch = ids.slice(at, at + readAtOnce)
@@ -380,15 +370,17 @@ export async function listQuarantined(
   return entries
 }
 
-/**
- * Ids of entries, each with when it was set aside, the newest first. Those older than
- * `retention.history` have ended, though they may still be stored.
- */
-async function readOpenAges(ledger: AccountLedger): Promise<[id: string, atMs: number][]> {
+/** Open entries, the newest first; those older than `retention.history` may still be stored. */
+async function readOpenAges(
+  ledger: AccountLedger,
+): Promise<{ id: string; feed: string; atMs: number }[]> {
   const oldestMs = (await redisNow(ledger)) - ledger.retention.history
   const range = ['+inf', `(${oldestMs}`, 'WITHSCORES'] as const
   const answer = await ledger.redis.zrevrangebyscore(ledger.key('quarantine-ages'), ...range)
-  return pairsOf(answer).map(([id, atMs]) => [id, Number(atMs)])
+  return pairsOf(answer).map(([member, atMs]) => {
+    const [id = '', feed = ''] = member.split(' ')
+    return { id, feed, atMs: Number(atMs) }
+  })
 }
 
 /** Empty if the entry was closed meanwhile. */

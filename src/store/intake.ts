@@ -25,8 +25,6 @@ export interface RoutedEvent {
   isBeforeStart?: boolean
   /** Only remember and count it, as baseline. */
   isBaseline?: boolean
-  /** As of a malformed item: closes the quarantine entry if the item was set aside before. */
-  identity?: string
   /** Recognises the same leaked credential in other sources. */
   pair?: CredentialPair
   /** The leaked secret, encrypted; only if a sink reveals secrets. */
@@ -322,13 +320,12 @@ function toStoredEvent(
   routed: RoutedEvent,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
-  const { event, decisions, items, wantsDetail, identity, pair } = routed
+  const { event, decisions, items, wantsDetail, pair } = routed
   const { isBaseline = false, isBeforeStart = isBaseline } = routed
   const { fingerprints } = ledger
   return {
     u: event.uid,
     rid: fingerprints.recordId(event.uid),
-    q: identity && fingerprints.recordId(identity),
     sv: event.severity,
     rk: severityRank(event.severity),
     ty: event.type,
@@ -404,7 +401,7 @@ function toStoredMalformed(
 ): Record<string, unknown> {
   return {
     ...fingerprints.malformed(feed, identity),
-    rid: fingerprints.recordId(identity),
+    rid: fingerprints.recordId(uid ?? identity),
     ...(uid !== null && { uid }),
     problem,
   }

@@ -161,7 +161,6 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     },
     lateness: {},
     unreadable: undefined,
-    hasQuarantine: false,
     paused: undefined,
     trouble: undefined,
     rescanTrouble: undefined,

@@ -13,7 +13,7 @@
 --          backfill (bool), newest (ms, 0: none), late_before?
 --          (ms), last (bool: of the page's pieces), shown and unread (items of the whole page, and
 --          how many of them could not be read), before? (counts of the pieces before this one),
---          events [{u (uid), rid, q? (its id in the quarantine, if it was ever there), sv and rk
+--          events [{u (uid), rid, sv and rk
 --          (severity and its rank), ty (type), seen {m, b} (fingerprint), base? {m, b} (fingerprint
 --          as baseline; only below the start bound), bl (baseline), ca? (created, ms), v (visible
 --          since, ms), about (what lists show of it), cl? (ignored | remediated), l (labels), w
@@ -56,7 +56,7 @@ local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quara
 local made = {}
 local fresh = {}
 local records = 0
-local has_quarantined = redis.call('EXISTS', key('quarantine-uids')) == 1
+local has_quarantined = redis.call('EXISTS', key('quarantine')) == 1
 local trimmed = tonumber(redis.call('GET', key('trimmed')) or '')
 
 local function has_item(record, candidate, rank)
@@ -258,17 +258,6 @@ local function note_ahead(event)
   end
 end
 
--- Closes the quarantine entry of an item that can be read now, whether or not it is new.
-local function close_entry_of(event)
-  if event.q and redis.call('HEXISTS', key('quarantine'), event.q) == 1 then
-    close_entry(event.q)
-  end
-  local entry = has_quarantined and redis.call('HGET', key('quarantine-uids'), event.u)
-  if entry then
-    close_entry(entry)
-  end
-end
-
 -- Returns rank and word of the severity that an event had before; nil if it is new or that is
 -- unknown.
 local function severity_before(event, record, is_seen)
@@ -373,11 +362,11 @@ end
 -- Closes entries older than the retention of records, and the oldest beyond 250.
 local function trim_quarantine()
   local ages = key('quarantine-ages')
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.history)) do
-    close_entry(id)
-  end
-  for _, id in ipairs(redis.call('ZRANGE', ages, 0, -1 - 250)) do
-    close_entry(id)
+  local ended = redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.history)
+  for _, members in ipairs({ ended, redis.call('ZRANGE', ages, 0, -1 - 250) }) do
+    for _, member in ipairs(members) do
+      close_entry(string.match(member, '^%x+'))
+    end
   end
 end
 
@@ -396,14 +385,11 @@ local function set_aside(bad, raw)
   write_mark(weeks, bad, ask.horizon)
   counts.quarantined = counts.quarantined + 1
   local marks = marks_kept(bad.rid)
+  close_entry(bad.rid)
   marks[ask.feed] = { m = bad.m, b = bad.b }
   local entry = { feed = ask.feed, at = now, problem = bad.problem, uid = bad.uid, raw = raw, marks = marks }
   redis.call('HSET', key('quarantine'), bad.rid, cjson.encode(entry))
-  redis.call('ZADD', key('quarantine-ages'), now, bad.rid)
-  redis.call('HSET', key('quarantine-feeds'), bad.rid, ask.feed)
-  if bad.uid then
-    redis.call('HSET', key('quarantine-uids'), bad.uid, bad.rid)
-  end
+  redis.call('ZADD', key('quarantine-ages'), now, bad.rid .. ' ' .. ask.feed)
   trim_quarantine()
 end
 
@@ -429,7 +415,9 @@ end
 
 for i, event in ipairs(ask.events) do
   take_in(i - 1, event, ARGV[2 + i])
-  close_entry_of(event)
+  if has_quarantined then
+    close_entry(event.rid) -- it can be read now
+  end
 end
 for i, bad in ipairs(ask.bad) do
   set_aside(bad, ARGV[2 + #ask.events + i])

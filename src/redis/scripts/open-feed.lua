@@ -2,8 +2,7 @@
 -- nothing is read.
 -- KEYS[1]  the account's base
 -- ARGV     feed, start in ms before now
--- Returns  {now (ms), field, value, …}, with `quarantined` among the fields if the account's
---          quarantine is not empty
+-- Returns  {now (ms), field, value, …}
 -- @include lib/ledger.lua
 
 local feed = key('feed', ARGV[1])
@@ -12,8 +11,4 @@ if redis.call('HSETNX', feed, 'floor', now - tonumber(ARGV[2])) == 1 then
 end
 local state = redis.call('HGETALL', feed)
 table.insert(state, 1, tostring(now))
-if redis.call('EXISTS', key('quarantine')) == 1 then
-  table.insert(state, 'quarantined')
-  table.insert(state, '1')
-end
 return state

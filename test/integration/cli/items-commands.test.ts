@@ -345,7 +345,7 @@ test('two ids that begin alike are told apart by more of them', async () => {
   const entry = { feed: 'brand', at: Date.now(), problem: 'odd', raw: '{}', marks: {} }
   for (const id of ['abcd1'.padEnd(24, '0'), 'abcd2'.padEnd(24, '0')]) {
     await ledger.redis.hset(ledger.key('quarantine'), id, JSON.stringify(entry))
-    await ledger.redis.zadd(ledger.key('quarantine-ages'), entry.at, id)
+    await ledger.redis.zadd(ledger.key('quarantine-ages'), entry.at, `${id} brand`)
   }
   for (const command of ['show abcd', 'resend abcd --yes']) {
     const { code, err } = await items(scene, command)

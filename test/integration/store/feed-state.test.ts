@@ -132,13 +132,11 @@ test('what a page says of a feed is kept: cursor, last success, end of the feed,
     lastCaughtUpMs: 6_000,
     isBackfilling: false,
     isEnded: true,
-    repairSequence: 0,
     whole: scan,
     recent: scan,
     long: scan,
     rescans: { rungMs: [], firstPollMs: midway.rescans.firstPollMs },
     lateness: {},
-    hasQuarantine: false,
   })
   expect(await peekFeed(ledger, 'brand', ended.nowMs)).toEqual(ended)
   expect(await peekFeed(ledger, 'never polled', 0)).toBeUndefined()
