@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { readRecord } from '../../../src/store/records.ts'
 import { ledgerConfig, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -90,28 +89,6 @@ test('a week with as many marks as its own number is known like any other', asyn
   const { number } = await newestWeek(ledger)
   await tests.redis.hset(ledger.key('weeks'), `${number}:n`, number)
   expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
-})
-
-test('a lost event that is marked in two weeks is taken in again by a repair', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [event])
-  await age(ledger, 8)
-  await takeIn(ledger, [event]) // half the horizon is over: it is marked anew
-  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
-  const repair = { isRepair: true, sequence: 0 }
-  expect(await takeIn(ledger, [event], repair)).toMatchObject({ counts: { new: 1, duplicate: 0 } })
-})
-
-test('of what a repair takes in only that may be a repeat which was claimed for its destination', async () => {
-  const ledger = await tests.ledger()
-  const repair = { isRepair: true, sequence: 0 }
-  const [lost, missed] = ['a/b/lost', 'a/b/missed'].map((uid) => routed({ uid }, ['soc']))
-  await takeIn(ledger, [lost!])
-  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/lost')))
-  await takeIn(ledger, [lost!, missed!], repair)
-  const risks = async (uid: string): Promise<number | undefined> =>
-    (await readRecord(ledger, ledger.fingerprints.recordId(uid)))?.items[0]?.repeatRisks
-  expect([await risks('a/b/lost'), await risks('a/b/missed')]).toEqual([1, 0])
 })
 
 test('a clock that steps back over the end of a week makes no known event new', async () => {
