@@ -1,10 +1,11 @@
 /**
- * Loads the Lua scripts beside this file and runs them by digest. A script may pull in shared
- * functions with lines of the form `-- @include lib/name.lua`; its `#!lua` line, if any, stays
+ * Loads the Lua scripts of the folders beside this file and runs them by name and digest; a folder only
+ * tells whose they are. A script may pull in shared functions with lines `-- @include lib/name.lua`; its `#!lua` line, if any, stays
  * first. What changes the ledger ends with `finish()` of lib/ledger.lua, whichever way it returns.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Redis } from './connection.ts'
 
@@ -20,7 +21,7 @@ const scriptFolder = new URL('./scripts/', import.meta.url)
 const scriptTexts = new Map(
   readdirSync(scriptFolder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.lua'))
-    .map((file) => [file.replaceAll('\\', '/'), readFileSync(new URL(file, scriptFolder), 'utf8')]),
+    .map((file) => [basename(file), readFileSync(new URL(file, scriptFolder), 'utf8')]),
 )
 
 const loadedScripts = new Map<string, Script>()
@@ -35,7 +36,8 @@ export function loadScript(name: string): Script {
 }
 
 function readWithIncludes(file: string, prepare = (text: string) => text): string {
-  const text = scriptTexts.get(file) ?? readFileSync(new URL(file, scriptFolder), 'utf8')
+  const text = scriptTexts.get(basename(file))
+  if (text === undefined) throw new Error(`there is no script ${file}`)
   return prepare(text).replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) =>
     readWithIncludes(path),
   )

@@ -7,8 +7,6 @@ export interface Reach {
   testsFor(file: string, most: number): string[]
 }
 
-const scripts = 'src/redis/scripts/'
-
 /** Of types nothing is left when tests run. */
 const typeImport = /(?:import|export) type [^'"]*?from '[^']*'/g
 const importPath = /(?:from|import\(?)\s*'(\.[^']*\.ts)'/g
@@ -19,9 +17,12 @@ const include = /^-- @include (\S+)/gm
 export function readReach(root: string): Reach {
   const files = globSync(['src/**/*.{ts,lua}', 'test/**/*.ts'], { cwd: root }).toSorted()
   const known = new Set(files)
+  const scripts = new Map(
+    files.filter((file) => file.endsWith('.lua')).map((file) => [basename(file, '.lua'), file]),
+  )
   const importers = new Map<string, string[]>()
   for (const file of files) {
-    for (const needed of new Set(neededBy(file, readFileSync(join(root, file), 'utf8')))) {
+    for (const needed of new Set(neededBy(file, readFileSync(join(root, file), 'utf8'), scripts))) {
       if (known.has(needed)) importers.set(needed, [...(importers.get(needed) ?? []), file])
     }
   }
@@ -41,15 +42,14 @@ export function readReach(root: string): Reach {
   }
 }
 
-function neededBy(file: string, text: string): string[] {
+function neededBy(file: string, text: string, scripts: ReadonlyMap<string, string>): string[] {
   const all = (pattern: RegExp, source = text): string[] =>
     [...source.matchAll(pattern)].map(([, found = '']) => found)
-  if (file.endsWith('.lua')) return all(include).map((name) => scripts + name)
+  const ofScripts = (names: string[]): string[] =>
+    names.flatMap((name) => scripts.get(basename(name, '.lua')) ?? [])
+  if (file.endsWith('.lua')) return ofScripts(all(include))
   const paths = all(importPath, text.replaceAll(typeImport, ''))
-  return [
-    ...paths.map((path) => join(dirname(file), path)),
-    ...all(scriptName).map((name) => `${scripts}${name}.lua`),
-  ]
+  return [...paths.map((path) => join(dirname(file), path)), ...ofScripts(all(scriptName))]
 }
 
 function distancesFrom(

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { loadScript } from '../../src/redis/scripts.ts'
@@ -9,7 +9,10 @@ import { connectTo } from '../support/ledger.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 
 const root = join(import.meta.dirname, '../..')
-const scripts = readdirSync(join(root, 'src/redis/scripts')).filter((file) => file.endsWith('.lua'))
+const scripts = readdirSync(join(root, 'src/redis/scripts'), {
+  recursive: true,
+  encoding: 'utf8',
+}).filter((file) => file.endsWith('.lua') && !file.startsWith('lib'))
 let built: BuiltProgram
 let redis: TestRedis | undefined
 
@@ -48,7 +51,7 @@ test('every Lua script of the build is whole and accepted by Redis', async () =>
   const { loadScript: load } = (await import(path)) as { loadScript: typeof loadScript }
   const client = connectTo(redis!.url)
   for (const file of scripts) {
-    const { text, sha } = load(file.replace('.lua', ''))
+    const { text, sha } = load(basename(file, '.lua'))
     expect(text).not.toMatch(/^-- @include/m)
     expect(await client.script('LOAD', text)).toBe(sha)
   }
