@@ -7,7 +7,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { type Attachment, buildAttachment, type CsvRow, toCsvRow } from '../messages/csv.ts'
 import { messagePath } from '../messages/page-links.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import {

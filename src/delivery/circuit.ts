@@ -7,7 +7,7 @@
  */
 import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, runScript } from '../redis/scripts.ts'
 import type { Destination, SinkReason } from '../sinks/sink.ts'

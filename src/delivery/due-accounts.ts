@@ -2,7 +2,7 @@
  * Tracks which accounts may have work due for one sink and chooses the next one; and the hints in
  * Redis that tell other processes of due work. Neither is the truth: the ledger is.
  */
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'

@@ -1,5 +1,5 @@
 /** The silences that were made by command. */
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
 import { readSilenceTexts } from '../store/silences.ts'

@@ -3,7 +3,7 @@ import { createSecretBox } from '../lib/sealed-secret.ts'
 import type { Secret } from '../lib/secret.ts'
 import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { type Circuit, createCircuit, type HashAddress } from './circuit.ts'
 

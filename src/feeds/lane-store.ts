@@ -4,7 +4,7 @@
  * it is lost, feeds count as average ones.
  */
 import type { Keys } from '../redis/keys.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import {
   newFleetPlace,
   newFeedPlace,

@@ -10,7 +10,7 @@
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import type { Clock, Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import {
   feedId,

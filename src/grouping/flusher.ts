@@ -5,7 +5,7 @@
  * id. Digests read all accounts and feeds, which takes seconds in a large installation: they have a
  * pass of their own, so that no group waits for them.
  */
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import type { FlushContext } from './flush-context.ts'

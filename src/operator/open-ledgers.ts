@@ -1,4 +1,4 @@
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 

@@ -1,6 +1,6 @@
 /** Probes of Redis: version, safety, memory, layout, and the ledger that it holds. */
 import type { Config } from '../config/config.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import { createKeys } from '../redis/keys.ts'
 import { describeRedis, redisConfigKey } from '../redis/place.ts'
 import {

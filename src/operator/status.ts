@@ -1,7 +1,7 @@
 /** Whether all is well: in one sentence, then what is not, worst first, and the sums of a day. */
 import type { Config } from '../config/config.ts'
 import { formatList, pluralize } from '../lib/errors.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { StoreError } from '../redis/health.ts'
 import { createKeys } from '../redis/keys.ts'
 import { redisNow } from '../redis/scripts.ts'

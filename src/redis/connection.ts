@@ -6,12 +6,10 @@ import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
 import { replicaId, type Timings } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { Redis } from './client.ts'
 import type { Endpoint, RedisConfig } from './config.ts'
 import { addressOptions, nodeOptions } from './connection-options.ts'
 import { describeRedis } from './place.ts'
-
-/** A single server or a Cluster; `health.ts` holds what has to be asked of each node. */
-export type Redis = IORedis | Cluster
 
 /**
  * Opens one connection for commands and BullMQ. While Redis is away it waits instead of failing (at

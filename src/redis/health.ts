@@ -11,7 +11,7 @@ import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import type { RedisConfig } from './config.ts'
 import { redisConfigKey } from './place.ts'
-import type { Redis } from './connection.ts'
+import type { Redis } from './client.ts'
 import type { Keys } from './keys.ts'
 
 interface RedisSafety {

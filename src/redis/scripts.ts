@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import type { Redis } from './connection.ts'
+import type { Redis } from './client.ts'
 
 interface Script {
   name: string

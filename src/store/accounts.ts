@@ -4,7 +4,7 @@
  * an account's ledger, and the counters of feeds and sinks (accounting).
  */
 import { ownFeed } from '../event.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import { scanKeys } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { pairsOf, redisNow, runScript } from '../redis/scripts.ts'

@@ -1,5 +1,5 @@
 /** Who did what by command, page or API: one stream for all accounts, kept as long as the history. */
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 
 export interface ActNote {

@@ -5,7 +5,7 @@
  * ended lately, work on pending items reads those alone, and a scan resumes from a score. It takes
  * about 130 bytes for each record.
  */
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import { pairsOf, redisNow } from '../redis/scripts.ts'
 
 /** The part of an account ledger that its index needs. */

@@ -2,7 +2,7 @@
  * Silences made by command, shared by all replicas, as texts that the routing room writes and
  * parses; and the lookup of inhibitions.
  */
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { AccountLedger } from './account-ledger.ts'
 

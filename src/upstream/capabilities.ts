@@ -6,7 +6,7 @@
 import { formatDuration } from '../lib/time-zone.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { AccountConfig } from './config.ts'
 import { waitOrAbort, UpstreamError } from './error.ts'

@@ -1,7 +1,7 @@
 /** Builds the client of an account from its parts. */
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { createCapabilities, createOrganizationLookup } from './capabilities.ts'
 import type { AccountConfig } from './config.ts'

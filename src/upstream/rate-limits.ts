@@ -1,7 +1,7 @@
 /** Sends one account's requests, each in its slot. A 429 closes the tier for every replica. */
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { parseHttpDate } from '../lib/web-address.ts'
-import type { Redis } from '../redis/connection.ts'
+import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import type { AccountConfig, Tier } from './config.ts'

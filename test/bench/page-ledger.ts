@@ -7,7 +7,7 @@ import { advanceClaims, freezeBatch, type Outcome } from '../../src/delivery/cla
 import type { Severity, ThreatEvent } from '../../src/event.ts'
 import { destinationLabels } from '../../src/operator/recipients.ts'
 import { createKeys } from '../../src/redis/keys.ts'
-import type { Redis } from '../../src/redis/connection.ts'
+import type { Redis } from '../../src/redis/client.ts'
 import { claimSchema } from '../../src/redis/health.ts'
 import { redisNow } from '../../src/redis/scripts.ts'
 import { createRandom, type Random } from '../../src/sandbox/options.ts'

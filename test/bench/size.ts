@@ -1,6 +1,6 @@
 /** What the built program takes where little happens: requests to Redis, memory, time to start, series, bytes. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Redis } from '../../src/redis/connection.ts'
+import type { Redis } from '../../src/redis/client.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import {
   configOfOne,

@@ -8,7 +8,7 @@ import { type AccountLedger, openLedger } from '../../src/store/account-ledger.t
 import { readAccounting } from '../../src/store/accounts.ts'
 import { readRecord } from '../../src/store/records.ts'
 import { readWrites } from '../../src/store/service-writes.ts'
-import type { Redis } from '../../src/redis/connection.ts'
+import type { Redis } from '../../src/redis/client.ts'
 import { type Daemon, startDaemon } from '../integration/cli/daemon.ts'
 import { password } from '../support/door.ts'
 import { connectTo, expectConservation, ledgerConfig } from '../support/ledger.ts'

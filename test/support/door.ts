@@ -14,7 +14,7 @@ import { createHttpServer } from '../../src/ops/server.ts'
 import { accessPlugin } from '../../src/page/access/access-plugin.ts'
 import type { Render } from '../../src/page/access/access.ts'
 import { issueFormToken } from '../../src/page/access/form-token.ts'
-import type { Redis } from '../../src/redis/connection.ts'
+import type { Redis } from '../../src/redis/client.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 
 export const password = 'a whole sentence'

@@ -2,7 +2,8 @@
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
-import { connectRedis, type Redis } from '../../src/redis/connection.ts'
+import type { Redis } from '../../src/redis/client.ts'
+import { connectRedis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
 import {

@@ -1,6 +1,6 @@
 /** Scripts at an instant that a test chooses: what happens in the very millisecond in which a time is over. */
 import { createHash } from 'node:crypto'
-import type { Redis } from '../../src/redis/connection.ts'
+import type { Redis } from '../../src/redis/client.ts'
 import { loadScript } from '../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../src/lib/clock.ts'
-import type { Redis } from '../../src/redis/connection.ts'
+import type { Redis } from '../../src/redis/client.ts'
 import { createTextRunner } from './script-clock.ts'
 
 export interface SimulatedTime {

@@ -5,7 +5,7 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import type { Redis } from '../../redis/connection.ts'
+import type { Redis } from '../../redis/client.ts'
 import { StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
 import {

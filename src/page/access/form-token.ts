@@ -5,7 +5,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
-import type { Redis } from '../../redis/connection.ts'
+import type { Redis } from '../../redis/client.ts'
 import type { Keys } from '../../redis/keys.ts'
 import type { Session } from './sessions.ts'
 

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import type { Redis } from '../../redis/connection.ts'
+import type { Redis } from '../../redis/client.ts'
 import type { Keys } from '../../redis/keys.ts'
 import { runScript } from '../../redis/scripts.ts'
 

@@ -1,7 +1,7 @@
 /** How long the work in a killed replica's hands takes to be in somebody's hands again. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 
 export interface Recovery {
   /** Right after a kill: what was in the hands of this process is watched from now. */

@@ -1,7 +1,8 @@
 /** The Redis of a chaos run: one behind a proxy, a master with Sentinels, or a Cluster. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseConfig } from '../../../src/config/load.ts'
-import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
+import { connectRedis } from '../../../src/redis/connection.ts'
 import { silent } from '../../support/ledger.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
 import { startSentinels, type SentinelRig } from '../../support/redis-sentinel.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSendPace, type SendPace } from '../../../src/delivery/attempt.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { connectTo, redisForTests, redisMs } from '../../support/ledger.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createWorkHints, type Hint, type WorkHints } from '../../../src/delivery/due-accounts.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { redisForTests } from '../../support/ledger.ts'
 

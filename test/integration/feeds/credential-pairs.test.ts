@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 import { createSecretBox } from '../../../src/lib/sealed-secret.ts'
 import { readPayload } from '../../../src/store/records.ts'
 import type { SandboxCredential } from '../../../src/sandbox/credentials/credentials.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 import { createRedisClock, redisNow } from '../../../src/redis/scripts.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { redisForTests } from '../../support/ledger.ts'

@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Clock } from '../../../src/lib/clock.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 import { createRandom } from '../../../src/sandbox/options.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
 import {

@@ -6,7 +6,7 @@ import { redisMemoryProbe } from '../../../src/operator/redis-probes.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Redis } from '../../../src/redis/connection.ts'
+import type { Redis } from '../../../src/redis/client.ts'
 import { inspectRedis, readServers } from '../../../src/redis/health.ts'
 
 /** A Cluster whose masters answer INFO with these fields. */
