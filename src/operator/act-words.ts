@@ -11,6 +11,7 @@ const patterns: readonly (readonly [path: RegExp, words: string])[] = [
   [/^\/(sink|feed)s\/([^/]+)\/(pause|resume)$/, '$3 $1 $2'],
   [/^\/feeds\/([^/]+)\/rewind$/, 'rewind feed $1'],
   [/^\/accounts\/([^/]+)\/discard$/, 'discard account $1'],
+  [/^\/reload$/, 'reload the configuration'],
   [/^\/silences$/, 'make a silence'],
   [/^\/silences\/([^/]+)$/, 'make silence $1'],
   [/^\/silences\/([^/]+)\/expire$/, 'end silence $1'],

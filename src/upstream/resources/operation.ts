@@ -215,7 +215,10 @@ export function checkPart<T>(
   // zod's words quote no value, which may be a secret
   const toDetail = ({ path, message }: z.core.$ZodIssue): ErrorDetail => ({
     loc: path.map(String).join('.'),
-    msg: message,
+    msg: message.replace(
+      /^Invalid input: expected (\w+), received undefined$/,
+      'missing, expected $1',
+    ),
   })
   return { details: parsed.error.issues.map(toDetail) }
 }

@@ -104,13 +104,13 @@ test('every reason that a script writes has words', () => {
   // what finds writes nothing
   const scripts = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const written = scripts
-    .filter((file) => file.endsWith('.lua') && !file.startsWith('find-'))
+    .filter((file) => file.endsWith('.lua') && !/(?:^|\/)find-/.test(file))
     .flatMap((file) => [
       ...readFileSync(join(folder, file), 'utf8').matchAll(/\b(?:why|reason|r) = [^,\n]*/g),
     ])
     .flatMap(([line]) =>
       [...line.matchAll(/(?:[^=]= |and |or )'([a-z_]+)'/g)].map(([, word]) => word!),
     )
-  expect(new Set(written).size).toBeGreaterThan(7)
+  expect(new Set(written).size).toBeGreaterThan(6)
   expect([...new Set(written)].filter((word) => reasonText(word) === null)).toEqual([])
 })
