@@ -142,7 +142,7 @@ export function valueAt(fields: unknown, path: string): unknown {
     )
 }
 
-export function cellText(value: unknown): string {
+function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
   return typeof value === 'string' ? value : jsonText(value)
 }

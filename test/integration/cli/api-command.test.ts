@@ -99,12 +99,12 @@ describe('a request', () => {
   })
 
   test.each([
-    [['identifiers.get'], /identifier_id: Invalid input/],
+    [['identifiers.get'], /identifier_id: missing/],
     [['identifiers.get', '--identifier-id=0'], /identifier_id: Too small/],
     [['identifiers.list', '--types=domian'], /did you mean "domain"\?/],
     [['events.note', '--uid=x', '--severity=hihg'], /did you mean "high"\?|severity/],
     [['policies.get', '--policy-uuid=7'], /policy_uuid/],
-    [['policies.create', '--name=x', '--type=LUCENE_QUERY'], /value: Invalid input/],
+    [['policies.create', '--name=x', '--type=LUCENE_QUERY'], /value: missing/],
     [['events.search-tenant', '--body={"filtres":{}}'], /Unrecognized key: "filtres"/],
     [['events.search-tenant', '--size=11'], /unknown option '--size=11'/],
     [['events.search-tenant', '--body={"size":5}'], /leave out from and size/],

@@ -98,14 +98,3 @@ test('audit --ledger asks the service nothing, names what does not add up, and e
   ])
   expect(sandbox.requests).toEqual([])
 })
-
-test('items show says of what made room what is still known of it', async () => {
-  const { prefix, run } = await aScene()
-  const ledger = await tests.ledger({ keys: createKeys(prefix) })
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['siem'])])
-  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
-  const known = await run('items', 'show', 'a/b/1')
-  expect(known.code).toBe(0)
-  expect(known.out).toContain('taken in by brand; its history is no longer kept')
-  expect((await run('items', 'show', 'a/b/2')).code).toBe(1)
-})

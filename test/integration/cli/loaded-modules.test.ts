@@ -83,7 +83,7 @@ async function loadedBy(...args: string[]): Promise<{ packages: string[]; files:
 }
 
 /** What sends to a sink or asks the service, and the sandbox. */
-const acting = /^(?:sinks\/\w+\/\w+-sink|upstream\/(?:client|transport)|sandbox\/.*)\.ts$/
+const acting = /^(?:sinks\/\w+\/\w+-sink|upstream\/(?:create-client|transport)|sandbox\/.*)\.ts$/
 
 test('help loads no part of Tocsin but the list of commands', async () => {
   const { packages, files } = await loadedBy('--help')
@@ -119,7 +119,7 @@ test('the daemon loads no kind of sink that its configuration has not, and no sa
   expect(packages).toEqual(ofIt)
   expect(files.filter((file) => acting.test(file)).toSorted()).toEqual([
     'sinks/webhook/webhook-sink.ts',
-    'upstream/client.ts',
+    'upstream/create-client.ts',
     'upstream/transport.ts',
   ])
 })

@@ -302,7 +302,9 @@ test('clean_past_events goes with an assignment, and is asked about', async () =
     err: expect.stringMatching(/^This will remove past events\./),
   })
   await scene.apply('--yes')
-  const bodies = scene.sandbox.requests.filter(({ path }) => path.endsWith('/assignments'))
+  const bodies = scene.sandbox.requests.filter(({ path }) =>
+    /matching_policies.*\/assignments$/.test(path),
+  )
   expect(bodies.map(({ body }) => body)).toEqual([
     expect.objectContaining({ clean_past_events: true }),
     expect.objectContaining({ clean_past_events: true }),

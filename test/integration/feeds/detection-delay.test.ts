@@ -14,10 +14,8 @@ afterEach(() => rig.stop())
 /** How many events were observed, and how many of them with up to so many seconds. */
 async function observed(bound: 'lower' | 'upper', ...buckets: number[]): Promise<number[]> {
   const name = `event_detection_${bound}_bound_seconds`
-  const series = buckets.map((le) => `${name}_bucket{le="${le}",feed="brand"}`)
-  return Promise.all(
-    [`${name}_count{feed="brand"}`, ...series].map((one) => scraped(rig.metrics, one)),
-  )
+  const series = buckets.map((le) => `${name}_bucket{le="${le}"}`)
+  return Promise.all([`${name}_count`, ...series].map((one) => scraped(rig.metrics, one)))
 }
 
 /** The feed was last read to its end so long ago. */

@@ -128,7 +128,7 @@ test('a sink whose counters do not add up shows by how much, over all accounts',
       await scrapeOf({ ledgers, sinks: ['soc'] }),
     )?.[0]
   for (const ledger of ledgers) await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
-  expect(await shown()).toBe('tocsin_sink_items_unaccounted{sink="soc"} 0')
+  expect(await shown()).toBeUndefined()
   const [first, second] = ledgers
   await tests.redis.hincrby(first!.key('counters'), 's|soc|created', 2)
   await tests.redis.hincrby(second!.key('counters'), 's|soc|created', -1)

@@ -271,7 +271,8 @@ function expectedOn(
 ): Observation {
   const isDelivered = outcome === 'delivered'
   const isReply = /^\d{3} /.test(answer) && !isDelivered
-  const isOwn = step === 'RCPT' ? !isReply || outcome !== 'unavailable' : outcome.startsWith('recip')
+  const isOwn =
+    step === 'RCPT' ? !isReply || outcome !== 'unavailable' : outcome.startsWith('recip')
   const isInStep = ofMail.includes(step) && /^(?!421|503)[45]/.test(answer)
   return {
     outcome,
