@@ -36,8 +36,8 @@ export function loadScript(name: string): Script {
 }
 
 function readWithIncludes(file: string, prepare = (text: string) => text): string {
-  const text = scriptTexts.get(basename(file))
-  if (text === undefined) throw new Error(`there is no script ${file}`)
+  // a path leads out of the folder: the bench has scripts of its own
+  const text = scriptTexts.get(basename(file)) ?? readFileSync(new URL(file, scriptFolder), 'utf8')
   return prepare(text).replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) =>
     readWithIncludes(path),
   )

@@ -73,7 +73,7 @@ route: {sinks: [siem]}
   }
   const metrics = await daemon.metrics()
   const said = daemon.lines('poll failed').map((line) => JSON.stringify(line))
-  expect(said.some((line) => line.includes('over 100 items where'))).toBe(true)
+  expect(said.some((line) => line.includes('too large to be read'))).toBe(true)
   expect(metric(metrics, 'process_resident_memory_bytes')).toBeLessThan(600 * megabyte)
   expect(bodies()).not.toContain('hunter2')
   stopLooking.abort()

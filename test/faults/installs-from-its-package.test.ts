@@ -104,8 +104,7 @@ test('an install brings no package of development', () => {
   const wanted = readJson<Package>(join(root, 'package.json'))
   const isThere = (name: string): boolean => existsSync(join(target, 'node_modules', name))
   expect(Object.keys(wanted.dependencies).filter((name) => !isThere(name))).toEqual([])
-  // @types/node comes with it: a production package depends on it
-  expect(Object.keys(wanted.devDependencies).filter(isThere)).toEqual(['@types/node'])
+  expect(Object.keys(wanted.devDependencies).filter(isThere)).toEqual([])
 })
 
 test('it says its version and refuses an unknown key', async () => {
