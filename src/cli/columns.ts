@@ -1,5 +1,5 @@
 /** The table of columns that people read. */
-import type { Column } from '../operator/columns.ts'
+import type { Column } from '../operator/reports/columns.ts'
 import type { Context } from './context.ts'
 import { formatTable, sanitize } from './terminal.ts'
 

@@ -50,7 +50,7 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'sandbox [options]',
     description: 'a pretend service with pretend sinks, and a configuration that uses them',
-    load: async () => (await import('./sandbox.ts')).sandboxCommand,
+    load: async () => (await import('./demo/sandbox.ts')).sandboxCommand,
   },
   {
     term: 'users',
@@ -60,7 +60,7 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'token',
     description: 'the API keys',
-    load: async () => (await import('./api/token.ts')).tokenCommand,
+    load: async () => (await import('./set-up/token.ts')).tokenCommand,
   },
   {
     term: 'accounts',

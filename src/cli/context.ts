@@ -7,7 +7,7 @@ import { loadConfig, type LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode } from '../lib/errors.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
-import type { FileLimits } from '../lib/private-files.ts'
+import type { FileLimits } from '../lib/config/private-files.ts'
 import { CommandError, jsonText, type Terminal } from './terminal.ts'
 
 export interface Context {

@@ -1,4 +1,4 @@
-import { type Finding, formatFinding, type Status } from '../operator/probe.ts'
+import { type Finding, formatFinding, type Status } from '../operator/probes/probe.ts'
 import { sanitize, type Style, type Terminal } from './terminal.ts'
 
 const styles: Record<Status, Style> = {

@@ -12,7 +12,7 @@ import {
   readLedgerState,
 } from '../operator/problems.ts'
 import { fieldLines } from './api/listing.ts'
-import { type Column, toJson } from '../operator/columns.ts'
+import { type Column, toJson } from '../operator/reports/columns.ts'
 import { tableLines } from './columns.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
 import { ledgersFor, withStore } from './open/open-store.ts'

@@ -1,7 +1,7 @@
 /** Parsers of option values; each rejects a bad value before anything is opened. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../lib/clock.ts'
-import { duration, type Refusal } from '../lib/config-fields.ts'
+import { duration, type Refusal } from '../lib/config/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
 import { readFutureTime, readPastTime, readPeriodEnd } from '../lib/moment.ts'
 import { CommandError, refuseEmpty } from './terminal.ts'

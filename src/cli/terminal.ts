@@ -130,7 +130,7 @@ async function askLine(reader: Interface, question: string): Promise<string> {
 
 export { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
 export { Interruption, pluralize } from '../lib/errors.ts'
-export { formatIsoTime, standstillJson } from '../operator/columns.ts'
+export { formatIsoTime, standstillJson } from '../operator/reports/columns.ts'
 
 /** Makes outside text one line that is safe to print on a terminal. */
 export function sanitize(text: string, maxLength = 300): string {

@@ -1,7 +1,7 @@
 /** The `users` commands: the hash of a password, for `http.users`. */
 import { Argument, Command } from 'commander'
 import { hashPassword, leastPasswordLength } from '../lib/password-hash.ts'
-import { secretLimits } from '../lib/private-files.ts'
+import { secretLimits } from '../lib/config/private-files.ts'
 import { type Context, readText } from './context.ts'
 import { CommandError } from './terminal.ts'
 

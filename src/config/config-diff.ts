@@ -3,8 +3,8 @@
  * to do, and which keys may not change while a process runs. Secrets are compared but never shown.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { isSection, type Finding } from '../lib/config-fields.ts'
-import { isSecret } from '../lib/secret.ts'
+import { isSection, type Finding } from '../lib/config/config-fields.ts'
+import { isSecret } from '../lib/config/secret.ts'
 import type { Config } from './config.ts'
 
 /** Each difference in words, such as `feeds.staff added`; the order of routes counts. */

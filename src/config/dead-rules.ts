@@ -2,9 +2,9 @@
  * Finds rules that cannot act: matchers on words that do not exist, and routes that an earlier one
  * leaves nothing. They are warnings, because feeds come and go and upstream adds words of its own.
  */
-import type { Finding } from '../lib/config-fields.ts'
+import type { Finding } from '../lib/config/config-fields.ts'
 import { findNearest, suggestion } from '../lib/errors.ts'
-import { describedTypes } from '../messages/families.ts'
+import { describedTypes } from '../messages/types/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { eventNames, type Matcher, unusualSeverity } from '../routing/matcher.ts'
 import type { Silence } from '../routing/silences.ts'

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { errorCode } from '../lib/errors.ts'
-import { readFileWithin } from '../lib/private-files.ts'
+import { readFileWithin } from '../lib/config/private-files.ts'
 
 /** By path: a digest of the text, or the code of the error why it cannot be read. */
 export type FileContents = ReadonlyMap<string, string>

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { type Finding, isSection } from '../lib/config-fields.ts'
-import { isSecret } from '../lib/secret.ts'
+import { type Finding, isSection } from '../lib/config/config-fields.ts'
+import { isSecret } from '../lib/config/secret.ts'
 import { ledgerConfig } from '../store/account-ledger.ts'
 import type { Config, Environment, Mistake } from './config.ts'
 import type { FileContents } from './file-contents.ts'

@@ -1,8 +1,8 @@
 /** Checks an operator's YAML file against its schema: its content, or every mistake at once. */
 import { errorCode } from '../lib/errors.ts'
 import type { z } from 'zod'
-import { type Finding, isSection } from '../lib/config-fields.ts'
-import { readFileWithin } from '../lib/private-files.ts'
+import { type Finding, isSection } from '../lib/config/config-fields.ts'
+import { readFileWithin } from '../lib/config/private-files.ts'
 import { ConfigError, type Environment, type Mistake } from './config.ts'
 import { type FileContents, maxFileBytes, readContents } from './file-contents.ts'
 import {

@@ -2,7 +2,7 @@
  * Checks references between parts of the file. Works on the file as written, so that these mistakes
  * are reported together with all others; values of the wrong shape are reported elsewhere.
  */
-import { type Finding, isSection } from '../lib/config-fields.ts'
+import { type Finding, isSection } from '../lib/config/config-fields.ts'
 import { formatList, suggestion } from '../lib/errors.ts'
 import { eventNames, parseMatcher } from '../routing/matcher.ts'
 import {

@@ -2,10 +2,10 @@
  * Warns of secrets in files that others can read. They are warnings, because only the operator knows
  * the users of the machine.
  */
-import { type Finding, isSection } from '../lib/config-fields.ts'
-import { findExposure } from '../lib/private-files.ts'
-import { findSecretKey, secretFromFile } from '../lib/secret.ts'
-import { isLoopback } from '../lib/web-address.ts'
+import { type Finding, isSection } from '../lib/config/config-fields.ts'
+import { findExposure } from '../lib/config/private-files.ts'
+import { findSecretKey, secretFromFile } from '../lib/config/secret.ts'
+import { isLoopback } from '../lib/config/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
 import type { Source, Tree } from './yaml-source.ts'

@@ -15,7 +15,7 @@ import {
   parseDocument,
   type YAMLMap,
 } from 'yaml'
-import { refusal, type Refusal } from '../lib/config-fields.ts'
+import { refusal, type Refusal } from '../lib/config/config-fields.ts'
 import type { Environment } from './config.ts'
 
 export type Path = readonly (string | number)[]

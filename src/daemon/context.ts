@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts'
 import type { Clock, Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Metrics } from '../lib/metrics.ts'
+import type { Metrics } from '../lib/metrics/metrics.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import {

@@ -2,10 +2,10 @@
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Config } from '../config/config.ts'
 import type { FileContents } from '../config/file-contents.ts'
-import type { Lanes } from '../feeds/lanes.ts'
+import type { Lanes } from '../feeds/lanes/lanes.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
-import { isSecret } from '../lib/secret.ts'
+import { isSecret } from '../lib/config/secret.ts'
 import type { EngineContext } from './context.ts'
 
 /** The parts that are described, as far as they exist yet. */

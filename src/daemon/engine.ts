@@ -1,8 +1,8 @@
 /** Builds, starts and stops an engine: one configuration and everything that polls and delivers. */
-import { polledFeeds } from '../feed-types/feed-type.ts'
+import { polledFeeds } from '../feeds/types/feed-type.ts'
 import type { FileContents } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { createLanes, type Lanes } from '../feeds/lanes.ts'
+import { createLanes, type Lanes } from '../feeds/lanes/lanes.ts'
 import { type Clock, waitAtMost } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop, type LoopOptions } from '../lib/loop.ts'
@@ -20,13 +20,13 @@ import {
 import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
 import { type ProcessContext, type EngineContext, standingOf, unregistered } from './context.ts'
-import { buildDelivery, type DeliveryParts } from './delivery.ts'
+import { buildDelivery, type DeliveryParts } from './parts/delivery.ts'
 import { digestConfig } from './describe-config.ts'
-import { buildPoller } from './polling.ts'
-import { buildSelfAlerts, type SelfAlertParts } from './self-alerts.ts'
-import { buildSinks } from './sinks.ts'
+import { buildPoller } from './parts/polling.ts'
+import { buildSelfAlerts, type SelfAlertParts } from './parts/self-alerts.ts'
+import { buildSinks } from './parts/sinks.ts'
 import { buildState, type StateWatch } from './state.ts'
-import { buildUpstream, type Upstream } from './upstream.ts'
+import { buildUpstream, type Upstream } from './parts/upstream.ts'
 
 /** What polls and delivers. Building it writes to Redis: BullMQ registers its queues. */
 export interface EngineParts {

@@ -1,9 +1,9 @@
 /** The plan of routes, items and groups for each new event. */
 import type { ThreatEvent } from '../event.ts'
-import type { PolledFeed } from '../feed-types/feed-type.ts'
+import type { PolledFeed } from '../feeds/types/feed-type.ts'
 import { type GroupingSink, placeItem } from '../grouping/placement.ts'
 import { titleOf } from '../messages/message.ts'
-import { readVictims } from '../messages/victims.ts'
+import { readVictims } from '../messages/types/victims.ts'
 import { sourceKeys } from '../routing/inhibition.ts'
 import { groupLabels, planItems, type RoutableEvent, type Router } from '../routing/router.ts'
 import type { EventPlan, PlannedItem } from '../store/intake.ts'

@@ -3,7 +3,7 @@
  * is laid at the door of what failed: the message, its destination, or the whole sink.
  */
 import type { Sink, SinkError } from '../sinks/sink.ts'
-import type { AttemptOptions, AttemptResult } from './attempt.ts'
+import type { AttemptOptions, AttemptResult } from './send/attempt.ts'
 import type { AdmitResult, SentReport } from './circuit.ts'
 import type { Message } from './claims.ts'
 import {
@@ -13,7 +13,7 @@ import {
   isUnexplained,
   mayBeMessages,
   pauseAfter,
-} from './retry-policy.ts'
+} from './send/retry-policy.ts'
 
 type AdmissionOptions = Pick<AttemptOptions, 'circuit' | 'logger' | 'clock'>
 

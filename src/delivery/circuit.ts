@@ -11,7 +11,7 @@ import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, runScript } from '../redis/scripts.ts'
 import type { Destination, SinkReason } from '../sinks/sink.ts'
-import type { CircuitEffect } from './retry-policy.ts'
+import type { CircuitEffect } from './send/retry-policy.ts'
 
 export interface Circuit {
   /**

@@ -3,7 +3,7 @@ import { settleMembers } from '../grouping/freeze.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import { type ItemChange, releaseUndetailed, type SinkBatchWaits } from '../store/pending-items.ts'
-import type { AttemptOptions } from './attempt.ts'
+import type { AttemptOptions } from './send/attempt.ts'
 import type { Claim, Message } from './claims.ts'
 import { freezeBatches, type FreezeOptions, selectSendable } from './suppression.ts'
 

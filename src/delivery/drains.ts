@@ -9,7 +9,7 @@ import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import { type ItemChange, readSinkNames } from '../store/pending-items.ts'
 import type { DueInfo, DueWork, WorkHints, WorkAnnouncer } from './due-accounts.ts'
-import type { GoneSinks } from './gone-sinks.ts'
+import type { GoneSinks } from './relief/gone-sinks.ts'
 import type { SinkDrain } from './sink-drain.ts'
 
 export interface DrainsOptions {

@@ -11,7 +11,7 @@ import { pendingWords, type State, wentToFallback } from '../store/item-states.t
 import { type LedgerItem, worstFirst } from '../store/items.ts'
 import { discardItem, moveItem, type RedirectStatus, resendItem } from '../store/pending-items.ts'
 import type { CircuitReading } from './circuit.ts'
-import { groupingSinks } from './grouping-sinks.ts'
+import { groupingSinks } from './relief/grouping-sinks.ts'
 
 /**
  * `busy`: it is in a message on its way; `other`: it is in another state by now; `no_payload`:

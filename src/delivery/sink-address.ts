@@ -1,6 +1,6 @@
 /** Prints of the addresses of sinks, by which their circuits know another address. */
 import { createSecretBox } from '../lib/sealed-secret.ts'
-import type { Secret } from '../lib/secret.ts'
+import type { Secret } from '../lib/config/secret.ts'
 import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { Redis } from '../redis/client.ts'

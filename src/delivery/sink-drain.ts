@@ -16,7 +16,7 @@ import {
   type OpenMessage,
   countSettled,
   type SendPace,
-} from './attempt.ts'
+} from './send/attempt.ts'
 import type { AdmitResult } from './circuit.ts'
 import {
   advanceClaims,
@@ -34,7 +34,7 @@ import {
 } from './claims.ts'
 import { type ClaimedWorkOptions, selectMessages } from './claimed-work.ts'
 import { DueAccounts, soonMs, type DueInfo, type Choice, type WorkHints } from './due-accounts.ts'
-import { freeSlots, restsOf, slowAfterMs } from './slots.ts'
+import { freeSlots, restsOf, slowAfterMs } from './send/slots.ts'
 
 export interface DrainOptions extends AttemptOptions, ClaimedWorkOptions {
   pace: SendPace

@@ -3,7 +3,7 @@
  * into batches of at most `batch.max` items and `batch.maxBytes` bytes.
  */
 import type { SuppressionRules } from '../grouping/flush-context.ts'
-import { type MemberOptions, toStoredMember } from './delivery-member.ts'
+import { type MemberOptions, toStoredMember } from './send/delivery-member.ts'
 import { toSuppressionInput } from '../grouping/group-flush.ts'
 import { withheldBy } from '../grouping/placement.ts'
 import type { Sink } from '../sinks/sink.ts'

@@ -1,9 +1,9 @@
 /** What is counted, logged and told of a page that was taken in. */
 import { isKnownSeverity } from '../event.ts'
-import type { PolledFeed } from '../feed-types/feed-type.ts'
-import type { UnreadField } from '../feed-types/field-reader.ts'
+import type { PolledFeed } from './types/feed-type.ts'
+import type { UnreadField } from './types/field-reader.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Metrics } from '../lib/metrics.ts'
+import type { Metrics } from '../lib/metrics/metrics.ts'
 import type { FeedState } from '../store/feed-state.ts'
 import type { AcceptResult, Page, RoutedEvent } from '../store/intake.ts'
 import type { PollerOptions } from './poll-run.ts'

@@ -1,6 +1,6 @@
 /** The request of a poll's page, and what is asked for instead where it fails. */
-import { type FeedPage, type PolledFeed, scanPageSize } from '../feed-types/feed-type.ts'
-import { findFeedType } from '../feed-types/feed-types.ts'
+import { type FeedPage, type PolledFeed, scanPageSize } from './types/feed-type.ts'
+import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { blocksAllRequests, noteMatchRefusal, upstreamNowMs } from './match-time.ts'

@@ -1,9 +1,9 @@
 /** Turns the items of a page into events with their routes, and the page into what intake takes. */
 import { isKnownSeverity, type ThreatEvent } from '../event.ts'
-import type { ClearPair, ParsedFeedItem, PolledFeed } from '../feed-types/feed-type.ts'
-import { findFeedType } from '../feed-types/feed-types.ts'
-import { canonicalJson } from '../feed-types/field-reader.ts'
-import { describeShape } from '../feed-types/malformed.ts'
+import type { ClearPair, ParsedFeedItem, PolledFeed } from './types/feed-type.ts'
+import { findFeedType } from './types/feed-types.ts'
+import { canonicalJson } from './types/field-reader.ts'
+import { describeShape } from './types/malformed.ts'
 import { withholdIn } from '../masking/masking.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { EventPlan, MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'

@@ -7,8 +7,8 @@
  * parse (parse.ts), commit (store/intake.ts) and announce (announce.ts).
  */
 import { severityRank } from '../event.ts'
-import type { PolledFeed } from '../feed-types/feed-type.ts'
-import { findFeedType } from '../feed-types/feed-types.ts'
+import type { PolledFeed } from './types/feed-type.ts'
+import { findFeedType } from './types/feed-types.ts'
 import { errorMessage } from '../lib/errors.ts'
 import { type FeedState, noteFeedTrouble, openFeed } from '../store/feed-state.ts'
 import { acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'

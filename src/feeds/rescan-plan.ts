@@ -2,7 +2,7 @@
  * Rescan planning, pure: the windows of the ladder, what they cost, and how the feeds of a tier
  * share the requests that rescans may use (docs/decisions/rescans.md).
  */
-import type { FeedConfig } from '../feed-types/config.ts'
+import type { FeedConfig } from './types/config.ts'
 
 /** How often the budget lets each kind of rescan run. */
 export interface RescanPlan {

@@ -15,8 +15,8 @@
  * (rescan-plan.ts).
  */
 import type { FeedState, RescanState, Scan, ScanSpan } from '../store/feed-state.ts'
-import { findFeedType } from '../feed-types/feed-types.ts'
-import type { PolledFeed } from '../feed-types/feed-type.ts'
+import { findFeedType } from './types/feed-types.ts'
+import type { PolledFeed } from './types/feed-type.ts'
 import {
   isFrequent,
   itemsPerPage,

@@ -5,8 +5,8 @@
  * (`behind`, rescan.ts).
  */
 import { createHash } from 'node:crypto'
-import { scanPageSize, type PolledFeed, usualPageSize } from '../feed-types/feed-type.ts'
-import { findFeedType } from '../feed-types/feed-types.ts'
+import { scanPageSize, type PolledFeed, usualPageSize } from './types/feed-type.ts'
+import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan, ScanReason, ScanSpan } from '../store/feed-state.ts'
 
 /**

@@ -4,7 +4,7 @@
  * which the clock shows the reading or, if that is skipped, a later one.
  */
 import { Cron } from 'croner'
-import { refusal, type Refusal } from './config-fields.ts'
+import { refusal, type Refusal } from './config/config-fields.ts'
 import { toInstant, isTimeZone, latestReadingBy } from './time-zone.ts'
 
 export interface Schedule {

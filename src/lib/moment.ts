@@ -1,4 +1,4 @@
-import { duration, refusal, type Refusal } from './config-fields.ts'
+import { duration, refusal, type Refusal } from './config/config-fields.ts'
 
 const agoField = duration('How long ago.')
 const isoTimePattern =

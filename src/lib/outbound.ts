@@ -9,9 +9,9 @@ import { BlockList, isIP, setDefaultAutoSelectFamilyAttemptTimeout, type Socket 
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
 import { errorCode, errorMessage } from './errors.ts'
-import { type Outbound, proxyProblem } from './outbound-config.ts'
-import { certificateLimits, readFileWithin } from './private-files.ts'
-import { explainTlsFailure } from './web-address.ts'
+import { type Outbound, proxyProblem } from './config/outbound-config.ts'
+import { certificateLimits, readFileWithin } from './config/private-files.ts'
+import { explainTlsFailure } from './config/web-address.ts'
 
 // Node gives each address of a host 250 ms, and so loses one that is slow to another that is dead.
 setDefaultAutoSelectFamilyAttemptTimeout(2_000)

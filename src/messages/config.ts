@@ -1,7 +1,7 @@
 /** The file's `messages`: next steps and runbooks by event type. */
 import { z } from 'zod'
-import { guidanceText, section, wrongKind } from '../lib/config-fields.ts'
-import { pageAddress } from '../lib/web-address.ts'
+import { guidanceText, section, wrongKind } from '../lib/config/config-fields.ts'
+import { pageAddress } from '../lib/config/web-address.ts'
 
 function byType(value: z.ZodType<string>, describe: string): z.ZodType<Record<string, string>> {
   return z

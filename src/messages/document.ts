@@ -3,7 +3,7 @@
  * A sink's serializer writes the parts in its syntax; `fit` alone decides what a size leaves out.
  */
 import type { Severity } from '../event.ts'
-import type { Fact } from './description.ts'
+import type { Fact } from './types/description.ts'
 import type { MessageGuidance } from './guidance.ts'
 import { cutText, isolate } from './sanitize.ts'
 import { formatSeverities, type NameCount, type SeverityCount } from './summary.ts'

@@ -4,7 +4,7 @@
  */
 import { ownFeed, type ThreatEvent } from '../event.ts'
 import type { MessagesConfig } from './config.ts'
-import { builtInNextSteps } from './next-steps.ts'
+import { builtInNextSteps } from './types/next-steps.ts'
 import { cleanLine } from './sanitize.ts'
 
 /** Of one event; all of it bounded by the configuration. */

@@ -13,9 +13,9 @@ import {
   type ThreatEvent,
   blankEvent,
 } from '../event.ts'
-import { type Description, type Fact, formatTime, readFields } from './description.ts'
+import { type Description, type Fact, formatTime, readFields } from './types/description.ts'
 import { type Document, noParts } from './document.ts'
-import { findDescriber } from './families.ts'
+import { findDescriber } from './types/families.ts'
 import { type Guidance, type MessageGuidance, uniteGuidance } from './guidance.ts'
 import {
   buildTitle,
@@ -23,7 +23,7 @@ import {
   describeEvent,
   type HeadlineSubject,
   sortByTelling,
-} from './headline.ts'
+} from './types/headline.ts'
 import { type Related, relatedFacts } from './related.ts'
 import { cleanBlock, cutText, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
 import { formatSeverity, severityLabel } from './summary.ts'

@@ -1,5 +1,5 @@
 /** What a message says of an event beside its content: who gets it too, and what was seen before. */
-import { type Fact, formatTime } from './description.ts'
+import { type Fact, formatTime } from './types/description.ts'
 import { sanitizeLine } from './sanitize.ts'
 
 /** What is known of an event beside its content; a `MessageSubject` has it. */

@@ -4,7 +4,7 @@
  */
 import { isKnownSeverity } from '../event.ts'
 import { buildCoverage } from './coverage.ts'
-import { formatTime, zonedTime } from './description.ts'
+import { formatTime, zonedTime } from './types/description.ts'
 import { type Document, type DocumentLine, noParts } from './document.ts'
 import { type MessageGuidance, noGuidance, uniteGuidance } from './guidance.ts'
 import {

@@ -1,7 +1,7 @@
 /** What is known of one event, and of the events of one message. */
 import type { Config } from '../config/config.ts'
-import { toDeliveryMember } from '../delivery/delivery-member.ts'
-import { buildMemberOptions } from '../delivery/member-options.ts'
+import { toDeliveryMember } from '../delivery/send/delivery-member.ts'
+import { buildMemberOptions } from '../delivery/send/member-options.ts'
 import { type Message, renderMessage } from '../messages/message.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { findQuarantined, type QuarantineEntry } from '../store/feed-state.ts'
@@ -13,8 +13,8 @@ import {
   readPayload,
   readRecord,
 } from '../store/records.ts'
-import { type KnownWrite, readWrites } from '../store/service-writes.ts'
-import { formatIsoTime } from './columns.ts'
+import { type KnownWrite, readWrites } from '../store/history/service-writes.ts'
+import { formatIsoTime } from './reports/columns.ts'
 import { historyJson } from './item-words.ts'
 import type { OpenLedgers } from './open-ledgers.ts'
 import type { DestinationLabels } from './recipients.ts'

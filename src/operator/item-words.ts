@@ -4,7 +4,7 @@ import { cleanLine } from '../messages/sanitize.ts'
 import type { SinkReason } from '../sinks/sink.ts'
 import { reasonOf, stateOf } from '../store/item-states.ts'
 import type { AttemptNote, Item, LedgerRecord, Suppression } from '../store/records.ts'
-import { formatIsoTime } from './columns.ts'
+import { formatIsoTime } from './reports/columns.ts'
 import type { DestinationLabels } from './recipients.ts'
 
 /** An event's history as JSON: times in ISO 8601, null for what is unknown. */

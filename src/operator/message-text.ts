@@ -1,16 +1,20 @@
 /** What a message says, drawn anew from what is kept of it as its sink would send it. */
 import { ownFeed } from '../event.ts'
 import type { Config } from '../config/config.ts'
-import { createDelivery, type DeliveryOptions, type DeliveryParts } from '../delivery/attempt.ts'
-import { readStoredMember } from '../delivery/delivery-member.ts'
-import { buildMemberOptions } from '../delivery/member-options.ts'
+import {
+  createDelivery,
+  type DeliveryOptions,
+  type DeliveryParts,
+} from '../delivery/send/attempt.ts'
+import { readStoredMember } from '../delivery/send/delivery-member.ts'
+import { buildMemberOptions } from '../delivery/send/member-options.ts'
 import type { MessageAbout } from '../grouping/freeze.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type Delivered, type KeptMessage, readKeptMessage } from '../store/deliveries.ts'
 import { type Item, readItems, readPayload } from '../store/records.ts'
 import type { OpenLedgers } from './open-ledgers.ts'
-import { useSink } from './sink-probes.ts'
+import { useSink } from './probes/sink-probes.ts'
 
 export interface MessageText {
   /** Of a mail its subject, else its first line; null: it is for a machine. */

@@ -3,22 +3,22 @@
  * nobody's hands, each with its cause and remedy. `status`, `doctor` and lists show this one list.
  */
 import type { Config } from '../config/config.ts'
-import { reservedSearches } from '../feed-types/feed-type.ts'
+import { reservedSearches } from '../feeds/types/feed-type.ts'
 import { pluralize } from '../lib/errors.ts'
 import { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
 import { formatTrouble } from '../lib/trouble.ts'
 import { redisNow } from '../redis/scripts.ts'
-import { readCanary } from '../self-alerts/canary.ts'
-import { findRemedy } from '../self-alerts/troubles.ts'
+import { readCanary } from './alerts/canary.ts'
+import { findRemedy } from './alerts/troubles.ts'
 import { type AccountLedger, desertedAfterMs, readSilenceMs } from '../store/account-ledger.ts'
 import { readAccounting, sumPending } from '../store/accounts.ts'
 import { datedAheadMs, type FeedState } from '../store/feed-state.ts'
 import { readSinkNames } from '../store/pending-items.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
-import { type AccountReport, reportAccounts } from './account-report.ts'
-import { type FeedReport, reportFeeds } from './feed-report.ts'
+import { type AccountReport, reportAccounts } from './reports/account-report.ts'
+import { type FeedReport, reportFeeds } from './reports/feed-report.ts'
 import type { OpenLedgers } from './open-ledgers.ts'
-import { reportSinks, type SinkReport } from './sink-report.ts'
+import { reportSinks, type SinkReport } from './reports/sink-report.ts'
 
 /** What is looked at; the subject is the name of one. */
 type Check = 'daemon' | 'account' | 'feed' | 'delivery' | 'accounting'

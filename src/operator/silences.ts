@@ -9,7 +9,7 @@ import { createRouter } from '../routing/router.ts'
 import { type Silence, silenceText } from '../routing/silences.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import { writeSilence } from '../store/silences.ts'
-import { type Column, formatIsoTime, toJson } from './columns.ts'
+import { type Column, formatIsoTime, toJson } from './reports/columns.ts'
 import type { OpenLedgers } from './open-ledgers.ts'
 
 type Store = Pick<OpenLedgers, 'redis' | 'keys'>

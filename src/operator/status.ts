@@ -7,9 +7,9 @@ import { createKeys } from '../redis/keys.ts'
 import { redisNow } from '../redis/scripts.ts'
 import { readSilenceMs } from '../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting } from '../store/accounts.ts'
-import type { DatedCount } from '../store/dated-counts.ts'
-import { createReport, type ReportSum } from '../store/report.ts'
-import { type Finding, isProblem, runProbes } from './probe.ts'
+import type { DatedCount } from '../store/history/dated-counts.ts'
+import { createReport, type ReportSum } from '../store/history/report.ts'
+import { type Finding, isProblem, runProbes } from './probes/probe.ts'
 import { judgeDaemon } from './problems.ts'
 import {
   layoutProbe,
@@ -19,9 +19,9 @@ import {
   safetyProbe,
   serverProbe,
   unreachableFinding,
-} from './redis-probes.ts'
-import { formatIsoTime } from './columns.ts'
-import { addCounts, isForPeopleIn, sumJson } from './report.ts'
+} from './probes/redis-probes.ts'
+import { formatIsoTime } from './reports/columns.ts'
+import { addCounts, isForPeopleIn, sumJson } from './reports/report.ts'
 
 export type Level = 'well' | 'degraded' | 'broken'
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { acts, questions } from './tables.ts'
-import { describeApi } from './openapi.ts'
+import { describeApi } from './output/openapi.ts'
 import { apiRoot, type Desk } from './desk.ts'
 import { PageError } from './page-error.ts'
 

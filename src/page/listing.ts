@@ -1,12 +1,12 @@
 /** What pages of messages and items share: filters, choices, records and cursors. */
 import { severities } from '../event.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import type { EndedItem } from '../store/endings.ts'
+import type { EndedItem } from '../store/history/endings.ts'
 import { type LedgerRecord, readRecords } from '../store/records.ts'
 import { type Asker, isRestricted } from './asker.ts'
 import { PageError } from './page-error.ts'
-import type { Choices, Filters } from './view-data.ts'
-import { CursorError } from '../store/ending-list.ts'
+import type { Choices, Filters } from './output/view-data.ts'
+import { CursorError } from '../store/history/ending-list.ts'
 
 const filterNames = [
   'since',

@@ -4,14 +4,14 @@ import type { Asker } from './asker.ts'
 import { issueFormToken } from './access/form-token.ts'
 import { nobody } from './access/user.ts'
 import type { Desk } from './desk.ts'
-import { createForms, type Forms, readBack } from './forms.ts'
+import { createForms, type Forms, readBack } from './output/forms.ts'
 import {
   furnishEvent,
   furnishMessage,
   furnishNotTold,
   furnishNow,
   furnishRules,
-} from './furnish.ts'
+} from './output/furnish.ts'
 import type { Question } from './question.ts'
 import { eventQuestion } from './questions/event.ts'
 import { messageQuestion } from './questions/message.ts'
@@ -21,10 +21,10 @@ import { searchQuestion } from './questions/search.ts'
 import { statusQuestion } from './questions/state.ts'
 import { tenantsQuestion } from './questions/tenants.ts'
 import { messagesQuestion, readMessages, toldQuery } from './questions/told.ts'
-import { messagesCsv } from './csv.ts'
-import type { Renderer } from './render.ts'
+import { messagesCsv } from './output/csv.ts'
+import type { Renderer } from './output/render.ts'
 import { acts } from './tables.ts'
-import type { PageContext, View, ViewData } from './view-data.ts'
+import type { PageContext, View, ViewData } from './output/view-data.ts'
 
 interface ViewRow {
   path: string

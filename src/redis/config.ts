@@ -12,7 +12,7 @@ import {
   text,
   textField,
   wholeNumber,
-} from '../lib/config-fields.ts'
+} from '../lib/config/config-fields.ts'
 import {
   certificateFileRule,
   keyPairRule,
@@ -21,8 +21,8 @@ import {
   secretFromSection,
   secretKeys,
   secretRule,
-} from '../lib/secret.ts'
-import { loginProblem } from '../lib/web-address.ts'
+} from '../lib/config/secret.ts'
+import { loginProblem } from '../lib/config/web-address.ts'
 
 const placeKeys = ['url', 'url_file', 'sentinels', 'cluster', 'embedded'] as const
 

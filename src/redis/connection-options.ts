@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { getCACertificates } from 'node:tls'
-import { certificateLimits, readFileWithin } from '../lib/private-files.ts'
+import { certificateLimits, readFileWithin } from '../lib/config/private-files.ts'
 import type { RedisOptions } from 'ioredis'
 import type { RedisConfig, SentinelsConfig } from './config.ts'
 

@@ -18,7 +18,7 @@ import {
   replacePrivateFile,
   takeLockFile,
   checkPrivateFolder,
-} from '../lib/private-files.ts'
+} from '../lib/config/private-files.ts'
 import type { RedisConfig } from './config.ts'
 import { socketName } from './connection-options.ts'
 import { StoreError } from './health.ts'

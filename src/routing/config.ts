@@ -17,8 +17,8 @@ import {
   textField,
   word,
   wrongKind,
-} from '../lib/config-fields.ts'
-import { pageAddress } from '../lib/web-address.ts'
+} from '../lib/config/config-fields.ts'
+import { pageAddress } from '../lib/config/web-address.ts'
 import { type Matcher, matchersField } from './matcher.ts'
 
 /** `shadow`: recorded, never sent. */

@@ -14,7 +14,7 @@ import {
   section,
   text,
   wrongKind,
-} from '../lib/config-fields.ts'
+} from '../lib/config/config-fields.ts'
 import { type Matcher, requiredMatchers } from './matcher.ts'
 import { allMatch, type RoutableEvent, valueSet } from './router.ts'
 

@@ -5,7 +5,7 @@
 import { RE2JS, RE2JSException } from 're2js'
 import { z } from 'zod'
 import { isKnownSeverity, noSeverity, severities, severityRank } from '../event.ts'
-import { messageFor, refusal, wrongKind } from '../lib/config-fields.ts'
+import { messageFor, refusal, wrongKind } from '../lib/config/config-fields.ts'
 import { findNearest, suggestion, TocsinError } from '../lib/errors.ts'
 
 /** Only `severity` takes the last four. */

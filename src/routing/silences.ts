@@ -16,7 +16,7 @@ import {
   textField,
   word,
   wrongKind,
-} from '../lib/config-fields.ts'
+} from '../lib/config/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
 import { eventNames, type Matcher, requiredMatchers } from './matcher.ts'
 import { allMatch, type RoutableEvent } from './router.ts'

@@ -14,7 +14,7 @@ import {
   textField,
   timeZone,
   wrongKind,
-} from '../lib/config-fields.ts'
+} from '../lib/config/config-fields.ts'
 import { readingAt, startOfDay, nextInstantShowing } from '../lib/time-zone.ts'
 
 /** From `begin` to `end`, both included. */

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errorMessage } from '../lib/errors.ts'
 import type { Loop } from '../lib/loop.ts'
-import { createOwnHostCheck } from '../lib/web-address.ts'
+import { createOwnHostCheck } from '../lib/config/web-address.ts'
 import { addService, type PretendService } from './api/service.ts'
 import {
   createCredentials,

@@ -11,12 +11,12 @@ import {
   timeZone,
   wholeNumber,
   word,
-} from '../lib/config-fields.ts'
+} from '../lib/config/config-fields.ts'
 import type { Clock } from '../lib/clock.ts'
 import { cronProblem } from '../lib/cron-schedule.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type Outbound, outboundKeys, readOutbound } from '../lib/outbound-config.ts'
-import { requiredSecretFromSection, type Secret } from '../lib/secret.ts'
+import { type Outbound, outboundKeys, readOutbound } from '../lib/config/outbound-config.ts'
+import { requiredSecretFromSection, type Secret } from '../lib/config/secret.ts'
 import type { Audience, Sink } from './sink.ts'
 import { type MessageTemplates, messageTemplatesConfig } from './template-config.ts'
 import type { TemplateParts } from './templates.ts'

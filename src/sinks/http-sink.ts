@@ -3,7 +3,7 @@
  * receipt or an error. What an answer means is its receiver's protocol.
  */
 import type { LookupFunction } from 'node:net'
-import type { Outbound } from '../lib/outbound-config.ts'
+import type { Outbound } from '../lib/config/outbound-config.ts'
 import type { SinkParts } from './config.ts'
 import { describeSink, type DescribedSink } from './destinations.ts'
 import {

@@ -1,5 +1,5 @@
 /** Addresses that look right for a sink and take nothing of it, told before the first message is lost. */
-import { refusal, type Refusal } from '../lib/config-fields.ts'
+import { refusal, type Refusal } from '../lib/config/config-fields.ts'
 
 type Type = 'slack' | 'teams' | 'webhook'
 

@@ -2,7 +2,7 @@
  * The table of sink types. A new type is one row here, its configuration and its sink; nothing else
  * of the program knows the types by name.
  */
-import { byType } from '../lib/config-fields.ts'
+import { byType } from '../lib/config/config-fields.ts'
 import type { NamedSink, SinkType } from './config.ts'
 import { emailType } from './email/config.ts'
 import { pagerDutyType } from './pagerduty/config.ts'

@@ -1,5 +1,5 @@
 import { errorMessage, TocsinError } from '../lib/errors.ts'
-import type { Secret } from '../lib/secret.ts'
+import type { Secret } from '../lib/config/secret.ts'
 import type { Attachment } from '../messages/csv.ts'
 import type { MessageSubject } from '../messages/message.ts'
 import type { Summary } from '../messages/summary.ts'
@@ -124,7 +124,7 @@ export interface Receipt {
 }
 
 /**
- * Why a send failed. The retry table (`delivery/retry-policy.ts`) decides by this word; metrics
+ * Why a send failed. The retry table (`delivery/send/retry-policy.ts`) decides by this word; metrics
  * carry it.
  */
 export type SinkReason =

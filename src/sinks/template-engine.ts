@@ -5,7 +5,7 @@
  */
 import { createRequire } from 'node:module'
 import type * as Library from 'liquidjs'
-import { refusal, type Refusal } from '../lib/config-fields.ts'
+import { refusal, type Refusal } from '../lib/config/config-fields.ts'
 import { errorMessage, suggestion } from '../lib/errors.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
 

@@ -5,7 +5,7 @@
  */
 import { createHash, createHmac, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { defaultTimings } from '../lib/clock.ts'
-import { duration, section, size } from '../lib/config-fields.ts'
+import { duration, section, size } from '../lib/config/config-fields.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { pairsOf, redisNow, runScript } from '../redis/scripts.ts'

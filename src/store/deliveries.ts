@@ -1,7 +1,7 @@
 /** Finds what went, or will go, under the id of a delivery. */
 import { redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
-import { type Ending, searchEndings } from './endings.ts'
+import { type Ending, searchEndings } from './history/endings.ts'
 import {
   deliveryId,
   type Item,

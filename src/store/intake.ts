@@ -8,7 +8,7 @@ import type { AccountLedger } from './account-ledger.ts'
 import type { EndedScan, Scan } from './feed-state.ts'
 import { type Group, type ItemChange, toStoredGroup } from './pending-items.ts'
 import type { Payload, StoredAbout, StoredDecision } from './records.ts'
-import { toStoredTerms } from './terms.ts'
+import { toStoredTerms } from './history/terms.ts'
 
 /** Characters kept of a malformed item; its fingerprint covers all of it. */
 const maxRawLength = 4_096

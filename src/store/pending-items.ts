@@ -19,7 +19,7 @@ import {
   type StoredItem,
   type Suppression,
 } from './records.ts'
-import { toStoredTerms } from './terms.ts'
+import { toStoredTerms } from './history/terms.ts'
 
 /** Returns every sink that the account ledger ever had an item for, configured or not. */
 export function readSinkNames(ledger: AccountLedger): Promise<string[]> {

@@ -11,7 +11,7 @@ import type { Redis } from '../redis/client.ts'
 import { readMasterInfo } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
-import { trimActs } from './acts.ts'
+import { trimActs } from './history/acts.ts'
 import type { AccountStore } from './record-index.ts'
 
 interface RetainedAccount extends AccountStore {

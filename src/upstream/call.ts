@@ -1,6 +1,6 @@
 /** Sends operations of the API: waits for the slot, reads the answer, and says what a failed write may have done. */
 import { z } from 'zod'
-import { type Capabilities, isUnknownPath, type OrganizationLookup } from './capabilities.ts'
+import { type Capabilities, isUnknownPath, type OrganizationLookup } from './access/capabilities.ts'
 import type { Tier } from './config.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, looksLikeHtml, readSearchesRemaining } from './failures.ts'
@@ -14,7 +14,7 @@ import {
   type SearchPage,
 } from './resources/operation.ts'
 import type { WireSearchPage } from './resources/page.ts'
-import { readAnswer, type Session } from './session.ts'
+import { readAnswer, type Session } from './access/session.ts'
 import { tooLargeError } from './transport.ts'
 
 /** Who a request's slot is for, and how long it may wait for the slot. */

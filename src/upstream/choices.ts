@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import { type CallOptions, type CallParts, type CallOperation, send } from './call.ts'
-import { isOperationMissing, isUnknownOperation, isUnknownPath } from './capabilities.ts'
+import { isOperationMissing, isUnknownOperation, isUnknownPath } from './access/capabilities.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, looksLikeHtml, parseErrorBody } from './failures.ts'
 import { assetOperations } from './resources/assets.ts'
@@ -19,7 +19,7 @@ import { identifierOperations } from './resources/identifiers.ts'
 import { buildRequest, type Operation, type RequestOf } from './resources/operation.ts'
 import type { WireSearchPage } from './resources/page.ts'
 import { reportOperations } from './resources/reports.ts'
-import { readAnswer } from './session.ts'
+import { readAnswer } from './access/session.ts'
 
 export type ReportFileFormat = (typeof reportFileFormats)[number]
 

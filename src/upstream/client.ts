@@ -4,10 +4,10 @@
  * retries nothing but a request whose token the API refuses with a 401.
  */
 import type { CallOperation } from './call.ts'
-import type { Capabilities } from './capabilities.ts'
+import type { Capabilities } from './access/capabilities.ts'
 import type { Choices } from './choices.ts'
 import type { AccountConfig, Tier } from './config.ts'
-import type { AccountPause } from './tokens.ts'
+import type { AccountPause } from './access/tokens.ts'
 
 export interface TokenTest {
   organizationId: number | undefined

@@ -8,10 +8,20 @@ import {
   share,
   textField,
   wholeNumber,
-} from '../lib/config-fields.ts'
-import { type Outbound, outboundKeys, outboundRules, readOutbound } from '../lib/outbound-config.ts'
-import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../lib/secret.ts'
-import { isLoopback, webAddressProblem } from '../lib/web-address.ts'
+} from '../lib/config/config-fields.ts'
+import {
+  type Outbound,
+  outboundKeys,
+  outboundRules,
+  readOutbound,
+} from '../lib/config/outbound-config.ts'
+import {
+  requiredSecretFromSection,
+  type Secret,
+  secretKeys,
+  secretRule,
+} from '../lib/config/secret.ts'
+import { isLoopback, webAddressProblem } from '../lib/config/web-address.ts'
 import { readLinkHost } from './links.ts'
 
 export type Tier = 'search' | 'basic'

@@ -3,9 +3,9 @@ import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/cl
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
-import { createCapabilities, createOrganizationLookup } from './capabilities.ts'
+import { createCapabilities, createOrganizationLookup } from './access/capabilities.ts'
 import type { AccountConfig } from './config.ts'
-import type { Organizations } from './organizations.ts'
+import type { Organizations } from './access/organizations.ts'
 import { createPacer, type RequestInfo, type SlotRequest, type ApiSlots } from './rate-limits.ts'
 import { createCall } from './call.ts'
 import { createChoices } from './choices.ts'
@@ -19,8 +19,8 @@ import {
   readAnswer,
   accountSecrets,
   type Session,
-} from './session.ts'
-import { createAccountAccess, createAccountKey, createTokenCache } from './tokens.ts'
+} from './access/session.ts'
+import { createAccountAccess, createAccountKey, createTokenCache } from './access/tokens.ts'
 import { createTransport, type Transport } from './transport.ts'
 
 export interface UpstreamClientOptions {

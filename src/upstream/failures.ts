@@ -1,6 +1,10 @@
 /** Turns undici's exceptions and the API's errors into UpstreamErrors without cause or secret. */
 import { OutboundError } from '../lib/outbound.ts'
-import { explainTlsFailure, explainTlsMismatch, parseRetryAfter } from '../lib/web-address.ts'
+import {
+  explainTlsFailure,
+  explainTlsMismatch,
+  parseRetryAfter,
+} from '../lib/config/web-address.ts'
 import {
   type ErrorDetail,
   UpstreamError,

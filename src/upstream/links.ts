@@ -1,5 +1,5 @@
 /** Which event links lead to an account's own hosts. Only those are rendered as clickable links. */
-import { refusal, type Refusal } from '../lib/config-fields.ts'
+import { refusal, type Refusal } from '../lib/config/config-fields.ts'
 
 interface LinkSource {
   /** The account's name. */

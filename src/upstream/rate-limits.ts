@@ -1,13 +1,13 @@
 /** Sends one account's requests, each in its slot. A 429 closes the tier for every replica. */
 import { type Clock, systemClock } from '../lib/clock.ts'
-import { parseHttpDate } from '../lib/web-address.ts'
+import { parseHttpDate } from '../lib/config/web-address.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import type { AccountConfig, Tier } from './config.ts'
 import { notBegun, UpstreamError } from './error.ts'
 import { type Answer, errorFromAnswer, readHeader, readSearchesRemaining } from './failures.ts'
-import type { Lane, Organizations } from './organizations.ts'
+import type { Lane, Organizations } from './access/organizations.ts'
 import type { Transport, TransportRequest } from './transport.ts'
 
 /** One request that was sent, whether or not an answer came. */

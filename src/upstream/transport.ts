@@ -6,7 +6,7 @@
 import { Agent, buildConnector, type Dispatcher, request } from 'undici'
 import { type Clock, systemClock, withTimeout } from '../lib/clock.ts'
 import { createOutboundConnector } from '../lib/outbound.ts'
-import type { Outbound } from '../lib/outbound-config.ts'
+import type { Outbound } from '../lib/config/outbound-config.ts'
 import type { AccountConfig } from './config.ts'
 import { abandonedError, UpstreamError, notBegun } from './error.ts'
 import { type Answer, errorFromFailure, looksLikeHtml } from './failures.ts'

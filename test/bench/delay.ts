@@ -9,7 +9,7 @@ import {
   notePage,
   type Candidate,
   type FleetPlace,
-} from '../../src/feeds/next-feed.ts'
+} from '../../src/feeds/lanes/next-feed.ts'
 import type { Figures } from './report.ts'
 
 export interface DelayPlan {

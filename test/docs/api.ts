@@ -1,5 +1,5 @@
 /** The tables of the page's API, from its OpenAPI description. */
-import { describeApi } from '../../src/page/openapi.ts'
+import { describeApi } from '../../src/page/output/openapi.ts'
 import { code, codes, sentence, table } from './markdown.ts'
 
 interface Parameter {

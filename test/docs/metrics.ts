@@ -1,6 +1,6 @@
 /** The tables of the metrics, from the table that exports them. */
-import type { MetricDefinition } from '../../src/lib/metric-kinds.ts'
-import { metricTable } from '../../src/lib/metric-table.ts'
+import type { MetricDefinition } from '../../src/lib/metrics/metric-kinds.ts'
+import { metricTable } from '../../src/lib/metrics/metric-table.ts'
 import { code, codes, table } from './markdown.ts'
 
 /** What the name of a metric begins with decides where it stands; the first that fits. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
-import type { MetricDefinition } from '../../src/lib/metric-kinds.ts'
-import { metricTable } from '../../src/lib/metric-table.ts'
+import type { MetricDefinition } from '../../src/lib/metrics/metric-kinds.ts'
+import { metricTable } from '../../src/lib/metrics/metric-table.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import {
   alertRules,

@@ -1,7 +1,7 @@
 /** Every view in a real browser: hostile text stays text, the keyboard reaches all, no script is needed. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { createRenderer } from '../../src/page/render.ts'
+import { createRenderer } from '../../src/page/output/render.ts'
 import { removeInvisible } from '../../src/messages/sanitize.ts'
 import { hasChromium, sharedBrowser, endBrowserAfterTests } from '../support/chromium.ts'
 import { type PageLook, withPage } from '../support/page-in-chromium.ts'

@@ -1,7 +1,7 @@
 /** From the service to the reader's browser: a keyboard without script is enough. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readActs } from '../../src/store/acts.ts'
+import { readActs } from '../../src/store/history/acts.ts'
 import { endBrowserAfterTests, hasChromium, sharedBrowser } from '../support/chromium.ts'
 import { password } from '../support/door.ts'
 import { askApi, type Json, type PageRig, startPageRig } from '../support/page-rig.ts'

@@ -3,7 +3,7 @@
  * anything is lost, repeated without an explanation, or beyond a promise.
  */
 import { parseArgs } from 'node:util'
-import { duration } from '../../src/lib/config-fields.ts'
+import { duration } from '../../src/lib/config/config-fields.ts'
 import { forLong, planOf } from './plans.ts'
 import { complaintsOf, renderFigures, runChaos } from './rig/run-chaos.ts'
 

@@ -1,7 +1,7 @@
 /** No false alarm: the ledger is proved again and again while the daemon takes in and delivers as fast as it can. */
 import { expect, test } from 'vitest'
 import { sumPending } from '../../src/store/accounts.ts'
-import { isConsistent } from '../../src/operator/ledger-check.ts'
+import { isConsistent } from '../../src/operator/audit/ledger-check.ts'
 import { proofOf } from '../support/ledger.ts'
 import { nothingPending, until } from '../support/rehearsal.ts'
 import { mail, slack, startRig, webhook } from '../support/rig.ts'

@@ -1,6 +1,6 @@
 /** axe-core in a real browser over every view of the page, as full and as empty as it gets. */
 import { describe, expect, test } from 'vitest'
-import { createRenderer } from '../../src/page/render.ts'
+import { createRenderer } from '../../src/page/output/render.ts'
 import { axeFindingsIn } from '../support/axe.ts'
 import { hasChromium, sharedBrowser, endBrowserAfterTests } from '../support/chromium.ts'
 import { type PageLook, withPage } from '../support/page-in-chromium.ts'

@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
-import { createRenderer } from '../../src/page/render.ts'
+import { createRenderer } from '../../src/page/output/render.ts'
 import { executablePath } from '../support/chromium-path.ts'
 import { type PageLook, withPage } from '../support/page-in-chromium.ts'
-import type { View } from '../../src/page/view-data.ts'
+import type { View } from '../../src/page/output/view-data.ts'
 import { emptySamples, type PageSample, pageSamples } from '../support/page-samples.ts'
 
 const looks: readonly ({ name: string } & PageLook)[] = [

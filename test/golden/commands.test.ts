@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
-import { createMetrics } from '../../src/lib/metrics.ts'
+import { createMetrics } from '../../src/lib/metrics/metrics.ts'
 import { tocsin } from '../integration/cli/tocsin.ts'
 import { transcriptFolder } from './transcript.ts'
 

@@ -154,7 +154,7 @@ describe('every command', async () => {
   /** Runbooks and self-alerts say commands in plain words: `tocsin feeds list says why; …`. */
   const remedies = [
     ...readPage('deploy/prometheus/rules.yaml').split('\n'),
-    ...readPage('src/self-alerts/troubles.ts').split('\n'),
+    ...readPage('src/operator/alerts/troubles.ts').split('\n'),
     ...readPage('src/operator/problems.ts').split('\n'),
   ].flatMap((line) => line.match(/(?<=tocsin )[a-z-]+( [^;,.:`'"]*)?/g) ?? [])
 

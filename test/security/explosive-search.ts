@@ -3,7 +3,7 @@
  * its own as well: in one with a large heap the collection of garbage is what grows.
  */
 import { isMainThread, parentPort } from 'node:worker_threads'
-import { canonicalJson } from '../../src/feed-types/field-reader.ts'
+import { canonicalJson } from '../../src/feeds/types/field-reader.ts'
 import {
   maskIdentity,
   withhold,

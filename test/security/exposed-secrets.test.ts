@@ -12,12 +12,12 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { sandboxConfig } from '../../src/cli/sandbox.ts'
+import { sandboxConfig } from '../../src/cli/demo/sandbox.ts'
 import { formatMistake } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
-import { findExposure } from '../../src/lib/private-files.ts'
-import { findSecretKey } from '../../src/lib/secret.ts'
+import { findExposure } from '../../src/lib/config/private-files.ts'
+import { findSecretKey } from '../../src/lib/config/secret.ts'
 import { startTocsin, tocsin } from '../integration/cli/tocsin.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-exposed-'))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addressOptions } from '../../src/redis/connection-options.ts'
-import { secretFromFile, secretFromText } from '../../src/lib/secret.ts'
+import { secretFromFile, secretFromText } from '../../src/lib/config/secret.ts'
 import { tocsin } from '../integration/cli/tocsin.ts'
 
 const main = join(import.meta.dirname, '../../src/main.ts')

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parse, stringify } from 'yaml'
-import type { MetricDefinition } from '../../src/lib/metric-kinds.ts'
-import { metricTable } from '../../src/lib/metric-table.ts'
+import type { MetricDefinition } from '../../src/lib/metrics/metric-kinds.ts'
+import { metricTable } from '../../src/lib/metrics/metric-table.ts'
 
 export const prometheusFolder = join(import.meta.dirname, '../../deploy/prometheus')
 

@@ -1,14 +1,14 @@
 /** A sink that takes nothing, its fallback, and what relieves it, on a real Redis, one pass at a time. */
 import { type Circuit, createCircuit } from '../../src/delivery/circuit.ts'
-import { createFailover, isBlocked } from '../../src/delivery/failover.ts'
+import { createFailover, isBlocked } from '../../src/delivery/relief/failover.ts'
 import {
   createRerouter,
   createRetryNow,
   type Rerouter,
   type FailoverSink,
-} from '../../src/delivery/reroute.ts'
+} from '../../src/delivery/relief/reroute.ts'
 import { fallbackGroup, blockedGroup } from '../../src/grouping/placement.ts'
-import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/lib/metrics/metrics.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'

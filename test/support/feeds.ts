@@ -5,8 +5,8 @@ import type {
   EventSearchFeedConfig,
   EventsFeedConfig,
   FeedCommon,
-} from '../../src/feed-types/config.ts'
-import type { Polled } from '../../src/feed-types/feed-type.ts'
+} from '../../src/feeds/types/config.ts'
+import type { Polled } from '../../src/feeds/types/feed-type.ts'
 import type { FeedState, RescanState } from '../../src/store/feed-state.ts'
 
 const common: FeedCommon & { scope: string; everyMs: number } = {

@@ -3,7 +3,7 @@
  * page by page into a real ledger whose scripts go by the same clock. Answers take no time.
  */
 import type { CallOptions } from '../../src/upstream/call.ts'
-import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
+import type { PolledFeed } from '../../src/feeds/types/feed-type.ts'
 import {
   chooseNext,
   minPollInterval,
@@ -11,11 +11,11 @@ import {
   newFleetPlace,
   nextPollMs,
   notePage,
-} from '../../src/feeds/next-feed.ts'
+} from '../../src/feeds/lanes/next-feed.ts'
 import { createPoller } from '../../src/feeds/poller.ts'
 import { createRescanBudget, rescanShare, type RescanBudget } from '../../src/feeds/rescan-plan.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/lib/metrics/metrics.ts'
 import { type FeedState, openFeed } from '../../src/store/feed-state.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
 import type { UpstreamError } from '../../src/upstream/error.ts'

@@ -1,10 +1,10 @@
 /** A ledger on a real Redis, and pages to take in, for tests of the ledger and its neighbours. */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll } from 'vitest'
-import { type LedgerCheck, checkLedgers } from '../../src/operator/ledger-check.ts'
+import { type LedgerCheck, checkLedgers } from '../../src/operator/audit/ledger-check.ts'
 import { ownFeed, severityRank, type ThreatEvent } from '../../src/event.ts'
 import { createLogger } from '../../src/lib/logger.ts'
-import { secretFromText } from '../../src/lib/secret.ts'
+import { secretFromText } from '../../src/lib/config/secret.ts'
 import { titleOf } from '../../src/messages/message.ts'
 import type { Redis } from '../../src/redis/client.ts'
 import { connectRedis } from '../../src/redis/connection.ts'
@@ -17,7 +17,7 @@ import {
   scanPendingCounts,
   type SinkCounts,
 } from '../../src/store/accounts.ts'
-import { type Ending, readEndings } from '../../src/store/endings.ts'
+import { type Ending, readEndings } from '../../src/store/history/endings.ts'
 import { openFeed } from '../../src/store/feed-state.ts'
 import {
   type AcceptResult,

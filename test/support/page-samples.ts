@@ -16,7 +16,7 @@ import type {
   ToldData,
   View,
   ViewData,
-} from '../../src/page/view-data.ts'
+} from '../../src/page/output/view-data.ts'
 
 export type PageSample<V extends View = View> = {
   [K in V]: { view: K; data: ViewData[K] & { page: PageContext } }

@@ -1,7 +1,7 @@
 /** Delivery as the daemon runs it, at a simulated time: sinks, their fallbacks, and what they were told when. */
-import { createFailover, isBlocked } from '../../src/delivery/failover.ts'
-import { createRerouter, createRetryNow } from '../../src/delivery/reroute.ts'
-import { createMetrics } from '../../src/lib/metrics.ts'
+import { createFailover, isBlocked } from '../../src/delivery/relief/failover.ts'
+import { createRerouter, createRetryNow } from '../../src/delivery/relief/reroute.ts'
+import { createMetrics } from '../../src/lib/metrics/metrics.ts'
 import type { Delivery, Sink } from '../../src/sinks/sink.ts'
 import { type AccountLedger, openLedger } from '../../src/store/account-ledger.ts'
 import { aDeliveryRig, modesOf, type DeliveryRig } from './delivery.ts'

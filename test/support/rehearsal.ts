@@ -1,7 +1,7 @@
 /** Any number of replicas of the whole daemon in this process, and what a rehearsal waits for. */
 import { type LoadedConfig, parseConfig } from '../../src/config/load.ts'
 import { type App, createApp } from '../../src/daemon/daemon.ts'
-import type { FeedConfig } from '../../src/feed-types/config.ts'
+import type { FeedConfig } from '../../src/feeds/types/config.ts'
 import { type Clock, defaultTimings, type Timings } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { sumPending, readAccounting } from '../../src/store/accounts.ts'

@@ -1,7 +1,7 @@
 /** A service scripted over real HTTP, and replicas of the client: each with its own Redis connection. */
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
-import { secretFromText } from '../../src/lib/secret.ts'
+import { secretFromText } from '../../src/lib/config/secret.ts'
 import type { Redis } from '../../src/redis/client.ts'
 import { connectRedis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
@@ -15,7 +15,7 @@ import {
   createOrganizations,
   type Lane,
   type Organizations,
-} from '../../src/upstream/organizations.ts'
+} from '../../src/upstream/access/organizations.ts'
 import { createTierLimiter, createApiSlots, type ApiSlots } from '../../src/upstream/rate-limits.ts'
 import { createTransport, type TransportLimits } from '../../src/upstream/transport.ts'
 import type { HttpServer, ReceivedRequest, ScriptedAnswer } from './http-server.ts'

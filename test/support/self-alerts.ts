@@ -1,9 +1,9 @@
 /** Replicas that watch over one ledger on a real Redis, driven look by look with a clock to set. */
 import type { Clock } from '../../src/lib/clock.ts'
 import type { Keys } from '../../src/redis/keys.ts'
-import type { Snapshot } from '../../src/self-alerts/conditions.ts'
-import { createPublisher, type Publish } from '../../src/self-alerts/publisher.ts'
-import { createSelfAlerts, type SelfAlerts } from '../../src/self-alerts/self-alerts.ts'
+import type { Snapshot } from '../../src/operator/alerts/conditions.ts'
+import { createPublisher, type Publish } from '../../src/operator/alerts/publisher.ts'
+import { createSelfAlerts, type SelfAlerts } from '../../src/operator/alerts/self-alerts.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { type LedgerRecord, scanRecords } from '../../src/store/records.ts'
 import { silent } from './ledger.ts'

@@ -1,5 +1,5 @@
 /** Deliveries of several events, as the collecting parts hand them to sinks. */
-import { zonedTime } from '../../src/messages/description.ts'
+import { zonedTime } from '../../src/messages/types/description.ts'
 import {
   type DigestFacts,
   perDay,

@@ -3,9 +3,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import { secretLimits } from '../../lib/private-files.ts'
+import { secretLimits } from '../../lib/config/private-files.ts'
 import type { CallOptions } from '../../upstream/call.ts'
-import { isUnknownPath } from '../../upstream/capabilities.ts'
+import { isUnknownPath } from '../../upstream/access/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { type Fields, type Operation, parameterNames } from '../../upstream/resources/operation.ts'
@@ -13,7 +13,7 @@ import { type Context, inputName, loadConfigFile, readText } from '../context.ts
 import { type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'
-import { requestFaultStatuses } from '../../operator/service-acts.ts'
+import { requestFaultStatuses } from '../../operator/acts/service-acts.ts'
 
 export interface ServiceOptions {
   config?: string

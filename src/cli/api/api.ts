@@ -41,7 +41,7 @@ import {
 } from './listing.ts'
 import { holdsMask, maskAllSecrets, maskAnswer } from './masks.ts'
 import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
-import { recordServiceAct } from '../../operator/service-acts.ts'
+import { recordServiceAct } from '../../operator/acts/service-acts.ts'
 
 export function apiCommand(context: Context): Command {
   const command = new Command('api')

@@ -1,9 +1,9 @@
 /** `events search`: its scopes, its queries and how its results are printed. */
 import { type Command, Option } from 'commander'
 import type { EventDetail, ThreatEvent } from '../../event.ts'
-import { parseItem } from '../../feed-types/events.ts'
+import { parseItem } from '../../feeds/types/events.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { describeEvent, buildHeadline } from '../../messages/headline.ts'
+import { describeEvent, buildHeadline } from '../../messages/types/headline.ts'
 import { cleanLine } from '../../messages/sanitize.ts'
 import { formatSeverity } from '../../messages/summary.ts'
 import { eventSeverities } from '../../upstream/resources/enumerations.ts'

@@ -1,7 +1,7 @@
 /** The `events` commands, and `events get`: one event in full. */
 
 import { Command } from 'commander'
-import { parseItem } from '../../feed-types/events.ts'
+import { parseItem } from '../../feeds/types/events.ts'
 import { withholdIn } from '../../masking/masking.ts'
 import { typeLabel } from '../../messages/message.ts'
 import { sanitizeLine, refang } from '../../messages/sanitize.ts'

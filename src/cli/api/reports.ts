@@ -1,7 +1,7 @@
 /** `reports download`: a threat-flow report as a file. */
 import { Command, Option } from 'commander'
 import { errorCode } from '../../lib/errors.ts'
-import { createPrivateFile } from '../../lib/private-files.ts'
+import { createPrivateFile } from '../../lib/config/private-files.ts'
 import type { ReportFileFormat } from '../../upstream/choices.ts'
 import { reportFileFormats } from '../../upstream/resources/enumerations.ts'
 import { reportOperations } from '../../upstream/resources/reports.ts'

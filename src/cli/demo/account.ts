@@ -2,7 +2,7 @@
 import { sampleEvent } from '../../messages/sample.ts'
 import type { Sandbox } from '../../sandbox/sandbox.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
-import { readCounts, sinkOfDestination } from '../../store/dated-counts.ts'
+import { readCounts, sinkOfDestination } from '../../store/history/dated-counts.ts'
 import { scanRecords } from '../../store/records.ts'
 import { formatTable, pluralize } from '../terminal.ts'
 import { demoGroups, demoIdentifier } from './config.ts'

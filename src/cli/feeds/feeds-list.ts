@@ -1,7 +1,7 @@
 /** `feeds list`: how each feed is read, and what is wrong with it. */
-import { feedColumns } from '../../operator/feed-report.ts'
+import { feedColumns } from '../../operator/reports/feed-report.ts'
 import type { Problem } from '../../operator/problems.ts'
-import type { FeedConfig } from '../../feed-types/config.ts'
+import type { FeedConfig } from '../../feeds/types/config.ts'
 import type { Context } from '../context.ts'
 import { type ListOptions, printList, readListed } from '../list.ts'
 

@@ -12,14 +12,14 @@ import {
   print,
   requireConfirmation,
 } from '../context.ts'
-import { type FeedReport, reportFeeds } from '../../operator/feed-report.ts'
+import { type FeedReport, reportFeeds } from '../../operator/reports/feed-report.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
 import { addPauseCommands, type PauseReason, type Resumed } from '../pause.ts'
 import { listFeeds } from './feeds-list.ts'
 import { ledgerFor, type OpenStore, recordCommand, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
 import { findNamed, formatDuration, formatIsoTime, formatUtcTime } from '../terminal.ts'
-import { pauseFeed, resumeFeed } from '../../operator/pauses.ts'
+import { pauseFeed, resumeFeed } from '../../operator/acts/pauses.ts'
 
 export function feedsCommand(context: Context): Command {
   const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'feed'))

@@ -4,7 +4,7 @@
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { accountColumns } from '../../operator/account-report.ts'
+import { accountColumns } from '../../operator/reports/account-report.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import {
   type AccountLedger,

@@ -4,7 +4,7 @@
  */
 
 import { Command, Option } from 'commander'
-import { isReserveReached, type PolledFeed, polledFeeds } from '../../feed-types/feed-type.ts'
+import { isReserveReached, type PolledFeed, polledFeeds } from '../../feeds/types/feed-type.ts'
 import { systemClock } from '../../lib/clock.ts'
 import {
   auditFeed,
@@ -12,9 +12,9 @@ import {
   auditWindow,
   type Finding,
   type NoWindowReason,
-} from '../../operator/audit-feed.ts'
-import { AuditError, type AuditWindow } from '../../operator/audit-pages.ts'
-import { checkLedgers, isConsistent, type LedgerCheck } from '../../operator/ledger-check.ts'
+} from '../../operator/audit/audit-feed.ts'
+import { AuditError, type AuditWindow } from '../../operator/audit/audit-pages.ts'
+import { checkLedgers, isConsistent, type LedgerCheck } from '../../operator/audit/ledger-check.ts'
 import { type FeedCounts, type SinkCounts, sumPending } from '../../store/accounts.ts'
 import { peekFeed } from '../../store/feed-state.ts'
 import { readTrimmedUntilMs } from '../../store/records.ts'

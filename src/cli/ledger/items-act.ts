@@ -17,8 +17,8 @@ import {
   requireNarrowed,
   type SelectionOptions,
 } from './item-selection.ts'
-import { notifyDaemon } from '../../operator/notify.ts'
-import { findBlocked, leftWords } from '../../operator/item-acts.ts'
+import { notifyDaemon } from '../../operator/acts/notify.ts'
+import { findBlocked, leftWords } from '../../operator/acts/item-acts.ts'
 
 export interface ActOptions extends SelectionOptions, ByOption {
   yes?: true

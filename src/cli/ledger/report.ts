@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander'
 import { byteOrderMark, csvLine } from '../../messages/csv.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { type Column, toJson } from '../../operator/columns.ts'
+import { type Column, toJson } from '../../operator/reports/columns.ts'
 import {
   addCounts,
   boundsOf,
@@ -10,7 +10,7 @@ import {
   reportColumns,
   reportJson,
   sumText,
-} from '../../operator/report.ts'
+} from '../../operator/reports/report.ts'
 import {
   createReport,
   type Delay,
@@ -19,7 +19,7 @@ import {
   groupings,
   type ReportRow,
   type ReportSum,
-} from '../../store/report.ts'
+} from '../../store/history/report.ts'
 import { valueAt } from '../api/listing.ts'
 import { tableLines } from '../columns.ts'
 import { type Context, loadConfigFile } from '../context.ts'

@@ -2,8 +2,8 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { StoreError } from '../../redis/health.ts'
-import type { Finding } from '../../operator/probe.ts'
-import { boundsOf, sumText } from '../../operator/report.ts'
+import type { Finding } from '../../operator/probes/probe.ts'
+import { boundsOf, sumText } from '../../operator/reports/report.ts'
 import {
   type LastDay,
   type Level,

@@ -17,7 +17,7 @@ import {
   wholeNumber,
   word,
   wrongKind,
-} from '../../lib/config-fields.ts'
+} from '../../lib/config/config-fields.ts'
 import { suggestion } from '../../lib/errors.ts'
 import type { AssetCreation } from '../../upstream/resources/assets.ts'
 import {

@@ -3,7 +3,7 @@
  * from one to the other; pure. An asset is enabled after it has its policies.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Finding } from '../../lib/config-fields.ts'
+import type { Finding } from '../../lib/config/config-fields.ts'
 import type { AssetCreation } from '../../upstream/resources/assets.ts'
 import type { PolicyCreation } from '../../upstream/resources/policies.ts'
 import type { DesiredAsset, DesiredPolicy, DesiredState } from './monitoring-file.ts'

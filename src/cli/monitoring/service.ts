@@ -1,5 +1,5 @@
 /** All requests of `monitoring`: reads what the service has, and carries out the steps of a plan. */
-import { isOperationMissing } from '../../upstream/capabilities.ts'
+import { isOperationMissing } from '../../upstream/access/capabilities.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { assetOperations, type AssetReplacement } from '../../upstream/resources/assets.ts'
 import {

@@ -7,7 +7,7 @@ import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import { explainTlsMismatch } from '../../lib/web-address.ts'
+import { explainTlsMismatch } from '../../lib/config/web-address.ts'
 import type { RedisConfig } from '../../redis/config.ts'
 import { describeRedis, redisConfigKey } from '../../redis/place.ts'
 import type * as RedisConnection from '../../redis/connection.ts'
@@ -19,7 +19,7 @@ import { type AccountLedger, findLead, openLedgers } from '../../store/account-l
 import { openLeftLedgers } from '../../store/accounts.ts'
 import { type Context, silentLogger } from '../context.ts'
 import { CommandError, findNamed, parseShortText } from '../terminal.ts'
-import { recordAct } from '../../operator/record-act.ts'
+import { recordAct } from '../../operator/acts/record-act.ts'
 
 export interface OpenStore {
   redis: Redis

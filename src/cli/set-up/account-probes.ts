@@ -5,13 +5,19 @@ import { errorMessage } from '../../lib/errors.ts'
 import { createHttpTransport } from '../../sinks/http.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import type { AccountConfig } from '../../upstream/config.ts'
-import { diagnoseKey } from '../../upstream/diagnose-key.ts'
+import { diagnoseKey } from '../../upstream/access/diagnose-key.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
 import type { OpenStore } from '../open/open-store.ts'
 import { formatUtcTime } from '../terminal.ts'
-import { about, type Finding, type Probe, splitRemedy, toClause } from '../../operator/probe.ts'
-import { proxyRemedy } from '../../operator/sink-probes.ts'
+import {
+  about,
+  type Finding,
+  type Probe,
+  splitRemedy,
+  toClause,
+} from '../../operator/probes/probe.ts'
+import { proxyRemedy } from '../../operator/probes/sink-probes.ts'
 
 const again = 'run doctor again'
 

@@ -18,10 +18,10 @@ import {
 import { type OpenStore, withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { pluralize } from '../terminal.ts'
-import { about, type Finding, isProblem, runProbes } from '../../operator/probe.ts'
+import { about, type Finding, isProblem, runProbes } from '../../operator/probes/probe.ts'
 import { findingLine } from '../finding-line.ts'
 import { probes } from './probes.ts'
-import { layoutProbe, unreachableFinding } from '../../operator/redis-probes.ts'
+import { layoutProbe, unreachableFinding } from '../../operator/probes/redis-probes.ts'
 
 interface DoctorOptions extends CommonOptions {
   send?: true

@@ -11,7 +11,7 @@ import { type Config, formatMistake } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorCode, quoteForShell, suggestion } from '../../lib/errors.ts'
-import { checkPrivateFolder, createPrivateFile } from '../../lib/private-files.ts'
+import { checkPrivateFolder, createPrivateFile } from '../../lib/config/private-files.ts'
 import type { Redis } from '../../redis/client.ts'
 import { StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
@@ -41,7 +41,7 @@ import {
   isProblem,
   type Probe,
   runProbes,
-} from '../../operator/probe.ts'
+} from '../../operator/probes/probe.ts'
 import { probes } from './probes.ts'
 
 interface InitOptions {

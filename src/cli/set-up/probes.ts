@@ -10,7 +10,7 @@ import {
   type ReachNeeds,
   serviceProbe,
 } from './account-probes.ts'
-import type { Probe } from '../../operator/probe.ts'
+import type { Probe } from '../../operator/probes/probe.ts'
 import {
   layoutProbe,
   ledgerProbe,
@@ -19,8 +19,8 @@ import {
   type RedisNeeds,
   safetyProbe,
   serverProbe,
-} from '../../operator/redis-probes.ts'
-import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from '../../operator/sink-probes.ts'
+} from '../../operator/probes/redis-probes.ts'
+import { sinkReachProbe, sinkSendProbe, type SinkNeeds } from '../../operator/probes/sink-probes.ts'
 
 function list<Needs>(...probes: Probe<Needs>[]): readonly Probe<Needs>[] {
   return probes

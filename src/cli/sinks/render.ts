@@ -1,8 +1,8 @@
 /** The `render` command: what a sink would send for one event, without sending it. */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { buildMemberOptions } from '../../delivery/member-options.ts'
-import { type GivenMember, toDeliveryMember } from '../../delivery/delivery-member.ts'
+import { buildMemberOptions } from '../../delivery/send/member-options.ts'
+import { type GivenMember, toDeliveryMember } from '../../delivery/send/delivery-member.ts'
 import { isCanary, severityRank } from '../../event.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
@@ -23,7 +23,7 @@ import {
   readGivenEvents,
 } from '../open/given-event.ts'
 import { isForMachines } from '../../operator/message-text.ts'
-import { useSink } from '../../operator/sink-probes.ts'
+import { useSink } from '../../operator/probes/sink-probes.ts'
 import { CommandError, findNamed, jsonText } from '../terminal.ts'
 
 interface RenderOptions extends CommonOptions {

@@ -1,6 +1,6 @@
 /** `sinks flush`: ends the window of a digest now; a running daemon sends what it held. */
 import { useEngine } from '../../daemon/for-commands/engine.ts'
-import { endDigests, listDigestSinks } from '../../operator/digests.ts'
+import { endDigests, listDigestSinks } from '../../operator/reports/digests.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import { recordCommand, withStore } from '../open/open-store.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'

@@ -1,5 +1,5 @@
 /** `sinks list`: whether each sink takes messages, what waits for it, and what is wrong with it. */
-import { sinkColumns } from '../../operator/sink-report.ts'
+import { sinkColumns } from '../../operator/reports/sink-report.ts'
 import type { Context } from '../context.ts'
 import { type ListOptions, printList, readListed } from '../list.ts'
 

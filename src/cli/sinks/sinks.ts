@@ -11,10 +11,10 @@ import type { OpenStore } from '../open/open-store.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
 import { addPauseCommands, type Resumed } from '../pause.ts'
 import { listSinks } from './sinks-list.ts'
-import { isProblem, runProbes } from '../../operator/probe.ts'
+import { isProblem, runProbes } from '../../operator/probes/probe.ts'
 import { findingLine } from '../finding-line.ts'
 import { findNamed } from '../terminal.ts'
-import { pauseSink, resumedLine, resumeSink } from '../../operator/pauses.ts'
+import { pauseSink, resumedLine, resumeSink } from '../../operator/acts/pauses.ts'
 
 export function sinksCommand(context: Context): Command {
   const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'sink'))

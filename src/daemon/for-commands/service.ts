@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { defaultTimings as timings, systemClock } from '../../lib/clock.ts'
 import { createLogger } from '../../lib/logger.ts'
 import { type EngineContext, unregistered } from '../context.ts'
-import type { Upstream } from '../upstream.ts'
+import type { Upstream } from '../parts/upstream.ts'
 import type { OpenLedgers } from '../../operator/open-ledgers.ts'
 
 /**
@@ -15,8 +15,8 @@ export async function withUpstream<Result>(
   use: (upstream: Upstream, engineContext: EngineContext) => Promise<Result>,
 ): Promise<Result> {
   // Most commands use only Redis, so the API client is loaded here.
-  const { buildUpstream: buildService } = await import('../upstream.ts')
-  const { createMetrics } = await import('../../lib/metrics.ts')
+  const { buildUpstream: buildService } = await import('../parts/upstream.ts')
+  const { createMetrics } = await import('../../lib/metrics/metrics.ts')
   const parts = { clock: systemClock, logger: createLogger({ level: 'silent' }) }
   const metrics = createMetrics(parts)
   const generation = unregistered()

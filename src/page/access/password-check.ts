@@ -1,5 +1,5 @@
 /** Judges passwords: as much work for a name that nobody has, and never much at once. */
-import type { HttpUser } from '../../ops/access-config.ts'
+import type { HttpUser } from '../http/access-config.ts'
 
 /** `isPassword` of `lib/password-hash.ts`; tests count and hurry it. */
 export type IsPassword = (password: string, hash: string) => Promise<boolean>

@@ -2,8 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { isLoopback } from '../../lib/web-address.ts'
-import type { HttpConfig } from '../../ops/config.ts'
+import { isLoopback } from '../../lib/config/web-address.ts'
+import type { HttpConfig } from '../http/config.ts'
 
 type Proxy = NonNullable<HttpConfig['proxy']>
 

@@ -1,7 +1,7 @@
 /** How a request is refused: in HTML or as a problem (RFC 9457), logged, and counted by its reason. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../../lib/logger.ts'
-import type { Metrics } from '../../lib/metrics.ts'
+import type { Metrics } from '../../lib/metrics/metrics.ts'
 
 /** What is said for each reason. */
 const refusals = {

@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
-import type { HttpUser } from '../../ops/access-config.ts'
+import type { HttpUser } from '../http/access-config.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Redis } from '../../redis/client.ts'
 import type { Keys } from '../../redis/keys.ts'

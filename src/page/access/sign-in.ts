@@ -1,6 +1,6 @@
 /** Sign-in by name and password, and sign-out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { HttpUser } from '../../ops/access-config.ts'
+import type { HttpUser } from '../http/access-config.ts'
 import { type Door, findSession } from './access.ts'
 import { inTime } from './in-time.ts'
 import { findOrigin } from './peers.ts'

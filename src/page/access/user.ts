@@ -1,6 +1,6 @@
 /** Who asks, and what they may. */
 import { createHash } from 'node:crypto'
-import type { HttpUser } from '../../ops/access-config.ts'
+import type { HttpUser } from '../http/access-config.ts'
 
 export interface User {
   readonly name: string

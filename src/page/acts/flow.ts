@@ -1,9 +1,15 @@
 /** Acts on what reads and sends: sinks are tested, paused, resumed and flushed, feeds paused and resumed. */
 import { z } from 'zod'
 import { formatUtcTime } from '../../lib/time-zone.ts'
-import { pauseFeed, pauseSink, resumedLine, resumeFeed, resumeSink } from '../../operator/pauses.ts'
-import { isProblem, runProbes } from '../../operator/probe.ts'
-import { sinkReachProbe, sinkSendProbe } from '../../operator/sink-probes.ts'
+import {
+  pauseFeed,
+  pauseSink,
+  resumedLine,
+  resumeFeed,
+  resumeSink,
+} from '../../operator/acts/pauses.ts'
+import { isProblem, runProbes } from '../../operator/probes/probe.ts'
+import { sinkReachProbe, sinkSendProbe } from '../../operator/probes/sink-probes.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import { act, type Actor } from '../act.ts'
 import { PageError } from '../page-error.ts'

@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import { actOn, discardAct, type ItemAct, resendAct } from '../../delivery/item-acts.ts'
 import { pluralize } from '../../lib/errors.ts'
-import { findBlocked, leftWords } from '../../operator/item-acts.ts'
-import { notifyDaemon } from '../../operator/notify.ts'
+import { findBlocked, leftWords } from '../../operator/acts/item-acts.ts'
+import { notifyDaemon } from '../../operator/acts/notify.ts'
 import { type LedgerItem, readItemAt } from '../../store/items.ts'
 import { isHidden, isRestricted } from '../asker.ts'
 import { act, type ActResult, type Actor } from '../act.ts'
 import { PageError } from '../page-error.ts'
-import { eventUrl } from '../urls.ts'
+import { eventUrl } from '../output/urls.ts'
 
 /** Bounds how long one act takes. */
 const maxItems = 500

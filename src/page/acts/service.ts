@@ -1,6 +1,6 @@
 /** What is done to an event at the service: with the account's key, in the name of who asks. */
 import { z } from 'zod'
-import { recordServiceAct } from '../../operator/service-acts.ts'
+import { recordServiceAct } from '../../operator/acts/service-acts.ts'
 import { readRecord } from '../../store/records.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { triageActions } from '../../upstream/resources/enumerations.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { severities } from '../../event.ts'
-import { duration } from '../../lib/config-fields.ts'
+import { duration } from '../../lib/config/config-fields.ts'
 import { formatUtcTime } from '../../lib/time-zone.ts'
 import { formatList } from '../../lib/errors.ts'
 import {
@@ -17,7 +17,7 @@ import { act, type Actor } from '../act.ts'
 import { isRestricted } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { concernsOnly, visibleSilences } from '../questions/silences.ts'
-import { silenceUrl } from '../urls.ts'
+import { silenceUrl } from '../output/urls.ts'
 
 export const silenceInput = z.object({
   matchers: z

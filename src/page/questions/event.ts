@@ -1,7 +1,7 @@
 /** One event: what it is, how it travelled, who was told of it, and what was seen before. */
 import { z } from 'zod'
 import { isKnownSeverity, ownFeed } from '../../event.ts'
-import { formatIsoTime } from '../../operator/columns.ts'
+import { formatIsoTime } from '../../operator/reports/columns.ts'
 import { type KnownEvent, readKnownEvent } from '../../operator/event.ts'
 import { outcomeText, reasonText, standingOf } from '../../operator/item-words.ts'
 import { formatSeverity } from '../../messages/summary.ts'
@@ -11,8 +11,15 @@ import { keptNames } from '../../store/intake.ts'
 import { type Asker, isHiddenRecord, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
-import { addressOf, eventUrl, itemAddress, messageUrl, ruleUrl, singleMessageUrl } from '../urls.ts'
-import type { Attempt, EventData } from '../view-data.ts'
+import {
+  addressOf,
+  eventUrl,
+  itemAddress,
+  messageUrl,
+  ruleUrl,
+  singleMessageUrl,
+} from '../output/urls.ts'
+import type { Attempt, EventData } from '../output/view-data.ts'
 
 export type EventAnswer = Omit<EventData, 'acts'>
 

@@ -11,8 +11,8 @@ import { seesAccount } from '../access/user.ts'
 import { type Asker, isHiddenRecord, isRestricted, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
 import { question } from '../question.ts'
-import { eventUrl, itemAddress } from '../urls.ts'
-import type { MessageData } from '../view-data.ts'
+import { eventUrl, itemAddress } from '../output/urls.ts'
+import type { MessageData } from '../output/view-data.ts'
 import { attemptsOf, toIso } from './event.ts'
 
 export type MessageAnswer = Omit<MessageData, 'acts'> & {

@@ -5,8 +5,8 @@ import type { Silence } from '../../routing/silences.ts'
 import { type LedgerRecord, readPayloads, scanNewestRecords } from '../../store/records.ts'
 import { type Asker, isHiddenRecord } from '../asker.ts'
 import { isSilencedSink } from '../../operator/silences.ts'
-import { eventUrl } from '../urls.ts'
-import type { RulesData } from '../view-data.ts'
+import { eventUrl } from '../output/urls.ts'
+import type { RulesData } from '../output/view-data.ts'
 import { toIso } from './event.ts'
 
 /** Events that are looked at: some 100 ms. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { addCounts, isForPeopleIn, reportJson } from '../../operator/report.ts'
-import { createReport, groupings } from '../../store/report.ts'
+import { addCounts, isForPeopleIn, reportJson } from '../../operator/reports/report.ts'
+import { createReport, groupings } from '../../store/history/report.ts'
 import { field, question, readPeriod } from '../question.ts'
 
 export const reportQuestion = question({

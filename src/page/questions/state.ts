@@ -1,8 +1,8 @@
 /** Questions about the state of the ledger: status, and the lists that commands print. */
 import { z } from 'zod'
-import { accountColumns } from '../../operator/account-report.ts'
-import { type Column, toJson } from '../../operator/columns.ts'
-import { feedColumns, type FeedReport, reportFeeds } from '../../operator/feed-report.ts'
+import { accountColumns } from '../../operator/reports/account-report.ts'
+import { type Column, toJson } from '../../operator/reports/columns.ts'
+import { feedColumns, type FeedReport, reportFeeds } from '../../operator/reports/feed-report.ts'
 import {
   isAbout,
   type LedgerState,
@@ -11,10 +11,10 @@ import {
   withoutShared,
 } from '../../operator/problems.ts'
 import { readAllSilences, silenceJson } from '../../operator/silences.ts'
-import { ownSinkColumns, sinkColumns } from '../../operator/sink-report.ts'
+import { ownSinkColumns, sinkColumns } from '../../operator/reports/sink-report.ts'
 import { readStatus, statusJson, type StatusJson } from '../../operator/status.ts'
 import { type Asker, isRestricted } from '../asker.ts'
-import type { NowData } from '../view-data.ts'
+import type { NowData } from '../output/view-data.ts'
 import { field, question } from '../question.ts'
 import { visibleSilences } from './silences.ts'
 

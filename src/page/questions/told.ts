@@ -5,18 +5,23 @@ import {
   type DatedCount,
   type Outcome,
   sinkOfDestination,
-} from '../../store/dated-counts.ts'
-import { addCounts, isForPeopleIn } from '../../operator/report.ts'
-import { createReport, type Grouping, type Report, type ReportRow } from '../../store/report.ts'
-import type { Ending } from '../../store/endings.ts'
+} from '../../store/history/dated-counts.ts'
+import { addCounts, isForPeopleIn } from '../../operator/reports/report.ts'
+import {
+  createReport,
+  type Grouping,
+  type Report,
+  type ReportRow,
+} from '../../store/history/report.ts'
+import type { Ending } from '../../store/history/endings.ts'
 import type { LedgerRecord } from '../../store/records.ts'
 import { type Asker, isHiddenRecord, isRestricted } from '../asker.ts'
 import { choicesOf, destinationsOf, readRecordsOf, refuseCursor, toFilters } from '../listing.ts'
 import { type AskedPeriod, field, listFields, question, readPeriod } from '../question.ts'
-import { addressOf, eventUrl, messageUrl } from '../urls.ts'
-import type { ToldCount, ToldData } from '../view-data.ts'
+import { addressOf, eventUrl, messageUrl } from '../output/urls.ts'
+import type { ToldCount, ToldData } from '../output/view-data.ts'
 import { toIso } from './event.ts'
-import { listEndings } from '../../store/ending-list.ts'
+import { listEndings } from '../../store/history/ending-list.ts'
 
 const toldStates = ['delivered', 'dead'] as const
 

@@ -11,10 +11,10 @@ import {
   text,
   textField,
   word,
-} from '../../lib/config-fields.ts'
-import { outboundKeys, outboundRules, readOutbound } from '../../lib/outbound-config.ts'
-import { requiredSecretFromSection, secretKeys, secretRule } from '../../lib/secret.ts'
-import { isLoopback, loginProblem, webAddressProblem } from '../../lib/web-address.ts'
+} from '../../lib/config/config-fields.ts'
+import { outboundKeys, outboundRules, readOutbound } from '../../lib/config/outbound-config.ts'
+import { requiredSecretFromSection, secretKeys, secretRule } from '../../lib/config/secret.ts'
+import { isLoopback, loginProblem, webAddressProblem } from '../../lib/config/web-address.ts'
 import {
   digestConfig,
   type NamedSink,

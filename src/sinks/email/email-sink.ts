@@ -9,7 +9,7 @@ import { isKnownSeverity } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Attachment } from '../../messages/csv.ts'
-import { zonedTime } from '../../messages/description.ts'
+import { zonedTime } from '../../messages/types/description.ts'
 import type { Summary } from '../../messages/summary.ts'
 import { describeSink, recipientHash } from '../destinations.ts'
 import {

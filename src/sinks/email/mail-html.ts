@@ -1,5 +1,5 @@
 /** Writes documents as the HTML part of a mail: one column for a phone, no images, nothing remote. */
-import type { Fact } from '../../messages/description.ts'
+import type { Fact } from '../../messages/types/description.ts'
 import {
   type Document,
   type DocumentLine,

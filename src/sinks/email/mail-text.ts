@@ -1,6 +1,6 @@
 /** Writes documents as the plain part of a mail, and the foot that both parts share. */
 import { measureWidth, wrapText } from '../../lib/text-width.ts'
-import type { Fact } from '../../messages/description.ts'
+import type { Fact } from '../../messages/types/description.ts'
 import {
   type Document,
   type DocumentLine,

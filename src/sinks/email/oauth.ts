@@ -3,7 +3,7 @@
  * error and no log names a token or the secret.
  */
 import type { Clock } from '../../lib/clock.ts'
-import type { Outbound } from '../../lib/outbound-config.ts'
+import type { Outbound } from '../../lib/config/outbound-config.ts'
 import {
   createHttpTransport,
   errorFromAnswer,

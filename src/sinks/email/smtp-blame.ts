@@ -2,7 +2,7 @@
  * Whose fault a failed mail is: one table by stage of the dialogue, reply code and enhanced status
  * code (RFC 3463, its IANA registry, and the codes that Exchange adds).
  */
-import { explainTlsFailure } from '../../lib/web-address.ts'
+import { explainTlsFailure } from '../../lib/config/web-address.ts'
 import { SinkError, type SinkReason } from '../sink.ts'
 
 /** What the server's reply is awaited to; `message`: from its first byte to the reply to the dot. */

@@ -1,5 +1,5 @@
 /** Makes a mail server's words fit for logs, errors and receipts. */
-import { hideSecret } from '../../lib/secret.ts'
+import { hideSecret } from '../../lib/config/secret.ts'
 
 const maxLength = 160
 

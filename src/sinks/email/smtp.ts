@@ -6,7 +6,7 @@
 import type { SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import { type Clock, withTimeout } from '../../lib/clock.ts'
 import { openTunnel, OutboundError, readTlsSettings, type TlsSettings } from '../../lib/outbound.ts'
-import { isLoopback } from '../../lib/web-address.ts'
+import { isLoopback } from '../../lib/config/web-address.ts'
 import { revealSecret, type SendOptions, SinkError } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 import { type AccessTokens, createAccessTokens } from './oauth.ts'

@@ -9,15 +9,15 @@ import {
   type Rule,
   section,
   textField,
-} from '../../lib/config-fields.ts'
-import { outboundKeys, outboundRules, readOutbound } from '../../lib/outbound-config.ts'
+} from '../../lib/config/config-fields.ts'
+import { outboundKeys, outboundRules, readOutbound } from '../../lib/config/outbound-config.ts'
 import {
   createSecret,
   requiredSecretFromSection,
   secretKeys,
   secretRule,
-} from '../../lib/secret.ts'
-import { sectionAddressProblem } from '../../lib/web-address.ts'
+} from '../../lib/config/secret.ts'
+import { sectionAddressProblem } from '../../lib/config/web-address.ts'
 import {
   type NamedSink,
   failoverKeys,

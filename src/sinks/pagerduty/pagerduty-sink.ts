@@ -11,7 +11,7 @@ import {
   ownFeed,
   type Severity,
 } from '../../event.ts'
-import { hideSecret, secretFromText } from '../../lib/secret.ts'
+import { hideSecret, secretFromText } from '../../lib/config/secret.ts'
 import {
   type Document,
   type DocumentLine,

@@ -1,9 +1,9 @@
 /** The configuration of a Microsoft Teams sink. */
 import { z } from 'zod'
-import { rate, section } from '../../lib/config-fields.ts'
-import { outboundRules } from '../../lib/outbound-config.ts'
-import { secretKeys, secretRule } from '../../lib/secret.ts'
-import { sectionAddressProblem } from '../../lib/web-address.ts'
+import { rate, section } from '../../lib/config/config-fields.ts'
+import { outboundRules } from '../../lib/config/outbound-config.ts'
+import { secretKeys, secretRule } from '../../lib/config/secret.ts'
+import { sectionAddressProblem } from '../../lib/config/web-address.ts'
 import { chatKeys, type NamedSink, readChat, type SinkSettings, type SinkType } from '../config.ts'
 import { knownAddressProblem } from '../known-addresses.ts'
 

@@ -13,15 +13,15 @@ import {
   section,
   textField,
   wholeNumber,
-} from '../../lib/config-fields.ts'
-import { outboundKeys, outboundRules, readOutbound } from '../../lib/outbound-config.ts'
+} from '../../lib/config/config-fields.ts'
+import { outboundKeys, outboundRules, readOutbound } from '../../lib/config/outbound-config.ts'
 import {
   requiredSecretFromSection,
   secretFromSection,
   secretKeys,
   secretRule,
-} from '../../lib/secret.ts'
-import { sectionAddressProblem } from '../../lib/web-address.ts'
+} from '../../lib/config/secret.ts'
+import { sectionAddressProblem } from '../../lib/config/web-address.ts'
 import {
   type NamedSink,
   readFailover,

@@ -6,7 +6,7 @@ import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Secret } from '../../lib/secret.ts'
+import type { Secret } from '../../lib/config/secret.ts'
 import { readTarget } from '../http.ts'
 import { createHttpSink } from '../http-sink.ts'
 import {

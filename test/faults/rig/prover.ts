@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import type { LedgerCheck } from '../../../src/operator/ledger-check.ts'
+import type { LedgerCheck } from '../../../src/operator/audit/ledger-check.ts'
 import { proofOf } from '../../support/ledger.ts'
 
 export interface Prover {

@@ -2,7 +2,7 @@
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { sandboxConfig } from '../../../src/cli/sandbox.ts'
+import { sandboxConfig } from '../../../src/cli/demo/sandbox.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aFile, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished, expect, test } from 'vitest'
-import type { Finding } from '../../../src/operator/probe.ts'
+import type { Finding } from '../../../src/operator/probes/probe.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'

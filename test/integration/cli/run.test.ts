@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { sandboxConfig } from '../../../src/cli/sandbox.ts'
+import { sandboxConfig } from '../../../src/cli/demo/sandbox.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { freePort } from '../../support/free-port.ts'

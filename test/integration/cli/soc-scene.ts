@@ -1,5 +1,5 @@
 /** A ledger with sinks of every kind, digests among them, for the commands of a SOC's daily work. */
-import { groupingSinks } from '../../../src/delivery/grouping-sinks.ts'
+import { groupingSinks } from '../../../src/delivery/relief/grouping-sinks.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { placeItem } from '../../../src/grouping/placement.ts'

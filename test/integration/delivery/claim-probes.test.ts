@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { claimDue, type ClaimRequest, type ClaimResult } from '../../../src/delivery/claims.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import { createRetryNow } from '../../../src/delivery/reroute.ts'
+import { createRetryNow } from '../../../src/delivery/relief/reroute.ts'
 import { SinkDrain } from '../../../src/delivery/sink-drain.ts'
 import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'

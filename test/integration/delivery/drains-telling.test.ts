@@ -1,7 +1,7 @@
 /** How processes tell each other of work, and what the slow pass looks at. */
 import { expect, test } from 'vitest'
 import { Drains } from '../../../src/delivery/drains.ts'
-import type { GoneSinks } from '../../../src/delivery/gone-sinks.ts'
+import type { GoneSinks } from '../../../src/delivery/relief/gone-sinks.ts'
 import type { SinkDrain } from '../../../src/delivery/sink-drain.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'

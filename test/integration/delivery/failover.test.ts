@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
-import { createRetryNow, forEachPage } from '../../../src/delivery/reroute.ts'
+import { createRetryNow, forEachPage } from '../../../src/delivery/relief/reroute.ts'
 import { makeRetriesDue } from '../../../src/store/pending-items.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { type MemberOptions, toStoredMember } from '../../../src/delivery/delivery-member.ts'
+import { type MemberOptions, toStoredMember } from '../../../src/delivery/send/delivery-member.ts'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/suppression.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'

@@ -3,7 +3,7 @@ import {
   createDetailJobs,
   type DetailJobs,
   type DetailJobsOptions,
-} from '../../../src/delivery/full-events.ts'
+} from '../../../src/delivery/send/full-events.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { ItemChange } from '../../../src/store/pending-items.ts'

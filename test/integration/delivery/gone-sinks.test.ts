@@ -1,6 +1,6 @@
 /** What waits for a sink that left the configuration, and what becomes of it when the sink is back. */
 import { expect, test } from 'vitest'
-import { createGoneSinks, type GoneSinks } from '../../../src/delivery/gone-sinks.ts'
+import { createGoneSinks, type GoneSinks } from '../../../src/delivery/relief/gone-sinks.ts'
 import { type ClaimResult, claimDue } from '../../../src/delivery/claims.ts'
 import { blockedGroup } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SinkDrain, type DrainOptions } from '../../../src/delivery/sink-drain.ts'
-import { createGoneSinks } from '../../../src/delivery/gone-sinks.ts'
+import { createGoneSinks } from '../../../src/delivery/relief/gone-sinks.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSendPace, type SendPace } from '../../../src/delivery/attempt.ts'
+import { createSendPace, type SendPace } from '../../../src/delivery/send/attempt.ts'
 import type { Redis } from '../../../src/redis/client.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { systemClock } from '../../../src/lib/clock.ts'

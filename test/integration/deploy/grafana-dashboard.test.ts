@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { metricTable } from '../../../src/lib/metric-table.ts'
+import { metricTable } from '../../../src/lib/metrics/metric-table.ts'
 import { aggregationsOf, mistakesIn } from '../../support/alert-rules.ts'
 import { queriesOf, readDashboard, type Panel } from '../../support/dashboard.ts'
 

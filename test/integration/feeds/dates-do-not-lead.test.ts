@@ -7,7 +7,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { expectIntervals, minPollInterval } from '../../../src/feeds/next-feed.ts'
+import { expectIntervals, minPollInterval } from '../../../src/feeds/lanes/next-feed.ts'
 import { maxFindDelayMs, rescanShare, rungWindows } from '../../../src/feeds/rescan-plan.ts'
 import {
   type Arrival,

@@ -1,9 +1,9 @@
 /** What lanes ask of the service and of Redis, counted over hours that pass in moments. */
 import { expect, test } from 'vitest'
-import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
-import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lane.ts'
-import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
-import { expectIntervals, newFeedPlace } from '../../../src/feeds/next-feed.ts'
+import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lanes/lane.ts'
+import { newLane, saveLane } from '../../../src/feeds/lanes/lane-store.ts'
+import { expectIntervals, newFeedPlace } from '../../../src/feeds/lanes/next-feed.ts'
 import type { PollOutcome, PollRequest } from '../../../src/feeds/poll-run.ts'
 import { type Clock, defaultTimings } from '../../../src/lib/clock.ts'
 import type { Redis } from '../../../src/redis/client.ts'

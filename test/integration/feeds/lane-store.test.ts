@@ -1,7 +1,7 @@
 /** What one replica knows of a lane, and the next one takes over. */
 import { expect, test } from 'vitest'
-import { loadLane, newLane, saveLane } from '../../../src/feeds/lane-store.ts'
-import { newFeedPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
+import { loadLane, newLane, saveLane } from '../../../src/feeds/lanes/lane-store.ts'
+import { newFeedPlace, type FeedPlace } from '../../../src/feeds/lanes/next-feed.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createCapabilities } from '../../../src/upstream/capabilities.ts'
+import { createCapabilities } from '../../../src/upstream/access/capabilities.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'

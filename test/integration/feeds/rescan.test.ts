@@ -1,6 +1,6 @@
 import { callBy } from '../../support/call.ts'
 import { afterEach, expect, test } from 'vitest'
-import { buildSuppressionRules } from '../../../src/daemon/grouping.ts'
+import { buildSuppressionRules } from '../../../src/daemon/parts/grouping.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { openFeed, rewindFeed } from '../../../src/store/feed-state.ts'
 import { createRouter } from '../../../src/routing/router.ts'

@@ -6,9 +6,9 @@ import {
   type AuditOptions,
   type AuditResult,
   auditWindow,
-} from '../../../src/operator/audit-feed.ts'
-import type { AuditWindow } from '../../../src/operator/audit-pages.ts'
-import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
+} from '../../../src/operator/audit/audit-feed.ts'
+import type { AuditWindow } from '../../../src/operator/audit/audit-pages.ts'
+import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'

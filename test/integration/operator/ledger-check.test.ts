@@ -1,6 +1,6 @@
 /** The ledger proves itself: what is planted behind its back is found and named, whatever runs meanwhile. */
 import { describe, expect, test } from 'vitest'
-import { type LedgerCheck, isConsistent } from '../../../src/operator/ledger-check.ts'
+import { type LedgerCheck, isConsistent } from '../../../src/operator/audit/ledger-check.ts'
 import { deriveMessageId } from '../../../src/grouping/freeze.ts'
 import { claimFlush } from '../../../src/grouping/timers.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'

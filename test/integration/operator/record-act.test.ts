@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { recordAct } from '../../../src/operator/record-act.ts'
-import { type ActNote, noteAct, readActs, trimActs } from '../../../src/store/acts.ts'
+import { recordAct } from '../../../src/operator/acts/record-act.ts'
+import { type ActNote, noteAct, readActs, trimActs } from '../../../src/store/history/acts.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { reasonText } from '../../../src/operator/item-words.ts'
 import { parseMatcher } from '../../../src/routing/matcher.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { readActs } from '../../../src/store/acts.ts'
+import { readActs } from '../../../src/store/history/acts.ts'
 import {
   askApi,
   type Fields,

@@ -1,7 +1,7 @@
 import type { Redis as IORedis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { connectRedis } from '../../../src/redis/connection.ts'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/config/secret.ts'
 import { silent } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { startCluster } from '../../support/redis-cluster.ts'

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/config/secret.ts'
 import { sendPing } from '../../../src/sinks/http.ts'
 import type { SinkError } from '../../../src/sinks/sink.ts'
 import { freePort } from '../../support/free-port.ts'

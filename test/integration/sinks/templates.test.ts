@@ -1,10 +1,10 @@
 /** Templates as the daemon runs them: what fails is told and counted, and every message goes out. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { buildSinks } from '../../../src/daemon/sinks.ts'
+import { buildSinks } from '../../../src/daemon/parts/sinks.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
-import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { aDelivery, aMember } from '../../support/deliveries.ts'

@@ -12,7 +12,7 @@ import {
 } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccountingSnapshot } from '../../../src/store/accounts.ts'
-import { type DatedCount, readCounts } from '../../../src/store/dated-counts.ts'
+import { type DatedCount, readCounts } from '../../../src/store/history/dated-counts.ts'
 import { readItems, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { expectConservation, redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'

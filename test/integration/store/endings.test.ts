@@ -5,8 +5,12 @@ import { ownFeed } from '../../../src/event.ts'
 import { advanceClaims } from '../../../src/delivery/claims.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { findDeliveryItems, findMessage } from '../../../src/store/deliveries.ts'
-import { CursorError, type EndingFilter, listEndings } from '../../../src/store/ending-list.ts'
-import { type Ending, readEndings, readEntries } from '../../../src/store/endings.ts'
+import {
+  CursorError,
+  type EndingFilter,
+  listEndings,
+} from '../../../src/store/history/ending-list.ts'
+import { type Ending, readEndings, readEntries } from '../../../src/store/history/endings.ts'
 import {
   discardItem,
   moveItem,

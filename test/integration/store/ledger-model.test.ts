@@ -6,11 +6,11 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createRerouter, rerouteAll } from '../../../src/delivery/reroute.ts'
+import { createRerouter, rerouteAll } from '../../../src/delivery/relief/reroute.ts'
 import { blockedGroup, type SinkDigest } from '../../../src/grouping/placement.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
-import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { sumPending } from '../../../src/store/accounts.ts'

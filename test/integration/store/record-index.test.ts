@@ -1,6 +1,6 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { type LedgerCheck, isConsistent } from '../../../src/operator/ledger-check.ts'
+import { type LedgerCheck, isConsistent } from '../../../src/operator/audit/ledger-check.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'

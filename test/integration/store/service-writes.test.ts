@@ -1,6 +1,10 @@
 /** The record of who asked the service to change which event or credential. */
 import { expect, test } from 'vitest'
-import { noteWrite, noteWriteOutcome, readWrites } from '../../../src/store/service-writes.ts'
+import {
+  noteWrite,
+  noteWriteOutcome,
+  readWrites,
+} from '../../../src/store/history/service-writes.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()

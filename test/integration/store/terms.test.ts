@@ -5,7 +5,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
 import { releaseDetail } from '../../../src/store/pending-items.ts'
 import { type LedgerRecord, readPayload, readRecord } from '../../../src/store/records.ts'
-import { listByTerm, lookUpTerm, type Term } from '../../../src/store/terms.ts'
+import { listByTerm, lookUpTerm, type Term } from '../../../src/store/history/terms.ts'
 import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
 import { ledgerInTime } from '../../support/script-clock.ts'
 

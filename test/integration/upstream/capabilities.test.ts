@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
-import { type Capabilities, createCapabilities } from '../../../src/upstream/capabilities.ts'
+import { type Capabilities, createCapabilities } from '../../../src/upstream/access/capabilities.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()

@@ -11,17 +11,17 @@ import {
   test,
 } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/config/secret.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../src/upstream/config.ts'
-import { diagnoseKey } from '../../../src/upstream/diagnose-key.ts'
+import { diagnoseKey } from '../../../src/upstream/access/diagnose-key.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import {
   createAccountKey,
   createTokenStore,
   tokenFingerprint,
-} from '../../../src/upstream/tokens.ts'
+} from '../../../src/upstream/access/tokens.ts'
 import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/config/secret.ts'
 import type { Redis } from '../../../src/redis/client.ts'
 import { connectRedis } from '../../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
-import type { Lane } from '../../../src/upstream/organizations.ts'
+import type { Lane } from '../../../src/upstream/access/organizations.ts'
 import {
   createTierLimiter,
   createApiSlots,

@@ -1,9 +1,9 @@
 /** Which organization a key belongs to, asked once for all who need it. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createOrganizationLookup } from '../../../src/upstream/capabilities.ts'
-import { createOrganizations } from '../../../src/upstream/organizations.ts'
-import type { AccountKey } from '../../../src/upstream/tokens.ts'
+import { createOrganizationLookup } from '../../../src/upstream/access/capabilities.ts'
+import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
+import type { AccountKey } from '../../../src/upstream/access/tokens.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { anAccount } from '../../support/replica.ts'
 import { until } from '../../support/until.ts'

@@ -4,8 +4,8 @@
  * `test/fixtures/published-api.ts`.
  */
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { parseCredential } from '../../../src/feed-types/credentials.ts'
-import { parseItem } from '../../../src/feed-types/events.ts'
+import { parseCredential } from '../../../src/feeds/types/credentials.ts'
+import { parseItem } from '../../../src/feeds/types/events.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import type {
   Fields,

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import type { Clock } from '../../../src/lib/clock.ts'
 import type { Redis } from '../../../src/redis/client.ts'
 import { createRandom } from '../../../src/sandbox/options.ts'
-import { createOrganizations } from '../../../src/upstream/organizations.ts'
+import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
 import {
   createApiSlots,
   createPacer,

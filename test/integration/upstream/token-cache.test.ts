@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/config/secret.ts'
 import {
   createAccountKey,
   createTokenCache,
   type TokenCache,
-} from '../../../src/upstream/tokens.ts'
+} from '../../../src/upstream/access/tokens.ts'
 import { clockToSet } from '../../support/grouping.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/config/secret.ts'
 import type { Redis } from '../../../src/redis/client.ts'
 import { connectRedis } from '../../../src/redis/connection.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
@@ -13,7 +13,7 @@ import {
   tokenFingerprint,
   type Token,
   type TokenStore,
-} from '../../../src/upstream/tokens.ts'
+} from '../../../src/upstream/access/tokens.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 
 let server: TestRedis

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { expectPolling, findOutlooks } from '../../../src/config/warnings.ts'
 import { parseConfig } from '../../../src/config/load.ts'
-import { createOrganizations } from '../../../src/upstream/organizations.ts'
+import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
 import type { Config } from '../../../src/config/config.ts'
 
 function configOf(feeds: number, top = '', keys = ''): Config {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { size } from '../../../src/lib/config-fields.ts'
+import { size } from '../../../src/lib/config/config-fields.ts'
 
 const field = size('A size.', '1MiB')
 

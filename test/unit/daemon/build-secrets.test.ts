@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { buildSecrets } from '../../../src/delivery/leaked-secrets.ts'
+import { buildSecrets } from '../../../src/delivery/send/leaked-secrets.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
-import { secretFromFile, secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromFile, secretFromText } from '../../../src/lib/config/secret.ts'
 
 test('an API key that cannot be read is told once an account, however many credentials come', () => {
   const lines: string[] = []

@@ -8,9 +8,9 @@ import {
   digestConfig,
   hashConfig,
 } from '../../../src/daemon/describe-config.ts'
-import { newFeedPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
+import { newFeedPlace, type FeedPlace } from '../../../src/feeds/lanes/next-feed.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
 import { scraped } from '../../support/feed-rig.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 

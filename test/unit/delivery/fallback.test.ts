@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CircuitReading } from '../../../src/delivery/circuit.ts'
-import { describeFallback, fallbackFrom } from '../../../src/delivery/fallback.ts'
+import { describeFallback, fallbackFrom } from '../../../src/delivery/relief/fallback.ts'
 
 const minute = 60_000
 const nowMs = Date.parse('2026-11-01T03:12:00Z')

@@ -8,7 +8,7 @@ import {
   maxAgeMs,
   pauseAfter,
   type Failure,
-} from '../../../src/delivery/retry-policy.ts'
+} from '../../../src/delivery/send/retry-policy.ts'
 import { SinkError, type SinkReason } from '../../../src/sinks/sink.ts'
 
 /** Every reason, what becomes of a young single item, whether the try counts, what it says of the sink. */

@@ -5,7 +5,7 @@ import type { CommitResult, Page, RoutedEvent } from '../../../src/store/intake.
 import type { StoredDecision } from '../../../src/store/records.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
-import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
 import { aThreatEvent } from '../../support/events.ts'
 

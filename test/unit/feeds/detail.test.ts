@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fetchDetail } from '../../../src/delivery/full-events.ts'
+import { fetchDetail } from '../../../src/delivery/send/full-events.ts'
 import { type Clock, defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../../src/upstream/error.ts'

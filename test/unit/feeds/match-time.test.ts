@@ -9,7 +9,7 @@ import {
 } from '../../../src/feeds/match-time.ts'
 import type { PollerOptions, PollRun } from '../../../src/feeds/poll-run.ts'
 import { beginRescan } from '../../../src/feeds/scan.ts'
-import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
 import type { Scan } from '../../../src/store/feed-state.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'

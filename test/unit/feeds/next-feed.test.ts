@@ -13,7 +13,7 @@ import {
   type Candidate,
   type FeedPlace,
   type FeedTiming,
-} from '../../../src/feeds/next-feed.ts'
+} from '../../../src/feeds/lanes/next-feed.ts'
 
 const budget = { perSecond: 1, minIntervalMs: 5_000 }
 const nowMs = 1_000_000

@@ -20,8 +20,8 @@ import {
 } from '../../../src/feeds/rescan.ts'
 import { tailScan } from '../../../src/feeds/scan.ts'
 import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
-import type { EventsFeedConfig } from '../../../src/feed-types/config.ts'
-import type { Polled } from '../../../src/feed-types/feed-type.ts'
+import type { EventsFeedConfig } from '../../../src/feeds/types/config.ts'
+import type { Polled } from '../../../src/feeds/types/feed-type.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 
 type PolledEvents = Polled<EventsFeedConfig>

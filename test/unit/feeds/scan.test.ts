@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { EventsFeedConfig } from '../../../src/feed-types/config.ts'
+import type { EventsFeedConfig } from '../../../src/feeds/types/config.ts'
 import {
   advance,
   scanFingerprint,
@@ -9,7 +9,7 @@ import {
   restartAfterRefusal,
   tailScan,
 } from '../../../src/feeds/scan.ts'
-import { bodyWithCursor } from '../../../src/feed-types/feed-type.ts'
+import { bodyWithCursor } from '../../../src/feeds/types/feed-type.ts'
 import type { GroupSearchBody } from '../../../src/upstream/resources/events.ts'
 import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
 import {

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { dropLockFile, findLockFile, takeLockFile } from '../../../src/lib/private-files.ts'
+import { dropLockFile, findLockFile, takeLockFile } from '../../../src/lib/config/private-files.ts'
 
 let folder = ''
 let path = ''
@@ -23,7 +23,7 @@ const nobody = '4194305'
 /** What another process, which lives until `end`, writes as owner. */
 async function another(): Promise<{ line: string; end: () => Promise<void> }> {
   const theirs = join(folder, 'theirs')
-  const module = join(import.meta.dirname, '../../../src/lib/private-files.ts')
+  const module = join(import.meta.dirname, '../../../src/lib/config/private-files.ts')
   const code = `import { takeLockFile } from ${JSON.stringify(module)}
 takeLockFile(${JSON.stringify(theirs)}); console.log('taken'); setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
@@ -63,7 +63,7 @@ test('that of another is neither taken nor dropped while it lives', async () => 
 
 test('of many processes that find one abandoned, one has it', async () => {
   writeFileSync(`${path}.3`, nobody)
-  const module = join(import.meta.dirname, '../../../src/lib/private-files.ts')
+  const module = join(import.meta.dirname, '../../../src/lib/config/private-files.ts')
   const code = `import { takeLockFile } from ${JSON.stringify(module)}
 console.log(takeLockFile(${JSON.stringify(path)})); setInterval(() => {}, 1000)`
   const children = Array.from({ length: 6 }, () =>

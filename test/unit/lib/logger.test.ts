@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { configKeys } from '../../../src/config/schema.ts'
 import { TocsinError } from '../../../src/lib/errors.ts'
 import { createLogger, listRedactedFields, type Logger } from '../../../src/lib/logger.ts'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromText } from '../../../src/lib/config/secret.ts'
 
 const planted = 'hunter2-planted'
 

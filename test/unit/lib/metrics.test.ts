@@ -2,9 +2,9 @@ import { register } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { severities } from '../../../src/event.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
-import { helpText, type MetricDefinition } from '../../../src/lib/metric-kinds.ts'
-import { metricNames, metricTable } from '../../../src/lib/metric-table.ts'
-import { createMetrics, type Metrics } from '../../../src/lib/metrics.ts'
+import { helpText, type MetricDefinition } from '../../../src/lib/metrics/metric-kinds.ts'
+import { metricNames, metricTable } from '../../../src/lib/metrics/metric-table.ts'
+import { createMetrics, type Metrics } from '../../../src/lib/metrics/metrics.ts'
 import { pendingStates } from '../../../src/store/records.ts'
 
 const names = { feeds: ['brand'], sinks: ['soc'], accounts: ['main'], routes: ['root', 'urgent'] }

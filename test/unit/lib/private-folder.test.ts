@@ -25,7 +25,7 @@ import {
   replacePrivateFile,
   checkPrivateFolder,
   removeLeftFolders,
-} from '../../../src/lib/private-files.ts'
+} from '../../../src/lib/config/private-files.ts'
 
 let outer = ''
 let folder = ''
@@ -119,7 +119,7 @@ test('a file is created whole, and never in place of another', () => {
 test('a folder of a process that has ended is removed by the next, and no other one', () => {
   vi.stubEnv('TMPDIR', outer)
   onTestFinished(() => void vi.unstubAllEnvs())
-  const module = join(import.meta.dirname, '../../../src/lib/private-files.ts')
+  const module = join(import.meta.dirname, '../../../src/lib/config/private-files.ts')
   const code = `import { createProcessFolder } from ${JSON.stringify(module)}; createProcessFolder('made')`
   execFileSync(process.execPath, ['--input-type=module', '-e', code])
   const own = basename(createProcessFolder('made'))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseRetryAfter } from '../../../src/lib/web-address.ts'
+import { parseRetryAfter } from '../../../src/lib/config/web-address.ts'
 
 const now = Date.parse('2025-06-01T12:00:00Z')
 

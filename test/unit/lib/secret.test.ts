@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { format, inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import { secretFromFile, secretFromText } from '../../../src/lib/secret.ts'
+import { secretFromFile, secretFromText } from '../../../src/lib/config/secret.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-secret-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { buildBeginAlert, buildEndAlert } from '../../../src/self-alerts/self-alerts.ts'
+import { buildBeginAlert, buildEndAlert } from '../../../src/operator/alerts/self-alerts.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
 import { renderSummary } from '../../../src/messages/summary-message.ts'
 import type { ThreatEvent } from '../../../src/event.ts'

@@ -5,9 +5,9 @@
  */
 import { describe, expect, test } from 'vitest'
 import { ownFeed } from '../../../src/event.ts'
-import { parseItem } from '../../../src/feed-types/events.ts'
-import { parseCredentialItem } from '../../../src/feed-types/credentials.ts'
-import { describedTypes } from '../../../src/messages/families.ts'
+import { parseItem } from '../../../src/feeds/types/events.ts'
+import { parseCredentialItem } from '../../../src/feeds/types/credentials.ts'
+import { describedTypes } from '../../../src/messages/types/families.ts'
 import { arrangeFacts, renderMessage, typeLabel } from '../../../src/messages/message.ts'
 import { renderSummary } from '../../../src/messages/summary-message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'

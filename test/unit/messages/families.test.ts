@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EventDetail, ThreatEvent } from '../../../src/event.ts'
-import { describedTypes } from '../../../src/messages/families.ts'
+import { describedTypes } from '../../../src/messages/types/families.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
 import { eventTypeSamples } from '../../fixtures/event-types.ts'
 import { aMember } from '../../support/deliveries.ts'

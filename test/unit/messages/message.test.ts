@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { EventDetail, ThreatEvent } from '../../../src/event.ts'
-import { describedTypes } from '../../../src/messages/families.ts'
+import { describedTypes } from '../../../src/messages/types/families.ts'
 import {
   messageLimits,
   renderMessage,

@@ -7,7 +7,7 @@ import {
   summarise,
   type SummaryPart,
 } from '../../../src/messages/summary.ts'
-import { zonedTime } from '../../../src/messages/description.ts'
+import { zonedTime } from '../../../src/messages/types/description.ts'
 
 const word = fc.constantFrom('info', 'low', 'medium', 'high', 'critical', 'urgent', 'constructor')
 const anyPart: fc.Arbitrary<SummaryPart> = fc.record({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { withheldText } from '../../../src/masking/masking.ts'
-import { readVictims } from '../../../src/messages/victims.ts'
+import { readVictims } from '../../../src/messages/types/victims.ts'
 import { aThreatEvent } from '../../support/events.ts'
 
 test('the logins of a stealer log are those that matched, its machine is named by the full event', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actWords } from '../../../src/operator/act-words.ts'
+import { actWords } from '../../../src/operator/acts/act-words.ts'
 import { acts } from '../../../src/page/tables.ts'
 
 test('every act of the page and of commands is told in words, with what it touches', () => {

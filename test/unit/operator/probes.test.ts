@@ -1,8 +1,8 @@
 /** The probes that judge, and what becomes of one that fails itself. */
 import { expect, test, vi } from 'vitest'
 import { serviceProbe } from '../../../src/cli/set-up/account-probes.ts'
-import { about, type Finding, type Probe, runProbes } from '../../../src/operator/probe.ts'
-import { redisMemoryProbe } from '../../../src/operator/redis-probes.ts'
+import { about, type Finding, type Probe, runProbes } from '../../../src/operator/probes/probe.ts'
+import { redisMemoryProbe } from '../../../src/operator/probes/redis-probes.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { formatTally } from '../../../src/cli/ledger/items-act.ts'
-import { formatPending } from '../../../src/operator/sink-report.ts'
+import { formatPending } from '../../../src/operator/reports/sink-report.ts'
 
 test.each([
   [{}, 'none'],

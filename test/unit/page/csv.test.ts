@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { messagesCsv } from '../../../src/page/csv.ts'
-import type { ToldData } from '../../../src/page/view-data.ts'
+import { messagesCsv } from '../../../src/page/output/csv.ts'
+import type { ToldData } from '../../../src/page/output/view-data.ts'
 
 const message: ToldData['messages'][number] = {
   id: `b${'0'.repeat(40)}`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { plotColumns, plotLengths } from '../../../src/page/plots.ts'
+import { plotColumns, plotLengths } from '../../../src/page/output/plots.ts'
 
 const names = ['critical', 'low']
 

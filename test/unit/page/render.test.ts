@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { NowData } from '../../../src/page/view-data.ts'
-import { createRenderer } from '../../../src/page/render.ts'
+import type { NowData } from '../../../src/page/output/view-data.ts'
+import { createRenderer } from '../../../src/page/output/render.ts'
 import { emptySamples, message, type PageSample, pageSamples } from '../../support/page-samples.ts'
 
 const { render } = createRenderer()

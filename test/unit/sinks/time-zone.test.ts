@@ -1,7 +1,7 @@
 /** Times that readers see are theirs, beside UTC. */
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load.ts'
-import { groupingSinks } from '../../../src/delivery/grouping-sinks.ts'
+import { groupingSinks } from '../../../src/delivery/relief/grouping-sinks.ts'
 
 const head = `accounts: {main: {base_url: 'https://api.example.com', api_key: k}}
 feeds: {brand: {type: events, identifier_group: 7}}

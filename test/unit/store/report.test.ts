@@ -1,7 +1,7 @@
 /** Reports: how counts are grouped, and how quantiles are read from buckets. */
 import { expect, test } from 'vitest'
-import type { DatedCount } from '../../../src/store/dated-counts.ts'
-import { createReport, type Grouping, type Report } from '../../../src/store/report.ts'
+import type { DatedCount } from '../../../src/store/history/dated-counts.ts'
+import { createReport, type Grouping, type Report } from '../../../src/store/history/report.ts'
 
 const isForPeople = (sink: string): boolean => sink === 'soc'
 const at = (day: number, account = 'main') => ({ atMs: day * 86_400_000, account })

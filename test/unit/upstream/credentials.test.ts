@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { secretFromText, createSecret } from '../../../src/lib/secret.ts'
-import { createAccountKey, type AccountKey } from '../../../src/upstream/tokens.ts'
+import { secretFromText, createSecret } from '../../../src/lib/config/secret.ts'
+import { createAccountKey, type AccountKey } from '../../../src/upstream/access/tokens.ts'
 
 test('a sealed token opens under its key only', () => {
   const mine = credentialsFor('fw_one')

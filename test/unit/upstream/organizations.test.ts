@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createOrganizations } from '../../../src/upstream/organizations.ts'
+import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
 import { anAccount } from '../../support/replica.ts'
 
 describe('accounts of one organization', () => {

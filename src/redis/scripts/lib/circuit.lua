@@ -4,7 +4,7 @@
 local longest_pause = 900000
 
 -- Reads a stored time. No pause lasts longer than a quarter of an hour (parseRetryAfter of
--- lib/web-address.ts), so a time more than a minute further ahead was written before the clock was
+-- lib/config/web-address.ts), so a time more than a minute further ahead was written before the clock was
 -- set back: that pause counts as over.
 local function believable(text)
   local at = tonumber(text or '0')

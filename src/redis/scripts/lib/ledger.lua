@@ -33,7 +33,7 @@ local function severity_word(severity)
   return known_severities[severity] and severity or 'unknown'
 end
 
--- Letters that the stream of endings has for outcomes (store/endings.ts reads them).
+-- Letters that the stream of endings has for outcomes (store/history/endings.ts reads them).
 local outcome_letters = { delivered = 'd', dead = 'x', suppressed = 's', diverted = 'v' }
 
 -- What tells one ending from another: a message is one, and so is what was kept back for one reason. What
@@ -82,7 +82,7 @@ local function append(name, trim, fields)
   end
 end
 
--- Appends an ending as a JSON list in the order that store/endings.ts reads, without what is empty at its end:
+-- Appends an ending as a JSON list in the order that store/history/endings.ts reads, without what is empty at its end:
 -- in fields of their own these would take more bytes, and three times as long to read.
 local function write_ending(ending)
   local severity = known_severities[ending.sv] and ending.rk or ending.sv

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { secretFromFile, secretFromText } from '../../../../src/lib/secret.ts'
-import type { HttpUser } from '../../../../src/ops/access-config.ts'
+import { secretFromFile, secretFromText } from '../../../../src/lib/config/secret.ts'
+import type { HttpUser } from '../../../../src/page/http/access-config.ts'
 import { startRedis } from '../../../support/redis.ts'
 import {
   aDoor,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import {
   aDoor,
   ask,

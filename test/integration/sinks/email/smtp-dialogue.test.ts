@@ -6,7 +6,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { createLogger } from '../../../../src/lib/logger.ts'
-import { secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
 import type { Attachment } from '../../../../src/messages/csv.ts'
 import { type Delivery, type Sink, SinkError, type SinkReason } from '../../../../src/sinks/sink.ts'

@@ -3,7 +3,7 @@
  * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
  */
 import { expect } from 'vitest'
-import { secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createPagerDutySink } from '../../../../src/sinks/pagerduty/pagerduty-sink.ts'
 import type { ScriptedAnswer } from '../../../support/http-server.ts'

@@ -4,7 +4,7 @@
  */
 import { expect } from 'vitest'
 import { objectsIn } from '../../../../src/sandbox/receivers/received.ts'
-import { secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createSlackSink } from '../../../../src/sinks/slack/slack-sink.ts'
 import { startHttpServer, type ScriptedAnswer } from '../../../support/http-server.ts'

@@ -5,7 +5,7 @@
 import { expect } from 'vitest'
 import { objectsIn } from '../../../../src/sandbox/receivers/received.ts'
 import { findTeamsProblem } from '../../../../src/sandbox/receivers/teams-receiver.ts'
-import { secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createTeamsSink } from '../../../../src/sinks/teams/teams-sink.ts'
 import { startHttpServer, type ScriptedAnswer } from '../../../support/http-server.ts'

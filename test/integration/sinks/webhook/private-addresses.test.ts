@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type LookupFunction } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import { aProxy } from '../../../support/proxy.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 

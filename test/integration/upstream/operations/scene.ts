@@ -1,7 +1,7 @@
 /** A client over HTTP on the sandbox, or on a server that does as a test says; gone after the test. */
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { secretFromText } from '../../../../src/lib/secret.ts'
+import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SandboxOptions } from '../../../../src/sandbox/options.ts'
 import type { SandboxRequest } from '../../../../src/sandbox/server.ts'
 import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'

@@ -1,0 +1,66 @@
+/** Builds the poller of an engine. */
+import { polledFeeds } from '../../feeds/types/feed-type.ts'
+import type { LaneLimit } from '../../feeds/lanes/lane.ts'
+import { createPoller, type Poller } from '../../feeds/poller.ts'
+import { createRescanBudget } from '../../feeds/rescan-plan.ts'
+import type { Metrics } from '../../lib/metrics/metrics.ts'
+import { createRoomCheck } from '../../redis/health.ts'
+import type { ItemChange } from '../../store/pending-items.ts'
+import { readQuota } from '../../upstream/rate-limits.ts'
+import { findLedger, type EngineContext } from '../context.ts'
+import type { DeliveryParts } from './delivery.ts'
+import { countSuppressed } from './grouping.ts'
+import { buildPlanner } from '../planner.ts'
+import type { Upstream } from './upstream.ts'
+
+export function buildPoller(
+  context: EngineContext,
+  upstream: Upstream,
+  delivery: DeliveryParts,
+): Poller {
+  const { redis, keys, clock, logger, metrics } = context
+  const { batchWaits, drains, detailJobs, router, grouping, secrets } = delivery
+  return createPoller({
+    client: (account) => upstream.client(account),
+    ledger(account) {
+      const ledger = findLedger(context, account)
+      if (!ledger) throw new Error(`the ledger of account ${account} is not open`)
+      return ledger
+    },
+    plan: buildPlanner(context, router, grouping.sinks),
+    batchWaitMs: (sink) => batchWaits[sink] || undefined,
+    async queue(account, changes) {
+      countChanges(metrics, changes)
+      await Promise.all([
+        drains.announceChanges(account, changes),
+        detailJobs.add(account, changes),
+      ])
+    },
+    generation: () => context.generation.number,
+    hasRoom: createRoomCheck(context.redis, clock),
+    capabilities: (account) => upstream.client(account).capabilities,
+    rescanBudget: createRescanBudget(
+      polledFeeds(context.config),
+      ({ account, tier }) => upstream.limit(account, tier).id,
+      ({ account, tier }) => feedsPerSecond(upstream.limit(account, tier)),
+    ),
+    readQuota: (account) => readQuota(redis, keys, account),
+    sealSecret: secrets.seal,
+    pairDigest: secrets.pairId,
+    clock,
+    logger,
+    metrics,
+  })
+}
+
+function feedsPerSecond({ perSecond, share }: LaneLimit): number {
+  return perSecond * share
+}
+
+function countChanges(metrics: Metrics, changes: readonly ItemChange[]): void {
+  for (const { k: sink, sv: severity, why: reason, kind } of changes) {
+    if (kind !== 'superseded') metrics.itemsCreatedTotal.inc({ sink })
+    if (reason === undefined) continue
+    countSuppressed(metrics, sink, severity, reason)
+  }
+}

@@ -1,0 +1,30 @@
+/** Builds the sinks. */
+import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
+import type { Sink } from '../../sinks/sink.ts'
+import { type TemplateFailure, templateRemedy } from '../../sinks/templates.ts'
+import type { ProcessContext } from '../context.ts'
+
+type Parts = Pick<ProcessContext, 'logger' | 'clock'> & Partial<Pick<ProcessContext, 'metrics'>>
+
+/** By name. */
+export async function buildSinks(
+  configs: readonly SinkConfig[],
+  { logger, clock, metrics }: Parts,
+): Promise<Map<string, Sink>> {
+  const sinks = new Map<string, Sink>()
+  const parts = {
+    logger,
+    clock,
+    onTemplateFailure({ sink, template, problem }: TemplateFailure) {
+      metrics?.templateFailuresTotal.inc({ sink, template })
+      const about = { cause: `${sink} ${template}`, list: 'sinks', name: sink } as const
+      const message = 'a template failed: the message has the built-in look'
+      logger.repeated.warn({ sink, template, problem, remedy: templateRemedy }, message, about)
+    },
+  }
+  for (const config of configs) {
+    const sink = await sinkTypeOf(config).create(config, parts)
+    sinks.set(config.name, sink)
+  }
+  return sinks
+}

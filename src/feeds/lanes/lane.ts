@@ -1,0 +1,582 @@
+/**
+ * Reads one lane: the feeds of one organization whose pages count against one rate-limit tier. The
+ * process that holds a lane chooses the next feed (next-feed.ts), waits for the API slot, reads a
+ * page and chooses again. Rescans run beside the tails: they get one request in ten, and every
+ * request that no tail is due for. Together they stay within the lane's share of the limit.
+ *
+ * A slow answer blocks nothing: when a request has been out for longer than the distance of two
+ * slots, the lane continues with another feed and takes the late answer in when it arrives.
+ */
+import type { PolledFeed } from '../types/feed-type.ts'
+import type { Clock, Timings } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { Redis } from '../../redis/client.ts'
+import type { Keys } from '../../redis/keys.ts'
+import {
+  feedId,
+  type LaneName,
+  type LaneState,
+  loadLane,
+  newLane,
+  readPauses,
+  saveLane,
+} from './lane-store.ts'
+import {
+  type Candidate,
+  chooseNext,
+  type FeedPlace,
+  clampFutureTimes,
+  halveShare,
+  newFeedPlace,
+  nextPollMs,
+  notePage,
+  minPollInterval,
+  currentShare,
+  retryEvery,
+} from './next-feed.ts'
+import { createWaitingLog, type PollOutcome, type PollRequest } from '../poll-run.ts'
+import type { Poller } from '../poller.ts'
+import { rescanShare } from '../rescan-plan.ts'
+
+/** The rate limit of a lane. */
+export interface LaneLimit extends LaneName {
+  /** The id of the lane's job. */
+  id: string
+  /** Requests per second of the tier. */
+  perSecond: number
+  /** The fraction of `perSecond` that feeds may use, rescans included. */
+  share: number
+}
+
+export interface LaneOptions {
+  feeds: readonly PolledFeed[]
+  /** Returns the lane of a feed, as far as its organization is known so far. */
+  laneFor: (feed: PolledFeed) => LaneLimit
+  /** The most polls per second of all feeds together, whatever their limits. */
+  pollsPerSecond: number
+  /** Increases whenever an organization becomes known. */
+  lanesVersion: () => number
+  poller: Poller
+  generation: () => number
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  timings: Timings
+}
+
+export interface LaneFeeds {
+  limit: LaneLimit
+  feeds: PolledFeed[]
+}
+
+/** Reads the lanes of a process, and keeps what it knows of their feeds. */
+export interface LaneReader {
+  /** The lanes by id. They change as organizations become known: two accounts may share one. */
+  lanes(): ReadonlyMap<string, LaneFeeds>
+  /**
+   * What this process knows of a feed; undefined unless it holds the lane or released it within
+   * `laneHoldMs`.
+   */
+  feedPlace: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
+  /** Reads a lane until `isOver` returns true. Never throws. */
+  hold(lane: LaneLimit, isOver: () => boolean): Promise<void>
+  /**
+   * Called once all holds are over: aborts runs that wait for a slot or an answer, and resolves
+   * when they have ended.
+   */
+  abort(): Promise<void>
+}
+
+/** How often a process saves the state of a lane that it holds, ms. */
+const saveEveryMs = 5_000
+/** The longest sleep of a lane with nothing to read, ms: a feed may have joined it meanwhile. */
+const maxSleepMs = 5_000
+/**
+ * How long the lane waits for what a request needs before it can queue for a slot, such as a token,
+ * unless another feed of the account waits already; ms.
+ */
+const preparationMs = 2_000
+/** After this many pages a rescan yields to others that are due. */
+const rescanPages = 4
+
+type Kind = PollRequest['kind']
+
+/** A lane that this process holds. */
+interface HeldLane {
+  lane: LaneLimit
+  state: LaneState
+  changed: Map<string, FeedPlace>
+  savedAtMs: number
+  isOver: () => boolean
+  /** One controller for each sleeping loop; aborting it ends the sleep. */
+  naps: Set<AbortController>
+  turnsSinceRetry: number
+}
+
+/** A run of pages of one feed. */
+interface LaneRun {
+  feed: PolledFeed
+  kind: Kind
+  /**
+   * `readying`: the request lacks something, such as a token; `queued`: it waits for a slot;
+   * `sent`: it waits for the answer.
+   */
+  phase: 'readying' | 'queued' | 'sent'
+  /** Monotonic ms. */
+  phaseSinceMs: number
+  /** Whether the lane waits for this run. */
+  isFollowed: boolean
+  stopping: AbortController
+  hasEnded: boolean
+  end: Promise<void>
+}
+
+interface ReaderState extends LaneOptions {
+  lanes: () => ReadonlyMap<string, LaneFeeds>
+  places: Map<string, FeedPlace>
+  /** All feeds by id. While its organization is unknown, a feed is in a provisional lane. */
+  configured: ReadonlyMap<string, PolledFeed>
+  /** By kind and feed id: at most one run of each. */
+  runs: Map<string, LaneRun>
+  held: Map<string, HeldLane>
+  /** When each lane was released, monotonic ms. */
+  leftAtMs: Map<string, number>
+  minIntervalMs: number
+  logWaiting: (feed: PolledFeed, status: PollOutcome['status']) => void
+}
+
+export function createLaneReader(options: LaneOptions): LaneReader {
+  const { feeds, timings, logger } = options
+  const reader: ReaderState = {
+    ...options,
+    lanes: groupFeeds(options),
+    places: new Map(),
+    configured: new Map(feeds.map((feed) => [feedId(feed), feed])),
+    runs: new Map(),
+    held: new Map(),
+    leftAtMs: new Map(),
+    minIntervalMs: minPollInterval(feeds, options.pollsPerSecond, timings.minPollIntervalMs),
+    logWaiting: createWaitingLog(logger),
+  }
+  return {
+    lanes: reader.lanes,
+    feedPlace: (feed) => known(reader, feedId(feed)),
+    hold: (lane, isOver) => hold(reader, lane, isOver),
+    async abort() {
+      reader.held.forEach(wakeLoops)
+      const openRuns = [...reader.runs.values()]
+      for (const run of openRuns) run.stopping.abort()
+      await Promise.all(openRuns.map(({ end }) => end))
+    },
+  }
+}
+
+/** Another replica's lane is known only from its last hand-over, which may be long ago. */
+function known(reader: ReaderState, id: string): Readonly<FeedPlace> | undefined {
+  const { configured, held, leftAtMs, places, laneFor, clock, timings } = reader
+  const feed = configured.get(id)
+  const lane = feed && laneFor(feed).id
+  if (lane === undefined) return undefined
+  const sinceMs = clock.monotonic() - (leftAtMs.get(lane) ?? -Infinity)
+  return held.has(lane) || sinceMs < timings.laneHoldMs ? places.get(id) : undefined
+}
+
+async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean): Promise<void> {
+  const held: HeldLane = {
+    lane,
+    state: await loadState(reader, lane),
+    changed: new Map(),
+    savedAtMs: reader.clock.now(),
+    isOver: () => isOver() || feedsInLane(reader, lane).length === 0,
+    naps: new Set(),
+    turnsSinceRetry: retryEvery,
+  }
+  reader.held.set(lane.id, held)
+  const loops = (['feed', 'rescan'] as const).map((kind) => readUntilOver(reader, held, kind))
+  // when one loop ends, the other may be sleeping beyond the end of the hold
+  await Promise.all(loops.map((loop) => loop.finally(() => wakeLoops(held))))
+  reader.held.delete(lane.id)
+  reader.leftAtMs.set(lane.id, reader.clock.monotonic())
+  leaveUnanswered(reader, held)
+  await saveState(reader, held)
+}
+
+/**
+ * Hands over feeds with a fixed interval whose answer is still out as read just now: asking again may
+ * cost quota.
+ */
+function leaveUnanswered(reader: ReaderState, { lane, changed }: HeldLane): void {
+  const nowMs = reader.clock.now()
+  const read = { askedAtMs: nowMs, readAtMs: nowMs, notedAtMs: nowMs }
+  for (const { feed, kind, stopping } of reader.runs.values()) {
+    const isAwaited = kind === 'feed' && feed.everyMs !== undefined && !stopping.signal.aborted
+    if (!isAwaited || reader.laneFor(feed).id !== lane.id) continue
+    changed.set(feedId(feed), { ...ensurePlace(reader, feed), ...read })
+  }
+}
+
+/** Reads tails, or rescans, one after the other until the hold is over. */
+async function readUntilOver(reader: ReaderState, held: HeldLane, kind: Kind): Promise<void> {
+  const { clock } = reader
+  while (!held.isOver()) {
+    const next = kind === 'feed' ? nextTail(reader, held) : nextRescan(reader, held)
+    if (typeof next === 'object') await waitForRun(reader, held, startRun(reader, held, next, kind))
+    else await sleepUntilWoken(reader, held, next - clock.now())
+    const isNews = kind === 'feed' && held.changed.size > 0
+    if (isNews && clock.now() - held.savedAtMs >= saveEveryMs) await saveState(reader, held)
+  }
+}
+
+/** Sleeps for at most `maxSleepMs`; ends early when `wakeLoops` is called. */
+async function sleepUntilWoken({ clock }: ReaderState, held: HeldLane, ms: number): Promise<void> {
+  const waking = new AbortController()
+  held.naps.add(waking)
+  await clock.sleep(Math.min(ms, maxSleepMs), waking.signal)
+  held.naps.delete(waking)
+}
+
+/**
+ * The feed whose tail is read next, or the time before which none is. `running` is the feed in the
+ * middle of a run.
+ */
+function nextTail(reader: ReaderState, held: HeldLane, running?: PolledFeed): PolledFeed | number {
+  const nowMs = reader.clock.now()
+  const freeAtMs = laneFreeMs(reader, held)
+  if (freeAtMs >= nowMs + 1) return freeAtMs // timers are whole milliseconds
+  return chooseTail(reader, held, nowMs, running)
+}
+
+function chooseTail(
+  reader: ReaderState,
+  held: HeldLane,
+  nowMs: number,
+  running?: PolledFeed,
+): PolledFeed | number {
+  const byId = new Map<string, PolledFeed>()
+  const candidates: Candidate[] = []
+  for (const feed of feedsInLane(reader, held.lane)) {
+    if (feed !== running && reader.runs.has(runKey('feed', feed))) continue
+    const id = feedId(feed)
+    byId.set(id, feed)
+    const { everyMs, longestMs } = feed
+    const place = ensurePlace(reader, feed)
+    clampFutureTimes({ place }, nowMs)
+    candidates.push({ feed: { id, everyMs, longestMs }, place })
+  }
+  const { turnsSinceRetry } = held
+  const { minIntervalMs } = reader
+  const budget = { perSecond: allowedPerSecond(reader, held), minIntervalMs, turnsSinceRetry }
+  const choice = chooseNext(candidates, held.state.fleet, budget, nowMs)
+  return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
+}
+
+/** When the lane may send again. Clamped to a few slots ahead, in case a clock was set back. */
+function laneFreeMs(reader: ReaderState, held: HeldLane): number {
+  const { state } = held
+  const latestMs = reader.clock.now() + maxSlotsAhead * slotSpacingMs(reader, held)
+  state.freeAtMs = Math.min(state.freeAtMs, latestMs)
+  return state.freeAtMs
+}
+
+/** Tails and rescans may each take slots ahead of the other. */
+const maxSlotsAhead = 4
+
+/** The feed that is rescanned next, or the time before which none is. */
+function nextRescan(reader: ReaderState, held: HeldLane): PolledFeed | number {
+  const nowMs = reader.clock.now()
+  const owed = oldestRescan(reader, held)
+  if (!owed || owed.atMs > nowMs) return owed?.atMs ?? Infinity
+  const slotMs = nextRescanSlotMs(reader, held)
+  return slotMs < nowMs + 1 ? owed.feed : slotMs
+}
+
+/** The feed whose rescan has been due longest, or is due first, and when. */
+function oldestRescan(
+  reader: ReaderState,
+  held: HeldLane,
+): { feed: PolledFeed; atMs: number } | undefined {
+  let oldestDue: { feed: PolledFeed; atMs: number } | undefined
+  for (const feed of feedsInLane(reader, held.lane)) {
+    if (!feed.rescan || reader.runs.has(runKey('rescan', feed))) continue
+    const { atMs = 0 } = ensurePlace(reader, feed).rescan ?? {}
+    if (!oldestDue || atMs < oldestDue.atMs) oldestDue = { feed, atMs }
+  }
+  return oldestDue
+}
+
+/**
+ * The earliest time for the next page of a rescan, ms; not in the future when it may be sent now.
+ */
+function nextRescanSlotMs(reader: ReaderState, held: HeldLane): number {
+  const { state } = held
+  const nowMs = reader.clock.now()
+  const spacingMs = slotSpacingMs(reader, held)
+  state.rescansFreeAtMs = Math.min(state.rescansFreeAtMs, nowMs + spacingMs / rescanShare) // as laneFreeMs
+  const spareMs = Math.max(nowMs, state.freeAtMs)
+  const isSpare = typeof chooseTail(reader, held, spareMs) === 'number'
+  return Math.min(state.rescansFreeAtMs, isSpare ? spareMs : spareMs + spacingMs)
+}
+
+async function waitForRescanSlot(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
+  const { clock } = reader
+  const { signal } = run.stopping
+  for (let waitMs = 1; waitMs >= 1 && !signal.aborted;) {
+    waitMs = nextRescanSlotMs(reader, held) - clock.now()
+    await clock.sleep(waitMs, signal)
+  }
+}
+
+/** Records a request that is sent now; returns the time. */
+function takeSlot(reader: ReaderState, held: HeldLane, run: LaneRun): number {
+  const nowMs = reader.clock.now()
+  const { state } = held
+  const spacingMs = slotSpacingMs(reader, held)
+  enterPhase(reader, run, 'sent')
+  state.freeAtMs = Math.max(state.freeAtMs, nowMs) + spacingMs
+  if (run.kind === 'rescan') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
+  else held.turnsSinceRetry += 1
+  return nowMs
+}
+
+function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: Kind): LaneRun {
+  const run: LaneRun = {
+    feed,
+    kind,
+    phase: 'readying',
+    phaseSinceMs: reader.clock.monotonic(),
+    isFollowed: true,
+    stopping: new AbortController(),
+    hasEnded: false,
+    end: Promise.resolve(),
+  }
+  const id = runKey(kind, feed)
+  reader.runs.set(id, run)
+  if (kind === 'feed' && ensurePlace(reader, feed).failures > 0) held.turnsSinceRetry = 0
+  const take = kind === 'feed' ? runTail : runRescan
+  run.end = take(reader, held, run).finally(() => {
+    reader.runs.delete(id)
+    run.hasEnded = true
+    wakeLoops(held) // the loop that follows the run
+    const holder = reader.held.get(held.lane.id)
+    if (holder !== held) wakeLoops(holder) // a loop may have waited for this feed
+  })
+  return run
+}
+
+/** Waits for a run, but gives up on an answer or a token that takes too long. */
+async function waitForRun(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
+  const { clock } = reader
+  const patienceMs = slotSpacingMs(reader, held)
+  const { account } = run.feed
+  const others = [...reader.runs.values()].filter(({ feed }) => feed.account === account)
+  const isStuck = others.some(({ phase, isFollowed }) => phase === 'readying' && !isFollowed)
+  const readyingMs = isStuck ? patienceMs : Math.max(patienceMs, preparationMs)
+  while (!run.hasEnded) {
+    await sleepUntilWoken(reader, held, patienceMs)
+    const { phase, phaseSinceMs } = run
+    const longestMs = phase === 'sent' ? patienceMs : readyingMs
+    if (phase === 'queued') {
+      // it has no slot yet: the next holder of the lane takes one
+      if (held.isOver()) run.stopping.abort()
+    } else if (held.isOver() || clock.monotonic() - phaseSinceMs >= longestMs) {
+      break
+    }
+  }
+  run.isFollowed = false
+}
+
+async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
+  const { clock } = reader
+  const { feed } = run
+  const place = ensurePlace(reader, feed)
+  let askedAtMs = clock.now()
+  const outcome = await poll(reader, run, {
+    onJoin: () => enterPhase(reader, run, 'queued'),
+    onSlot() {
+      askedAtMs = takeSlot(reader, held, run)
+    },
+    waitAfter: (failure) => nextAttemptMs(reader, failure, place.failures + 1) - clock.now(),
+    onPage(page) {
+      enterPhase(reader, run, 'queued')
+      if (place.failures > 0) held.turnsSinceRetry = retryEvery
+      notePage(place, held.state.fleet, { askedAtMs, ...page })
+      if (page.isNewScan && place.rescan) place.rescan.atMs = clock.now()
+    },
+    async mayContinue() {
+      await clock.sleep(laneFreeMs(reader, held) - clock.now(), run.stopping.signal)
+      return run.isFollowed && !held.isOver() && nextTail(reader, held, feed) === feed
+    },
+  })
+  notePollOutcome(place, outcome, nextAttemptMs(reader, outcome, place.failures + 1))
+  place.notedAtMs = clock.now()
+  held.changed.set(feedId(feed), place)
+  reader.logWaiting(feed, outcome.status)
+}
+
+function enterPhase({ clock }: ReaderState, run: LaneRun, phase: LaneRun['phase']): void {
+  run.phase = phase
+  run.phaseSinceMs = clock.monotonic()
+}
+
+async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
+  const { clock } = reader
+  const { feed } = run
+  const previous = ensurePlace(reader, feed).rescan ?? { atMs: clock.now(), failures: 0, pages: 0 }
+  let { pages } = previous
+  const outcome = await poll(reader, run, {
+    dueSinceMs: Math.min(previous.atMs, clock.now()),
+    pagesBefore: pages,
+    allowedPerSecond: () => allowedPerSecond(reader, held),
+    onJoin: () => enterPhase(reader, run, 'queued'),
+    onSlot: () => void takeSlot(reader, held, run),
+    waitAfter: (failure) => nextAttemptMs(reader, failure, previous.failures + 1) - clock.now(),
+    onPage() {
+      enterPhase(reader, run, 'queued')
+      pages += 1
+    },
+    async mayContinue(count) {
+      const other = oldestRescan(reader, held)
+      if (count >= rescanPages && other && other.atMs <= clock.now()) return false
+      await waitForRescanSlot(reader, held, run)
+      return run.isFollowed && !held.isOver()
+    },
+  })
+  const failures = outcome.status === 'failed' ? previous.failures + 1 : 0
+  const place = ensurePlace(reader, feed)
+  place.rescan = { atMs: nextRescanMs(reader, outcome, failures), failures, pages }
+  place.notedAtMs = clock.now()
+  held.changed.set(feedId(feed), place)
+}
+
+/**
+ * When the feed's rescans are looked at again: when the next one is due, within `rescanLookMs` at
+ * the latest, because some changes show on no page of the tail.
+ */
+function nextRescanMs(reader: ReaderState, outcome: PollOutcome, failures: number): number {
+  if (outcome.status !== 'not_due') return nextAttemptMs(reader, outcome, failures)
+  const nowMs = reader.clock.now()
+  const latestMs = nowMs + reader.timings.rescanLookMs
+  return Math.max(nowMs + 1_000, Math.min(outcome.untilMs ?? Infinity, latestMs))
+}
+
+function nextAttemptMs(
+  { clock, timings }: ReaderState,
+  outcome: PollOutcome,
+  failures: number,
+): number {
+  return nextPollMs(outcome, { nowMs: clock.now(), failures }, timings)
+}
+
+/**
+ * Loads what the previous holder knew; a place replaces this process's own only where it is newer.
+ */
+async function loadState(reader: ReaderState, lane: LaneLimit): Promise<LaneState> {
+  const { redis, keys, clock, logger, places } = reader
+  const options = { generation: reader.generation(), nowMs: clock.now() }
+  const stored = await loadLane(redis, keys, lane, options).catch((error: unknown) => {
+    logger.debug({ err: error }, 'the lane begins without what others know of it')
+    return newLane(options.nowMs)
+  })
+  const { fleet, share } = stored.state
+  clampFutureTimes({ fleet, share }, options.nowMs)
+  for (const feed of feedsInLane(reader, lane)) {
+    const place = stored.places.get(feedId(feed))
+    const isNewer = (place?.notedAtMs ?? 0) > ensurePlace(reader, feed).notedAtMs
+    if (place && isNewer && !reader.runs.has(runKey('feed', feed))) places.set(feedId(feed), place)
+  }
+  return stored.state
+}
+
+async function saveState(reader: ReaderState, held: HeldLane): Promise<void> {
+  const { redis, keys, clock, logger } = reader
+  const { lane, state, changed } = held
+  held.savedAtMs = clock.now()
+  const changes = { state, places: new Map(changed), generation: reader.generation() }
+  changed.clear()
+  try {
+    const pauses = await readPauses(redis, keys, lane)
+    if (pauses > state.pauses) state.share = halveShare(state.share, lane.share, clock.now())
+    state.pauses = pauses
+    await saveLane(redis, keys, lane, changes)
+  } catch (error) {
+    logger.debug({ err: error }, 'what is known of the lane was not kept')
+  }
+}
+
+function feedsInLane({ lanes }: ReaderState, { id }: LaneLimit): readonly PolledFeed[] {
+  return lanes().get(id)?.feeds ?? []
+}
+
+function ensurePlace({ places }: ReaderState, feed: PolledFeed): FeedPlace {
+  const place = places.get(feedId(feed)) ?? newFeedPlace()
+  places.set(feedId(feed), place)
+  return place
+}
+
+function allowedPerSecond({ clock }: ReaderState, { lane, state }: HeldLane): number {
+  return lane.perSecond * currentShare(state.share, lane.share, clock.now())
+}
+
+/** Time between two requests, ms. */
+function slotSpacingMs(reader: ReaderState, held: HeldLane): number {
+  return 1000 / allowedPerSecond(reader, held)
+}
+
+function runKey(kind: Kind, feed: PolledFeed): string {
+  return `${kind} ${feedId(feed)}`
+}
+
+function wakeLoops(held: HeldLane | undefined): void {
+  for (const waking of held?.naps ?? []) waking.abort('woken') // without a reason, each would be an error with a stack
+}
+
+/** Groups feeds by lane; recomputed only when an organization has become known. */
+function groupFeeds({
+  feeds,
+  laneFor,
+  lanesVersion,
+}: LaneOptions): () => ReadonlyMap<string, LaneFeeds> {
+  let known: { version: number; lanes: Map<string, LaneFeeds> } | undefined
+  return () => {
+    const version = lanesVersion()
+    if (known?.version === version) return known.lanes
+    const lanes = new Map<string, LaneFeeds>()
+    for (const feed of feeds) {
+      const limit = laneFor(feed)
+      const lane = lanes.get(limit.id) ?? { limit, feeds: [] }
+      lane.feeds.push(feed)
+      lanes.set(limit.id, lane)
+    }
+    known = { version, lanes }
+    return lanes
+  }
+}
+
+function notePollOutcome(place: FeedPlace, outcome: PollOutcome, untilMs: number): void {
+  const { status } = outcome
+  if (status === 'caught_up' || status === 'stopped') return
+  if (status === 'more') {
+    place.hasMore = true
+    return
+  }
+  place.failures = status === 'failed' ? place.failures + 1 : 0
+  place.wait = { untilMs, why: status === 'failed' ? outcome.reason : status }
+}
+
+async function poll(
+  { poller, logger }: LaneOptions,
+  { feed, kind, stopping }: LaneRun,
+  request: Omit<PollRequest, 'kind' | 'signal'>,
+): Promise<PollOutcome> {
+  try {
+    return await poller.pollOnce(feed, { kind, signal: stopping.signal, ...request })
+  } catch (error) {
+    if (stopping.signal.aborted) return { status: 'stopped' }
+    const message = `${kind === 'rescan' ? 'rescan' : 'poll'} broke off; it starts again from the ledger`
+    const cause = error instanceof Error ? error.name : 'unknown'
+    const fields = { feed: feed.name, err: error }
+    logger.repeated.error(fields, message, { cause, list: 'feeds', name: feed.name })
+    return { status: 'failed', reason: 'unavailable', retryAfterMs: undefined }
+  }
+}

@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { cookiesFeed, parseCookie } from '../../../../src/feeds/types/cookies.ts'
+import type { FeedRequest } from '../../../../src/feeds/types/feed-type.ts'
+import { aCookieFeed } from '../../../support/feeds.ts'
+
+const feed = aCookieFeed()
+const uuid = '44672461-aca4-4b3b-b192-6bd5429c4c6d'
+const value = 'sess-4c1f9a77e0'
+const cookie = {
+  uuid,
+  domain: 'vpn.example.com',
+  expires_at: '2026-12-18T00:00:00+00:00',
+  imported_at: '2026-11-01T00:00:00+00:00',
+  name: 'session',
+  path: '/',
+  event_uid: 'stealer_log/stealer_logs_live/12345',
+  value,
+}
+
+function eventOf(given: Record<string, unknown> = {}) {
+  const parsed = parseCookie({ ...cookie, ...given }, feed)
+  if (!parsed.ok) throw new Error(parsed.problem)
+  return parsed.event
+}
+
+describe('a cookie', () => {
+  test('is an event of its own kind, with its value for sealing alone', () => {
+    const parsed = parseCookie(cookie, feed)
+    expect(parsed).toMatchObject({
+      ok: true,
+      secret: value,
+      event: {
+        uid: `cookie/${uuid}`,
+        kind: 'credential',
+        type: 'cookie',
+        source: 'stealer_logs_live',
+        severity: 'high',
+        createdAtMs: Date.UTC(2026, 10, 1),
+        highlights: {
+          name: ['session'],
+          domain: ['vpn.example.com'],
+          expires_at: ['2026-12-18T00:00:00.000Z'],
+          event_uid: ['stealer_log/stealer_logs_live/12345'],
+        },
+      },
+    })
+    const { ok: _ok, ...rest } = parsed
+    expect(JSON.stringify({ ...rest, secret: null })).not.toContain(value)
+  })
+
+  test('that had expired when it was read has a severity of its own, and says so', () => {
+    expect(eventOf({ expired: true })).toMatchObject({
+      severity: 'info',
+      highlights: { state: ['expired'] },
+    })
+    expect(eventOf().highlights).not.toHaveProperty('state')
+  })
+
+  test.each([
+    ['text', '2020-01-01T00:00:00+00:00'],
+    ['seconds', 1_577_836_800],
+    ['digits', '1577836800000'],
+  ])('whose end is in the past has expired, written as %s', async (_form, ends) => {
+    const page = { items: [{ ...cookie, expires_at: ends }] }
+    const client = { call: () => Promise.resolve({ page }) }
+    const request = { client, scan: { body: {}, cursor: null }, nowMs: Date.UTC(2026, 0) }
+    const fetched = await cookiesFeed.fetch(feed, request as unknown as FeedRequest)
+    const told = parseCookie(fetched.page.items[0], feed)
+    expect(told).toMatchObject({ event: { severity: 'info' } })
+  })
+
+  test('whose value stands in other fields, too, shows it nowhere', () => {
+    const event = eventOf({ name: `x=${value}`, path: `/${value}`, event_uid: `a/b/${value}` })
+    expect(JSON.stringify(event)).not.toContain(value)
+  })
+
+  test.each([
+    ['no value', { value: null }, { secret: null }],
+    ['a value too long to show', { value: 'v'.repeat(1_001) }, { secret: null }],
+    ['no expiry', { expires_at: null }, { event: { severity: 'high' } }],
+  ])('with %s is taken in', (_what, given, expected) => {
+    expect(parseCookie({ ...cookie, ...given }, feed)).toMatchObject({ ok: true, ...expected })
+  })
+
+  test('names what could not be read of it', () => {
+    const odd = { value: ['a', 'b'], expires_at: 'soon', imported_at: {}, name: {} }
+    expect(eventOf(odd)).toMatchObject({ unread: ['expires_at', 'imported_at', 'name', 'value'] })
+  })
+
+  test('without an id is none', () => {
+    expect(parseCookie({ ...cookie, uuid: 'x' }, feed)).toEqual({
+      ok: false,
+      uid: null,
+      problem: 'uuid: it is no UUID',
+    })
+  })
+})
