@@ -188,12 +188,17 @@ function readList(reading: Reading, items: unknown[], path: Path): unknown {
   })
 }
 
+/** Without this key a feed reads more than its owner wrote down. */
+function isNarrowing([section, , key]: Path): boolean {
+  return section === 'feeds' && (key === 'identifier_group' || key === 'identifier')
+}
+
 function readText(reading: Reading, written: string, path: Path): unknown {
   const { text, variables, problems } = substitute(written, reading.source.env)
   for (const problem of problems) addMistake(reading, path, problem)
   if (variables.length > 0) reading.variables.set(pathKey(path), variables)
   if (problems.length > 0) return written
-  if (text === '' && variables.length > 0) return absent
+  if (text === '' && variables.length > 0) return isNarrowing(path) ? '' : absent
   if (!isFilePath(path) || text.trim() === '') return text
   const file = resolve(dirname(reading.source.file), text)
   if (!isWrittenFolder(path)) reading.files.add(file)
