@@ -7,8 +7,6 @@ import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
 import {
   type AccountLedger,
-  type ActiveGeneration,
-  type GenerationNames,
   isNewestGeneration,
   type LedgerLoss,
   type PreviousConfirmation,
@@ -40,31 +38,23 @@ export interface EngineContext extends ProcessContext {
    */
   foreignAccounts: Map<string, number>
   /**
-   * The configuration's generation: its numbers are 0 until it is registered in Redis; active unless
+   * The configuration's generation: its number is 0 until it is registered in Redis; active unless
    * another was started later; the newest if none was, also while another stands in for it.
    * `previous`: the latest confirmation that this process has seen in Redis. `loss`: noticed, and Redis has no note of it yet.
    */
-  generation: ActiveGeneration &
-    Readonly<GenerationNames> & {
-      isActive: boolean
-      isNewest: boolean
-      previous: PreviousConfirmation
-      loss?: LedgerLoss | undefined
-    }
+  generation: {
+    readonly hash: string
+    number: number
+    isActive: boolean
+    isNewest: boolean
+    previous: PreviousConfirmation
+    loss?: LedgerLoss | undefined
+  }
 }
 
 /** The generation of a configuration that is not registered in Redis: a command's, or one that starts. */
-export function unregistered(
-  names: GenerationNames = { hash: '', digest: '' },
-): EngineContext['generation'] {
-  return {
-    number: 0,
-    revision: 0,
-    ...names,
-    isActive: false,
-    isNewest: false,
-    previous: unconfirmed,
-  }
+export function unregistered(hash = ''): EngineContext['generation'] {
+  return { hash, number: 0, isActive: false, isNewest: false, previous: unconfirmed }
 }
 
 export function standingOf({ redis, keys, generation, foreignAccounts }: EngineContext): Standing {
@@ -76,7 +66,7 @@ export function standingOf({ redis, keys, generation, foreignAccounts }: EngineC
       return generation.isNewest
     },
     async checkNewest() {
-      generation.isNewest = await isNewestGeneration(redis, keys, generation)
+      generation.isNewest = await isNewestGeneration(redis, keys, generation.hash)
       return generation.isNewest
     },
     isForeign: (account) => foreignAccounts.has(account),

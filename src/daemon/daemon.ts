@@ -214,7 +214,7 @@ async function begin({ current, version, stopping, processContext }: RunningApp)
   processContext.logger.info(
     {
       version,
-      generation: generation.revision,
+      generation: generation.number,
       feeds: config.feeds.length,
       sinks: config.sinks.length,
     },

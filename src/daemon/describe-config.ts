@@ -67,38 +67,23 @@ interface Said {
   files: FileContents
 }
 
-/** 48 bits of `digestConfig` over everything, as a number. 0: a secret cannot be read. */
-export function hashConfig(said: Said): number {
-  return Number.parseInt(digestConfig(said).slice(0, 12) || '0', 16)
-}
-
 /**
- * 24 hex digits over everything that the configuration says, but for sections that are left out with
- * their files of secrets: addresses, secrets and contents of files included, under the first
- * account's API key, so that nobody can test a guess at a secret against it. '': a secret cannot be
- * read.
+ * 48 bits over everything that the configuration says, as a number: addresses, secrets and contents of
+ * files included, under the first account's API key, so that nobody can test a guess at a secret
+ * against it. 0: a secret cannot be read.
  */
-export function digestConfig({ config, files }: Said, leftOut: (keyof Config)[] = []): string {
+export function hashConfig({ config, files }: Said): number {
   const box = createSecretBox(() => config.accounts[0]?.apiKey.reveal() ?? '')
-  const isLeftOut = ([key]: [string, unknown]): boolean => leftOut.includes(key as keyof Config)
-  const said = Object.entries(config).filter((entry) => !isLeftOut(entry))
-  const unsaid = new Set(secretFilesOf(Object.entries(config).filter(isLeftOut)))
-  const contents = [...files].filter(([file]) => !unsaid.has(file)).map(([, content]) => content)
   try {
-    const text = JSON.stringify(said, function reveal(this: Record<string, unknown>, key, value) {
+    const text = JSON.stringify(config, function reveal(this: Record<string, unknown>, key, value) {
       const raw = this[key]
       return isSecret(raw) ? raw.reveal() : (value as unknown)
     })
-    return box.digest(['configuration', text, ...contents])
+    const digest = box.digest(['configuration', text, ...files.values()])
+    return Number.parseInt(digest.slice(0, 12), 16)
   } catch {
-    return ''
+    return 0
   }
-}
-
-function secretFilesOf(value: unknown): string[] {
-  if (isSecret(value)) return value.file === undefined ? [] : [value.file]
-  if (typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(secretFilesOf)
 }
 
 function routeNames(route: RouteConfig): string[] {

@@ -21,7 +21,6 @@ import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
 import { type ProcessContext, type EngineContext, standingOf, unregistered } from './context.ts'
 import { buildDelivery, type DeliveryParts } from './parts/delivery.ts'
-import { digestConfig } from './describe-config.ts'
 import { buildPoller } from './parts/polling.ts'
 import { buildSelfAlerts, type SelfAlertParts } from './parts/self-alerts.ts'
 import { buildSinks } from './parts/sinks.ts'
@@ -188,7 +187,7 @@ function buildLoops(
 /** Checks whether this configuration is the active one; it becomes so when the other one is gone. */
 async function confirmActiveOnce(context: EngineContext): Promise<void> {
   const { redis, keys, generation } = context
-  const confirmation = await confirmGeneration(redis, keys, generation)
+  const confirmation = await confirmGeneration(redis, keys, generation.hash)
   generation.isActive = confirmation.active !== undefined
   await standingOf(context).checkNewest()
   takeConfirmation(context, confirmation)
@@ -207,10 +206,8 @@ function takeConfirmation(
   }
   generation.previous = previous
   if (active === undefined) return
-  const { number, revision } = active
-  generation.number = number
-  if (revision > 0) generation.revision = revision
-  metrics.configGeneration.set(generation.revision)
+  generation.number = active
+  metrics.configGeneration.set(active)
 }
 
 /** Notes the loss, and writes again what the ledgers cannot do without. */
@@ -264,8 +261,7 @@ export function createEngine(
   processContext: ProcessContext,
   { config, hash, files, by }: Pick<LoadedConfig, 'config' | 'hash' | 'files'> & { by?: string },
 ): Engine {
-  const digest = digestConfig({ config, files }, ['http'])
-  const generation = { ...unregistered({ hash, digest }), isActive: true, isNewest: true }
+  const generation = { ...unregistered(hash), isActive: true, isNewest: true }
   const context: EngineContext = {
     ...processContext,
     config,
@@ -290,7 +286,7 @@ export async function assembleEngine(engine: Engine): Promise<EngineParts> {
 /** Makes this the configuration that polls. Waits while Redis is unreachable. */
 export async function activateConfig(context: EngineContext): Promise<void> {
   const { redis, keys, generation } = context
-  takeConfirmation(context, await activateGeneration(redis, keys, generation))
+  takeConfirmation(context, await activateGeneration(redis, keys, generation.hash))
 }
 
 /** Takes no new work, finishes what it can in 8 s, gives the rest back. Never rejects. */

@@ -72,14 +72,13 @@ async function replace(host: EngineHost, read: ConfigReader): Promise<ReloadOutc
   if (changes.length === 0) {
     describeConfig(host.current, host.version)
     logger.info('configuration read again; nothing in it has changed')
-    const { revision: generation } = before.generation
-    return { status: 'unchanged', generation }
+    return { status: 'unchanged', generation: before.generation.number }
   }
   const next = createEngine(host.processContext, loaded)
   if (host.current.parts) await replaceRunning(host, next)
   else makeCurrent(host, next) // the new engine waits for Redis in the old one's place
   if (host.stopping.aborted) return { status: 'stopped' }
-  const generation = next.context.generation.revision
+  const generation = next.context.generation.number
   logger.info({ ...(generation > 0 ? { generation } : {}), changes }, 'configuration reloaded')
   return { status: 'changed', generation }
 }
@@ -88,8 +87,8 @@ async function replaceRunning(host: EngineHost, next: Engine): Promise<void> {
   warnWaiting(host.processContext, 'the new configuration waits for Redis')
   const engine = await prepareParts(host, next)
   // stays ready all the while, and notices what Redis loses meanwhile
-  const { number, revision, previous, loss } = host.current.context.generation
-  Object.assign(next.context.generation, { number, revision, previous, loss })
+  const { number, previous, loss } = host.current.context.generation
+  Object.assign(next.context.generation, { number, previous, loss })
   makeCurrent(host, next)
   host.processContext.logger.info(takeoverMessage)
   await host.leaving

@@ -270,37 +270,20 @@ export function itemId(
 /** A configuration that no replica confirmed for so long gives way to any other. */
 export const desertedAfterMs = 60_000
 
-export interface GenerationNames {
-  /** Of what the configuration does with events: who differs competes for cursors. */
-  hash: string
-  /** Of all that it says, in a form that shows nothing of it; '' if that cannot be known. */
-  digest: string
-}
-
-export interface ActiveGeneration {
-  /** Grows with the hash. */
-  number: number
-  /** Grows with every change; 0: it stays what it was, and other replicas have another digest. */
-  revision: number
-}
-
-/** Makes a configuration the active one. */
-export async function activateGeneration(
-  redis: Redis,
-  keys: Keys,
-  names: GenerationNames,
-): Promise<Confirmation & { active: ActiveGeneration }> {
-  const options = { names, verb: 'start', patienceMs: desertedAfterMs }
-  const { found, previous } = await runGenerationScript(redis, keys, options)
-  return { active: found, previous }
+/**
+ * Makes a configuration the active one. `hash`: of what it does with events; who differs in that
+ * competes for cursors.
+ */
+export function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<Confirmation> {
+  return runGenerationScript(redis, keys, { hash, verb: 'start', patienceMs: desertedAfterMs })
 }
 
 export interface Confirmation {
   /**
-   * undefined if another generation is active: one that was started later and that some replica
-   * confirmed within `patienceMs`.
+   * The number of the generation, which grows with the hash; undefined if another one is active: one
+   * that was started later and that some replica confirmed within `patienceMs`.
    */
-  active: ActiveGeneration | undefined
+  active: number | undefined
   previous: PreviousConfirmation
 }
 
@@ -317,15 +300,13 @@ export interface PreviousConfirmation {
 export const unconfirmed: PreviousConfirmation = { atMs: 0, count: 0, ledgerId: '' }
 
 /** Confirms a configuration. */
-export async function confirmGeneration(
+export function confirmGeneration(
   redis: Redis,
   keys: Keys,
-  names: GenerationNames,
+  hash: string,
   patienceMs = desertedAfterMs,
 ): Promise<Confirmation> {
-  const options = { names, verb: 'confirm', patienceMs }
-  const { found, previous } = await runGenerationScript(redis, keys, options)
-  return { active: found.number === 0 ? undefined : found, previous }
+  return runGenerationScript(redis, keys, { hash, verb: 'confirm', patienceMs })
 }
 
 /** Redis was emptied or came back with an older state while a replica ran. */
@@ -389,11 +370,7 @@ export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
  * Whether no other configuration was started since this one: one that another merely stands in for,
  * because its replicas are gone, stays the newest for an hour.
  */
-export async function isNewestGeneration(
-  redis: Redis,
-  keys: Keys,
-  { hash }: GenerationNames,
-): Promise<boolean> {
+export async function isNewestGeneration(redis: Redis, keys: Keys, hash: string): Promise<boolean> {
   return (await redis.hget(keys.shared('generation'), 'newest')) === hash
 }
 
@@ -420,18 +397,15 @@ export async function readActiveHash(redis: Redis, keys: Keys): Promise<string |
 async function runGenerationScript(
   redis: Redis,
   keys: Keys,
-  { names, verb, patienceMs }: { names: GenerationNames; verb: string; patienceMs: number },
-): Promise<{ found: ActiveGeneration; previous: PreviousConfirmation }> {
-  const args = [names.hash, verb, patienceMs, names.digest, randomUUID()]
+  { hash, verb, patienceMs }: { hash: string; verb: string; patienceMs: number },
+): Promise<Confirmation> {
+  const args = [hash, verb, patienceMs, randomUUID()]
   const reply = await runScript(redis, 'activate-generation', [keys.shared('generation')], args)
-  const [number, revision, atMs, count, ledgerId] = reply as [
-    number,
-    number,
-    number,
-    number,
-    string,
-  ]
-  return { found: { number, revision }, previous: { atMs, count, ledgerId } }
+  const [number, atMs, count, ledgerId] = reply as [number, number, number, string]
+  return {
+    active: number === 0 ? undefined : number,
+    previous: { atMs, count, ledgerId },
+  }
 }
 
 export interface LedgerConfig {

@@ -20,7 +20,7 @@ export function buildPageEngine(
   return {
     config,
     store: { redis, keys, ledgers },
-    generation: { number: generation.revision, sinceMs, by },
+    generation: { number: generation.number, sinceMs, by },
     async endDigests(sink) {
       const ended = await parts.delivery.grouping.endDigests(sink)
       return ended?.map(({ destination, said }) => `${destination}: ${said}.`)

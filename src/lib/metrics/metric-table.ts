@@ -398,7 +398,10 @@ export const metricTable = {
     'When the configuration was last read successfully.',
     {},
   ),
-  config_generation: gauge('Number of the running configuration; grows with every change.', {}),
+  config_generation: gauge(
+    'Number of the running configuration; grows with what is done with events.',
+    {},
+  ),
   config_hash: gauge('Hash of the running configuration, sinks and secrets included.', {}),
   http_refusals_total: counter(
     'Refused requests of the page and its API, by reason.',

@@ -31,7 +31,7 @@ async function aScene(): Promise<Scene> {
   )
   const { ledger, keys, parsed } = scene
   await takeIn(ledger, [], { isCaughtUp: true, requestedAtMs: Date.now() })
-  await activateGeneration(tests.redis, keys, { hash: 'h', digest: 'd' })
+  await activateGeneration(tests.redis, keys, 'h')
   return { ...scene, circuit: createCircuit(tests.redis, keys, createAddressHasher(parsed)) }
 }
 

@@ -156,8 +156,6 @@ test('a command that reads its configuration once ends with its terminal', async
 /** Two authorities that nobody uses. */
 const certificates = getCACertificates('bundled').slice(0, 2)
 
-const generation = /^tocsin_config_generation (\d+)$/m
-
 test('`POST /api/v1/reload` takes the file over, says the generation, and refuses mistakes', async () => {
   const [all, some] = ['a', 'b'].map((letter) => letter.repeat(32))
   const users = `users: [{name: mara, role: act, token_file: all}, {name: ben, role: act, accounts: [main], token_file: some}]`
@@ -224,7 +222,6 @@ test('a file that keeps its name and holds something else is a change', async ()
   const rules = await fetch(`http://127.0.0.1:${Number(port)}/rules`)
   expect(await rules.text()).toContain('loaded by <bdi>SIGHUP</bdi>')
   const body = await daemon.metrics()
-  expect(generation.exec(body)?.[1]).toBe('2')
   expect(hash.exec(body)?.[1]).not.toBe(before)
   utimesSync(ca, 1, 1)
   daemon.child.kill('SIGHUP')

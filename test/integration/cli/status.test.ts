@@ -22,7 +22,7 @@ async function aScene(): Promise<SocScene> {
   const page = { isCaughtUp: true, requestedAtMs: Date.now() }
   await takeIn(ledger, [], page)
   await takeIn(second, [], { ...page, feed: 'staff' })
-  await activateGeneration(tests.redis, keys, { hash: 'h', digest: 'd' })
+  await activateGeneration(tests.redis, keys, 'h')
   return scene
 }
 
@@ -164,7 +164,7 @@ test('three hundred tenants with trouble are a screen', async () => {
       ),
     ].join('\n')
   })
-  await activateGeneration(tests.redis, scene.keys, { hash: 'h', digest: 'd' })
+  await activateGeneration(tests.redis, scene.keys, 'h')
   for (const name of names) {
     const ledger = await tests.ledger({ keys: scene.keys, account: name })
     await takeIn(ledger, [], { feed: `f-${name}`, isCaughtUp: true, requestedAtMs: Date.now() })

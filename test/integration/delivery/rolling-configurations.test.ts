@@ -68,13 +68,13 @@ let replicas = 0
 /** A replica that starts with a configuration, which is the newest from then on. */
 async function start({ keys, ledger }: Place, config: Config): Promise<Replica> {
   const { redis } = tests
-  const names = { hash: JSON.stringify(config), digest: '' }
+  const hash = JSON.stringify(config)
   const name = `r${(replicas += 1)}`
   const sinks = sinksOf(config)
   const known = { isActive: true, isNewest: true }
   const standing: Standing = Object.assign(known, {
     async checkNewest() {
-      known.isNewest = await isNewestGeneration(redis, keys, names)
+      known.isNewest = await isNewestGeneration(redis, keys, hash)
       return known.isNewest
     },
     isForeign: () => false,
@@ -93,14 +93,14 @@ async function start({ keys, ledger }: Place, config: Config): Promise<Replica> 
     standing,
     logger: silent,
   })
-  await activateGeneration(redis, keys, names)
+  await activateGeneration(redis, keys, hash)
   return {
     name,
     config,
     sinks,
     standing,
     async confirm(patienceMs) {
-      const { active } = await confirmGeneration(redis, keys, names, patienceMs)
+      const { active } = await confirmGeneration(redis, keys, hash, patienceMs)
       known.isActive = active !== undefined
       await standing.checkNewest()
     },

@@ -56,7 +56,7 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
       config,
       ledgers,
       foreignAccounts: new Map(),
-      generation: { ...unregistered(), number: 1, revision: 1, isActive: true },
+      generation: { ...unregistered(), number: 1, isActive: true },
     },
     {
       sinks: new Map(),

@@ -1,13 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import {
-  describeConfig,
-  describePolling,
-  digestConfig,
-  hashConfig,
-} from '../../../src/daemon/describe-config.ts'
+import { expect, test } from 'vitest'
+import { describeConfig, describePolling, hashConfig } from '../../../src/daemon/describe-config.ts'
 import { newFeedPlace, type FeedPlace } from '../../../src/feeds/lanes/next-feed.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
@@ -88,18 +80,4 @@ test('the hash of a configuration follows every change, also those over which no
   expect(new Set(hashes).size).toBe(hashes.length)
   expect(hashes.every((hash) => Number.isSafeInteger(hash) && hash > 0)).toBe(true)
   expect(hashOf(base)).toBe(hashes[0])
-})
-
-test('what a token of a user is makes no other generation', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tocsin-tokens-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const token = join(folder, 'token')
-  const digestWith = (content: string): string => {
-    writeFileSync(token, content.repeat(10), { mode: 0o600 })
-    const http = `http: {users: [{name: ana, role: read, token_file: ${token}}]}`
-    const said = parseConfig(`${base}${http}\n`, { file: 'tocsin.yaml', env: {} })
-    expect(said.files.size).toBe(1)
-    return digestConfig(said, ['http'])
-  }
-  expect(digestWith('d6f1')).toBe(digestWith('a30c'))
 })
