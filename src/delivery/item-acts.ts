@@ -6,9 +6,9 @@ import { listMoveTargets, movedGroup } from '../grouping/placement.ts'
 import { redisNow } from '../redis/scripts.ts'
 import { listDestinations } from '../sinks/destinations.ts'
 import type { SinkConfig } from '../sinks/sink-types.ts'
-import { replayQuarantined } from '../store/feed-state.ts'
+import { closeQuarantined } from '../store/feed-state.ts'
 import { pendingWords, type State, wentToFallback } from '../store/item-states.ts'
-import { type LedgerItem, worstFirst } from '../store/items.ts'
+import { type LedgerItem, needyStates, worstFirst } from '../store/items.ts'
 import { discardItem, moveItem, type RedirectStatus, resendItem } from '../store/pending-items.ts'
 import type { CircuitReading } from './circuit.ts'
 import { groupingSinks } from './relief/grouping-sinks.ts'
@@ -29,22 +29,18 @@ export interface ItemAct {
   perform(item: LedgerItem): Promise<ActStatus>
 }
 
-const resendable: ReadonlySet<State> = new Set(['dead', 'quarantined', 'delivered', 'discarded'])
+const resendable: ReadonlySet<State> = new Set(['dead', 'delivered', 'discarded'])
 
-/**
- * Sends items again under their ids. A quarantined one is forgotten instead: its feed takes it in anew
- * when the service shows it again, for what is stored of it is masked and cut.
- */
+/** Sends items again under their ids. */
 export function resendAct(sinks: readonly SinkConfig[], by: string): ItemAct {
   const configured = new Map(sinks.map((sink) => [sink.name, sink]))
   const known = new Set(sinks.flatMap((sink) => listDestinations(sink).map(({ id }) => id)))
   return {
-    usual: new Set(['dead', 'quarantined']),
+    usual: new Set(['dead']),
     takes: ({ state, item }) =>
       resendable.has(state) || (item !== undefined && wentToFallback(item)),
     async perform({ ledger, ref, item }) {
-      if (item === undefined)
-        return (await replayQuarantined(ledger, ref)) === 'done' ? 'done' : 'other'
+      if (item === undefined) return 'other'
       if (!known.has(item.destination)) return 'no_recipient'
       const batchWaitMs = configured.get(item.sink)?.batch?.waitMs
       const about = { batchWaitMs, by: `resent by ${by}`, was: item.state }
@@ -75,12 +71,15 @@ export function moveAct(sinks: readonly SinkConfig[], to: string, by: string): I
   }
 }
 
-/** Gives up what waits, and closes dead letters. */
+/** Gives up what waits, and closes what needs somebody: dead letters and quarantined items. */
 export function discardAct(by: string): ItemAct {
   return {
-    usual: new Set([...pendingWords, 'dead']),
-    takes: ({ state }) => movableStates.has(state) || state === 'dead',
-    perform: async ({ ledger, ref }) => toActStatus(await discardItem(ledger, ref, `by ${by}`)),
+    usual: new Set([...pendingWords, ...needyStates]),
+    takes: ({ state }) => movableStates.has(state) || needyStates.has(state),
+    async perform({ ledger, ref, entry }) {
+      if (entry) return (await closeQuarantined(ledger, entry)) ? 'done' : 'other'
+      return toActStatus(await discardItem(ledger, ref, `by ${by}`))
+    },
   }
 }
 

@@ -4,7 +4,7 @@ import { toDeliveryMember } from '../delivery/send/delivery-member.ts'
 import { buildMemberOptions } from '../delivery/send/member-options.ts'
 import { type Message, renderMessage } from '../messages/message.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { findQuarantined, type QuarantineEntry } from '../store/feed-state.ts'
+import { type QuarantineEntry, readQuarantined } from '../store/feed-state.ts'
 import { readMessageAttempts } from '../store/pending-items.ts'
 import {
   type Item,
@@ -67,7 +67,7 @@ export async function readKnownEvent(
   const [stored, payload, quarantined, writes] = await Promise.all([
     readRecord(ledger, id),
     readPayload(ledger, id),
-    findQuarantined(ledger, uid),
+    readQuarantined(ledger, id),
     readWrites(ledger, uid),
   ])
   const record = stored && (await withAttempts(store, stored))

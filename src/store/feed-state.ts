@@ -297,7 +297,7 @@ function parseJson<T>(text: string | undefined): T | undefined {
 
 /** An item that was set aside because it does not parse as an event. */
 export interface QuarantineEntry {
-  /** 24 hex characters; the first twelve suffice to name it. */
+  /** 24 hex characters. */
   id: string
   account: string
   feed: string
@@ -306,8 +306,6 @@ export interface QuarantineEntry {
   uid: string | null
   /** Canonical JSON, secrets masked. Hostile text. */
   raw: string
-  /** Feeds that recognise the item by a fingerprint. */
-  markedBy: string[]
 }
 
 interface StoredEntry {
@@ -316,15 +314,16 @@ interface StoredEntry {
   problem: string
   uid?: string
   raw: string
-  marks: Record<string, unknown>
 }
 
-/** The open entry of an item with this uid; it closes once an event with the uid can be read. */
-export async function findQuarantined(
+/**
+ * Reads an open entry by its id: of an item with a uid, that of its record. It closes once an event with
+ * the uid can be read.
+ */
+export async function readQuarantined(
   ledger: AccountLedger,
-  uid: string,
+  id: string,
 ): Promise<QuarantineEntry | undefined> {
-  const id = ledger.fingerprints.recordId(uid)
   const [entry] = parseEntry(ledger, id, await ledger.redis.hget(ledger.key('quarantine'), id))
   return entry
 }
@@ -354,13 +353,9 @@ export async function countQuarantined(
 
 const readAtOnce = 50
 
-/** Every open entry whose id begins with `prefix`, newest first; at most 250. */
-export async function listQuarantined(
-  ledger: AccountLedger,
-  prefix = '',
-): Promise<QuarantineEntry[]> {
-  const ages = await readOpenAges(ledger)
-  const ids = ages.map(({ id }) => id).filter((id) => id.startsWith(prefix))
+/** Every open entry, newest first; at most 250. */
+export async function listQuarantined(ledger: AccountLedger): Promise<QuarantineEntry[]> {
+  const ids = (await readOpenAges(ledger)).map(({ id }) => id)
   const entries: QuarantineEntry[] = []
   for (let at = 0; at < ids.length; at += readAtOnce) {
     const batch = ids.slice(at, at + readAtOnce)
@@ -390,14 +385,20 @@ function parseEntry(
   text: string | null,
 ): QuarantineEntry[] {
   if (text === null) return []
-  const { feed, at, problem, uid = null, raw, marks } = JSON.parse(text) as StoredEntry
-  return [{ id, account, feed, atMs: at, problem, uid, raw, markedBy: Object.keys(marks) }]
+  const { feed, at, problem, uid = null, raw } = JSON.parse(text) as StoredEntry
+  return [{ id, account, feed, atMs: at, problem, uid, raw }]
 }
 
-/** `gone`: closed meanwhile. */
-export type ReplayOutcome = 'done' | 'gone'
-
-/** Removes the entry and its fingerprints: the item is new to any feed that shows it again. */
-export async function replayQuarantined(ledger: AccountLedger, id: string): Promise<ReplayOutcome> {
-  return (await ledger.run('replay-quarantined', id, ledger.horizonMs)) as ReplayOutcome
+/** Closes an entry; its fingerprint stays, so it is not reported again. Returns whether it was open. */
+export async function closeQuarantined(
+  ledger: AccountLedger,
+  { id, feed }: Pick<QuarantineEntry, 'id' | 'feed'>,
+): Promise<boolean> {
+  const closing = ledger.redis
+    .multi()
+    .hdel(ledger.key('quarantine'), id)
+    .zrem(ledger.key('quarantine-ages'), `${id} ${feed}`)
+  const [[error, closed] = []] = (await closing.exec()) ?? []
+  if (error) throw error
+  return closed === 1
 }

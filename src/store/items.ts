@@ -2,7 +2,7 @@
 import { noSeverity, type Severity, severityRank } from '../event.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import { findDeliveryItems } from './deliveries.ts'
-import { listQuarantined, findQuarantined, type QuarantineEntry } from './feed-state.ts'
+import { listQuarantined, type QuarantineEntry, readQuarantined } from './feed-state.ts'
 import { pendingWords, reasonOf, type State, stateOf } from './item-states.ts'
 import { readSinkNames, scanDeadRecords } from './pending-items.ts'
 import {
@@ -148,20 +148,16 @@ function quarantinedItem(ledger: AccountLedger, entry: QuarantineEntry): LedgerI
     severity: noSeverity, // it counts as critical until it reads
     state: 'quarantined',
     sinceMs: entry.atMs,
-    feeds: [...new Set([entry.feed, ...entry.markedBy])],
+    feeds: [entry.feed],
     reason: 'malformed',
     item: undefined,
     entry,
   }
 }
 
-/** How an id of the quarantine, or its beginning, looks. */
-export const quarantineIdPattern = /^[0-9a-f]{4,24}$/iu
+const quarantineIdPattern = /^[0-9a-f]{24}$/u
 
-/**
- * Finds what goes by a uid, the id of an item or message, or the id of a quarantined item or how that
- * begins.
- */
+/** Finds what goes by a uid, or the id of an item, a message or a quarantined item. */
 export async function findItems(
   ledgers: readonly AccountLedger[],
   given: string,
@@ -169,14 +165,12 @@ export async function findItems(
   if (deliveryIdPattern.test(given)) return findDelivered(ledgers, given)
   const found = await Promise.all(
     ledgers.map(async (ledger) => {
-      const isId = quarantineIdPattern.test(given)
-      const entries = isId
-        ? await listQuarantined(ledger, given.toLowerCase())
-        : await findQuarantined(ledger, given).then((entry) => (entry ? [entry] : []))
-      const record = await readRecord(ledger, ledger.fingerprints.recordId(given))
+      const id = ledger.fingerprints.recordId(given)
+      const record = await readRecord(ledger, id)
+      const entry = await readQuarantined(ledger, quarantineIdPattern.test(given) ? given : id)
       return [
         ...(record ? recordItems(ledger, record) : []),
-        ...entries.map((entry) => quarantinedItem(ledger, entry)),
+        ...(entry ? [quarantinedItem(ledger, entry)] : []),
       ]
     }),
   )
@@ -251,7 +245,7 @@ export async function readItemAt(
   ref: string,
 ): Promise<LedgerItem | undefined> {
   if (!ref.startsWith('i:')) {
-    const [entry] = await listQuarantined(ledger, ref)
+    const entry = await readQuarantined(ledger, ref)
     return entry && quarantinedItem(ledger, entry)
   }
   const record = await readRecord(ledger, ref.split(':')[1] ?? '')

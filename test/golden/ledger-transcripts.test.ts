@@ -202,7 +202,7 @@ test('items show', async () => {
 async function quarantineIds(run: Run): Promise<string[]> {
   const { out } = await run('items', 'list', '--state=quarantined', '--output=json')
   const { items } = JSON.parse(out) as { items: { id: string }[] }
-  return items.flatMap(({ id }) => [id, id.slice(0, 12)])
+  return items.map(({ id }) => id)
 }
 
 test('items resend, move and discard', async () => {
@@ -219,10 +219,7 @@ test('items resend, move and discard', async () => {
       items show leak/site/dead
       items resend --sink lake --severity critical --yes
       items resend --sink lake --output json --yes
-      items resend $q1
-      items resend $q1 --yes
-      items resend $q1 --yes
-      items resend --feed brand --state quarantined --yes
+      items resend $q0
       items resend --sink siem --state delivered --since 1h
       items resend --sink siem --state delivered --since 1h --yes
       items resend --sink desk --state diverted --yes
@@ -238,6 +235,8 @@ test('items resend, move and discard', async () => {
       items discard --sink soc
       items discard --sink soc --yes --by ann
       items discard --sink soc --yes
+      items discard $q0
+      items discard $q0 --yes
       items discard --state quarantined --yes
       items discard --yes
       items discard --sink sco --yes

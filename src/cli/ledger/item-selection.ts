@@ -7,14 +7,7 @@ import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readAccounting } from '../../store/accounts.ts'
 import { pendingWords, type State, stateWords } from '../../store/item-states.ts'
-import {
-  findItems,
-  fits,
-  type ItemFilter,
-  type LedgerItem,
-  quarantineIdPattern,
-  scanItems,
-} from '../../store/items.ts'
+import { findItems, fits, type ItemFilter, type LedgerItem, scanItems } from '../../store/items.ts'
 import { readSinkNames } from '../../store/pending-items.ts'
 import { deliveryIdPattern } from '../../store/records.ts'
 import { type CommonOptions, type Context, addCommonOptions } from '../context.ts'
@@ -150,24 +143,11 @@ export function parseDeliveryId(given: string): string | undefined {
   return deliveryIdPattern.test(id) ? id : undefined
 }
 
-/** Throws CommandError for an id that nobody knows, or that begins several. */
-export async function findGiven(
-  ledgers: readonly AccountLedger[],
-  given: string,
-): Promise<LedgerItem[]> {
+/** Throws CommandError for an id that nobody knows. */
+async function findGiven(ledgers: readonly AccountLedger[], given: string): Promise<LedgerItem[]> {
   const id = parseDeliveryId(given) ?? refang(given.trim())
   const found = await findItems(ledgers, id)
-  const shown = sanitize(given, 200)
-  if (found.length === 0) {
-    const why = 'it was settled long ago, resolved or expired'
-    throw new CommandError('refused', `the ledger has no item "${shown}": ${why}`)
-  }
-  if (quarantineIdPattern.test(id) && found.length > 1) {
-    const ids = found.map(({ ref }) => ref).join(', ')
-    throw new CommandError(
-      'mistake',
-      `"${shown}" begins more than one id; write more of it: ${ids}`,
-    )
-  }
-  return found
+  if (found.length > 0) return found
+  const why = 'it was settled long ago, resolved or expired'
+  throw new CommandError('refused', `the ledger has no item "${sanitize(given, 200)}": ${why}`)
 }

@@ -36,7 +36,6 @@ interface NamedAct {
 interface Outcome {
   /** The states that were looked for. */
   states: ReadonlySet<string>
-  fit: readonly LedgerItem[]
   counts: ActCounts
   /** Chosen, but in a state in which it cannot be done. */
   staying: readonly LedgerItem[]
@@ -73,7 +72,7 @@ export async function runAct(
     )
     context.terminal.progress('')
     await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
-    return { states, fit, counts, staying }
+    return { states, counts, staying }
   })
   const { done, busy, other, no_payload, no_recipient } = outcome.counts
   print(context, options, {
@@ -105,17 +104,9 @@ function question(
   const states = formatTally(items.map(({ state }) => state))
   const severities = formatTally(items.map(({ severity }) => severity))
   return [
-    `${pluralize(items.length, 'item')}${formatSinks(items)} (${states}; ${severities}) ${areQuarantined(items) ? forgottenWords : effect}.`,
+    `${pluralize(items.length, 'item')}${formatSinks(items)} (${states}; ${severities}) ${effect}.`,
     ...stayingLines(staying).map((line) => `L${line.slice(1)}.`),
   ]
-}
-
-/** What is stored of a quarantined item is masked and cut: it is read anew, not sent. */
-const forgottenWords =
-  'will be forgotten here, and read as new when the feed shows it, or set aside anew'
-
-function areQuarantined(items: readonly LedgerItem[]): boolean {
-  return items.length > 0 && items.every(({ entry }) => entry !== undefined)
 }
 
 function formatSinks(items: readonly LedgerItem[]): string {
@@ -129,10 +120,7 @@ function stayingLines(staying: readonly LedgerItem[]): string[] {
   return [`left as they are: ${formatTally(staying.map(({ state }) => state))}`]
 }
 
-function resultLines(
-  { done, verb }: NamedAct,
-  { states, fit, counts, staying }: Outcome,
-): string[] {
+function resultLines({ done, verb }: NamedAct, { states, counts, staying }: Outcome): string[] {
   const { done: count, ...others } = counts
   const left = Object.entries(others).filter(([, number]) => number > 0)
   if (count === 0 && left.length === 0) {
@@ -141,9 +129,7 @@ function resultLines(
   }
   const next = verb !== 'discard' && count > 0 ? '; a running daemon goes on within seconds' : ''
   return [
-    areQuarantined(fit)
-      ? `${pluralize(count, 'quarantined item')} forgotten, to be read as new`
-      : `${pluralize(count, 'item')} ${done}${next}`,
+    `${pluralize(count, 'item')} ${done}${next}`,
     ...left.map(
       ([why, number]) =>
         `${pluralize(number, 'item')} left: ${leftWords[why as keyof typeof leftWords]}`,

@@ -3,16 +3,15 @@ import { severityRank } from '../../event.ts'
 import type { Message } from '../../messages/message.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import type { QuarantineEntry } from '../../store/feed-state.ts'
+import { type QuarantineEntry, readQuarantined } from '../../store/feed-state.ts'
 import { type Delivered, findDeliveryItems } from '../../store/deliveries.ts'
-import { quarantineIdPattern } from '../../store/items.ts'
 import { readPayload } from '../../store/records.ts'
 import type { KnownWrite } from '../../store/history/service-writes.ts'
 import { fieldLines } from '../api/listing.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import { ledgerFor, ledgersFor, withStore } from '../open/open-store.ts'
 import { formatUtcTime, pluralize, sanitize } from '../terminal.ts'
-import { findGiven, parseDeliveryId } from './item-selection.ts'
+import { parseDeliveryId } from './item-selection.ts'
 import { historyLines, linkLines, messageLines } from './item-text.ts'
 import {
   entryJson,
@@ -41,15 +40,11 @@ export async function showItem(
   const uid = refang(given.trim())
   const known = await withStore(config, async (store) => {
     const ledgers = ledgersFor(store, options)
-    if (quarantineIdPattern.test(uid)) {
-      const [found] = await findGiven(ledgers, uid)
-      const { entry, ledger } = found ?? {}
-      if (entry && entry.uid === null) {
-        return [{ account: entry.account, uid: null, quarantined: entry }]
-      }
-      if (entry?.uid && ledger) return [await readKnownEvent(config, store, ledger, entry.uid)]
-    }
-    const events = ledgers.map((ledger) => readKnownEvent(config, store, ledger, uid))
+    const events = ledgers.map(async (ledger): Promise<KnownEvent> => {
+      const entry = await readQuarantined(ledger, uid)
+      if (entry?.uid === null) return { account: entry.account, uid: null, quarantined: entry }
+      return readKnownEvent(config, store, ledger, entry?.uid ?? uid)
+    })
     return (await Promise.all(events)).filter(isKnown)
   })
   const labels = destinationLabels(config)
@@ -92,14 +87,9 @@ function formatWrite({ atMs, action, by, outcome }: KnownWrite): string {
 function entryLines(head: string, entry: QuarantineEntry): string[] {
   const fields = entryJson(entry)
   return [
-    `${head}: quarantined, nothing was sent; to read it as new: tocsin items resend ${shortId(entry)}`,
+    `${head}: quarantined, nothing was sent; to close it: tocsin items discard ${entry.id}`,
     ...fieldLines(fields).map((line) => `  ${line}`),
   ]
-}
-
-/** Long enough to be unique among the few thousand possible entries. */
-export function shortId({ id }: Pick<QuarantineEntry, 'id'>): string {
-  return id.slice(0, 12)
 }
 
 function unknownLine(uid: string, { account }: ShowOptions): string {

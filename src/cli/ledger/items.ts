@@ -12,7 +12,7 @@ import { addWideOption, sizeParser, type WideOption } from '../options.ts'
 import { CommandError, findNamed, formatIsoTime, sanitize } from '../terminal.ts'
 import { addSelectionOptions, readSelection, type SelectionOptions } from './item-selection.ts'
 import { type ActOptions, runAct } from './items-act.ts'
-import { shortId, showItem, type ShowOptions } from './items-show.ts'
+import { showItem, type ShowOptions } from './items-show.ts'
 import { destinationLabels, type DestinationLabels } from '../../operator/recipients.ts'
 import { itemJson } from '../../operator/item-words.ts'
 
@@ -40,7 +40,7 @@ function actCommand(name: string, description: string): Command {
 function resendCommand(context: Context): Command {
   return actCommand(
     'resend',
-    'send items again: dead and quarantined ones, others by --state delivered, diverted or discarded',
+    'send items again: dead ones, others by --state delivered, diverted or discarded',
   ).action((ids: string[], options: ActOptions) =>
     runAct(context, { ids, options }, (config, by) => ({
       act: resendAct(config.sinks, by),
@@ -72,14 +72,16 @@ function moveCommand(context: Context): Command {
 }
 
 function discardCommand(context: Context): Command {
-  return actCommand('discard', 'give up what waits, and close dead letters').action(
-    (ids: string[], options: ActOptions) =>
-      runAct(context, { ids, options }, (_config, by) => ({
-        act: discardAct(by),
-        verb: 'discard',
-        done: 'discarded',
-        effect: 'will be given up and never sent',
-      })),
+  return actCommand(
+    'discard',
+    'give up what waits; close dead letters and quarantined items',
+  ).action((ids: string[], options: ActOptions) =>
+    runAct(context, { ids, options }, (_config, by) => ({
+      act: discardAct(by),
+      verb: 'discard',
+      done: 'discarded',
+      effect: 'will be given up and never sent',
+    })),
   )
 }
 
@@ -163,7 +165,7 @@ function itemsListing(labels: DestinationLabels): Listing<LedgerItem> {
       {
         title: 'UID',
         width: 60,
-        text: ({ uid, entry }) => uid ?? (entry ? shortId(entry) : ''),
+        text: ({ uid, entry }) => uid ?? entry?.id ?? '',
       },
     ],
     below: (item) => [
@@ -187,7 +189,7 @@ function itemsListing(labels: DestinationLabels): Listing<LedgerItem> {
 }
 
 function quarantineLine(entry: NonNullable<LedgerItem['entry']>): string {
-  return `${shortId(entry)}, feed ${entry.feed}: ${sanitize(entry.problem)}`
+  return `${entry.id}, feed ${entry.feed}: ${sanitize(entry.problem)}`
 }
 
 /** What its receiver answered last, where that failed. */

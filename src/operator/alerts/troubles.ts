@@ -51,7 +51,7 @@ const troubles = {
     subject: 'feed',
     text: 'unreadable items, and nobody is told of them',
     toDo: (name) =>
-      `tocsin items list --feed ${name} --state quarantined; with a Tocsin that reads them: tocsin items resend --feed ${name} --state quarantined`,
+      `tocsin items list --feed ${name} --state quarantined; to close them: tocsin items discard --feed ${name} --state quarantined`,
   },
   'circuit-open': {
     severity: 'high',

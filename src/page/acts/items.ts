@@ -23,7 +23,7 @@ const input = z.object({ item: items })
 
 export const resendItems = act({
   path: '/items/resend',
-  summary: 'send dead, delivered or discarded items again; read quarantined ones anew',
+  summary: 'send dead, delivered or discarded items again',
   input,
   async perform(actor, { item }) {
     const chosen = await readChosen(actor, item)
@@ -39,7 +39,7 @@ export const resendItems = act({
 
 export const discardItems = act({
   path: '/items/discard',
-  summary: 'give up items that wait, and close dead letters',
+  summary: 'give up items that wait; close dead letters and quarantined items',
   input,
   async perform(actor, { item }) {
     const chosen = await readChosen(actor, item)

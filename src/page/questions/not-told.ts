@@ -202,8 +202,8 @@ function describeItem(asker: Asker, one: LedgerItem): NotToldAnswer['items'][num
 /** What may be done with it: sent again, or given up. */
 function actsOn(state: LedgerItem['state']): string[] {
   if (state === 'dead') return ['resend', 'discard']
-  if (state === 'quarantined' || state === 'discarded') return ['resend']
-  return state === 'held' ? ['discard'] : []
+  if (state === 'discarded') return ['resend']
+  return state === 'held' || state === 'quarantined' ? ['discard'] : []
 }
 
 // Groups --------------------------------------------------------------------------------------------

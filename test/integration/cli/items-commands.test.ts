@@ -14,7 +14,6 @@ import {
   expectConservation,
   pastThisMillisecond,
   redisForTests,
-  routed,
   takeIn,
 } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -150,7 +149,7 @@ test('what was delivered is sent again only where the state is named', async () 
   const scene = await aScene()
   expect(await items(scene, 'resend a/sent/3 --yes')).toMatchObject({
     code: 1,
-    out: 'nothing was found to resend among what is dead, quarantined\n',
+    out: 'nothing was found to resend among what is dead\n',
   })
   expect((await items(scene, 'resend a/sent/3 --state delivered --yes')).code).toBe(0)
   expect((await list(scene, '--state delivered')).items).toEqual([])
@@ -291,25 +290,6 @@ test('discarding gives up what waits and closes letters: counted as dead, with w
   expect((await tocsin('sinks', 'list', ...scene.config)).out).not.toContain('old')
 })
 
-test('a quarantined item that is sent again is forgotten, and set aside anew if still malformed', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger } = scene
-  const page = { malformed: [malformed('1'), malformed('2', null)] }
-  await takeIn(ledger, [], page)
-  const id = ledger.fingerprints.recordId(page.malformed[1]!.raw)
-  expect((await items(scene, `resend ${id.slice(0, 6)}`)).err).toMatch(
-    /^1 item \(1 quarantined; 1 unknown\) will be forgotten here, /,
-  )
-  const { code, out } = await items(scene, `resend ${id.slice(0, 6)} --yes`)
-  expect(code).toBe(0)
-  expect(out).toMatch(/^1 quarantined item forgotten, to be read as new\n$/)
-  expect(uidsOf(await list(scene))).toEqual(['a/b/1'])
-  expect(await takeIn(ledger, [], page)).toMatchObject({ counts: { quarantined: 1, duplicate: 1 } })
-  await items(scene, 'resend a/b/1 --yes')
-  expect(await takeIn(ledger, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
-  await expectConservation(ledger)
-})
-
 test('an item that the service mended is taken in by the next rescan exactly once', async () => {
   const rig = await startFeedRig({ tests })
   onTestFinished(() => rig.stop())
@@ -326,7 +306,7 @@ route: { sinks: [lake] }
   rig.sandbox.addRawItem(1042, { metadata: { severity: 'high' } })
   await rig.toEnd(brand)
   expect(uidsOf(await list({ config }))).toEqual([null])
-  expect((await items({ config }, 'resend --feed brand --yes')).code).toBe(0)
+  expect((await items({ config }, 'discard --feed brand --state quarantined --yes')).code).toBe(0)
   const created = new Date().toISOString()
   const metadata = { uid: 'paste/x/1', type: 'paste', severity: 'high' }
   const raw = { metadata: { ...metadata, estimated_created_at: created } }
@@ -337,22 +317,6 @@ route: { sinks: [lake] }
   expect(uidsOf(await list({ config }))).toEqual([])
   const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']).toMatchObject({ new: 4, quarantined: 1 })
-})
-
-test('two ids that begin alike are told apart by more of them', async () => {
-  const scene = await aSocScene(tests)
-  const { ledger } = scene
-  const entry = { feed: 'brand', at: Date.now(), problem: 'odd', raw: '{}', marks: {} }
-  for (const id of ['abcd1'.padEnd(24, '0'), 'abcd2'.padEnd(24, '0')]) {
-    await ledger.redis.hset(ledger.key('quarantine'), id, JSON.stringify(entry))
-    await ledger.redis.zadd(ledger.key('quarantine-ages'), entry.at, `${id} brand`)
-  }
-  for (const command of ['show abcd', 'resend abcd --yes']) {
-    const { code, err } = await items(scene, command)
-    expect(code).toBe(2)
-    expect(err).toMatch(/^"abcd" begins more than one id; write more of it: abcd\d0+, abcd\d0+\n$/)
-  }
-  expect((await items(scene, 'show abcd1')).code).toBe(0)
 })
 
 test.each([

@@ -1,11 +1,10 @@
-/** What operators see of items that were set aside, and what becomes of those that they replay. */
+/** What operators see of items that were set aside, and that they close. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
+  closeQuarantined,
   countQuarantined,
-  findQuarantined,
   listQuarantined,
-  replayQuarantined,
 } from '../../../src/store/feed-state.ts'
 import { redisForTests, takeIn } from '../../support/ledger.ts'
 
@@ -52,13 +51,6 @@ test('an entry counts for the feed that set it aside last', async () => {
   expect(Object.keys(await countQuarantined(ledger))).toEqual(['leaks'])
 })
 
-test('entries are found by the beginning of their ids', async () => {
-  const ledger = await aLedgerWithEntries(5)
-  const [first] = await listQuarantined(ledger)
-  expect(await listQuarantined(ledger, first!.id.slice(0, 12))).toEqual([first])
-  expect(await listQuarantined(ledger, 'none')).toEqual([])
-})
-
 test('what is older than a history is neither listed nor counted, though nothing came to rescan it out', async () => {
   const ledger = await aLedgerWithEntries(2)
   await setAsideBefore(ledger, 1, ledger.retention.history + 60_000)
@@ -82,17 +74,14 @@ test('entries are counted by feed, and those since a time as fresh', async () =>
   expect(Object.keys(counts).toSorted()).toEqual(['brand', 'leaks'])
 })
 
-test('what is replayed is new to every feed that set it aside, and what is gone cannot be', async () => {
-  const ledger = await tests.ledger()
-  for (const feed of ['brand', 'leaks']) await takeIn(ledger, [], { feed, malformed: malformed(1) })
-  const [entry] = await listQuarantined(ledger)
-  expect(entry?.markedBy.toSorted()).toEqual(['brand', 'leaks'])
-  expect(await replayQuarantined(ledger, 'f'.repeat(24))).toBe('gone')
-  expect(await replayQuarantined(ledger, entry!.id)).toBe('done')
-  expect(await findQuarantined(ledger, 'a/b/0')).toBeUndefined()
-  for (const feed of ['brand', 'leaks']) {
-    expect(await takeIn(ledger, [], { feed, malformed: malformed(1) })).toMatchObject({
-      counts: { quarantined: 1, duplicate: 0 },
-    })
-  }
+test('what is closed is neither listed, counted nor set aside again', async () => {
+  const ledger = await aLedgerWithEntries(2)
+  const [first] = await listQuarantined(ledger)
+  expect(await closeQuarantined(ledger, first!)).toBe(true)
+  expect(await closeQuarantined(ledger, first!)).toBe(false)
+  expect(await takeIn(ledger, [], { malformed: malformed(2) })).toMatchObject({
+    counts: { quarantined: 0, duplicate: 2 },
+  })
+  expect((await listQuarantined(ledger)).map(({ uid }) => uid)).toEqual(['a/b/1'])
+  expect(await countQuarantined(ledger)).toMatchObject({ brand: { open: 1 } })
 })

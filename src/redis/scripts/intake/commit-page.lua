@@ -29,7 +29,6 @@
 --          events], ended (bool)}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
--- @include lib/quarantine.lua
 -- @include lib/trimmed-ranks.lua
 -- @include lib/terms.lua
 
@@ -359,6 +358,15 @@ local function take_in(place, event, payload)
   keep_payload(event, record, payload, { changed = raised, is_new = is_new })
 end
 
+-- Removes an entry of the quarantine. Its item's fingerprint stays, so it is not reported again.
+local function close_entry(id)
+  local text = redis.call('HGET', key('quarantine'), id)
+  if text then
+    redis.call('HDEL', key('quarantine'), id)
+    redis.call('ZREM', key('quarantine-ages'), id .. ' ' .. cjson.decode(text).feed)
+  end
+end
+
 -- Closes entries older than the retention of records, and the oldest beyond 250.
 local function trim_quarantine()
   local ages = key('quarantine-ages')
@@ -370,13 +378,6 @@ local function trim_quarantine()
   end
 end
 
--- The fingerprints of an item by the feed that set it aside before; replaying the entry erases them
--- all.
-local function marks_kept(id)
-  local text = redis.call('HGET', key('quarantine'), id)
-  return text and cjson.decode(text).marks or {}
-end
-
 local function set_aside(bad, raw)
   if is_marked(weeks, bad, ask.horizon) then
     counts.duplicate = counts.duplicate + 1
@@ -384,10 +385,8 @@ local function set_aside(bad, raw)
   end
   write_mark(weeks, bad, ask.horizon)
   counts.quarantined = counts.quarantined + 1
-  local marks = marks_kept(bad.rid)
   close_entry(bad.rid)
-  marks[ask.feed] = { m = bad.m, b = bad.b }
-  local entry = { feed = ask.feed, at = now, problem = bad.problem, uid = bad.uid, raw = raw, marks = marks }
+  local entry = { feed = ask.feed, at = now, problem = bad.problem, uid = bad.uid, raw = raw }
   redis.call('HSET', key('quarantine'), bad.rid, cjson.encode(entry))
   redis.call('ZADD', key('quarantine-ages'), now, bad.rid .. ' ' .. ask.feed)
   trim_quarantine()

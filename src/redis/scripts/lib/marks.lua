@@ -130,18 +130,6 @@ local function has_mark(weeks, mark)
   return false
 end
 
--- Forgets a mark; returns whether it was known.
-local function erase_mark(weeks, mark)
-  local was_known = false
-  for _, entry in ipairs(weeks) do
-    if redis.call('SREM', bucket_key(entry, mark), mark.m) == 1 then
-      redis.call('HINCRBY', key('weeks'), entry.week .. ':n', -1)
-      was_known = true
-    end
-  end
-  return was_known
-end
-
 -- Whether the mark is known. One that was written over half the horizon ago is written again.
 local function is_marked(weeks, mark, horizon)
   for _, entry in ipairs(weeks) do
