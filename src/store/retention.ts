@@ -15,7 +15,6 @@ import { trimActs } from './history/acts.ts'
 import type { AccountStore } from './record-index.ts'
 
 interface RetainedAccount extends AccountStore {
-  readonly horizonMs: number
   readonly retention: { history: number }
 }
 
@@ -234,12 +233,12 @@ type TrimStep = [histories: number, payloads: number, bytes: number, lastMs: num
  */
 async function dropSettled(
   { onTrimmed }: RetentionOptions,
-  { run, retention, horizonMs }: RetainedAccount,
+  { run, retention }: RetainedAccount,
   { wantedBytes, mayContinue }: { wantedBytes: number; mayContinue: MayContinue },
 ): Promise<DropResult | undefined> {
   const sum: DropResult = { histories: 0, payloads: 0, bytes: 0, lastMs: 0 }
   for (;;) {
-    const args = [retention.history, horizonMs, wantedBytes - sum.bytes]
+    const args = [retention.history, wantedBytes - sum.bytes]
     const [histories, payloads, bytes, lastMs, more] = (await run(
       'trim-records',
       ...args,

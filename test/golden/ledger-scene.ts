@@ -175,7 +175,7 @@ async function trimmed(ledger: AccountLedger): Promise<void> {
   const id = ledger.fingerprints.recordId('leak/site/trimmed')
   const longAgoMs = Date.now() - 365 * 24 * 3_600_000
   await ledger.redis.zadd(ledger.key('records'), longAgoMs, id)
-  await ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, 0)
+  await ledger.run('trim-records', ledger.retention.history, 0)
 }
 
 interface Way {

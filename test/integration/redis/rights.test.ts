@@ -22,7 +22,7 @@ function documentedRights(): string {
 async function useAll(scene: Scene): Promise<void> {
   for (const ledger of scene.replica.ledgers) {
     await ledger.run('weigh-records', 0)
-    await ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, 0)
+    await ledger.run('trim-records', ledger.retention.history, 0)
   }
   const [uid = ''] = scene.sandbox.received.webhook[0]!.uids
   const file = aFile('tocsin.yaml', scene.yaml)

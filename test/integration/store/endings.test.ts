@@ -218,7 +218,7 @@ test('endings go with the history, and with the records that make room', async (
   for (let n = 0; n < 300; n += 1) await append(ledger, `${nowMs - 2 * dayMs}-${n}`)
   await append(ledger, `${nowMs}-0`)
   const trim = (bytes: number): Promise<unknown> =>
-    ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, bytes)
+    ledger.run('trim-records', ledger.retention.history, bytes)
   await trim(0)
   expect(await ledger.redis.xlen(ledger.key('ended'))).toBeLessThanOrEqual(401)
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, [])])

@@ -326,7 +326,7 @@ async function resend({ ledger }: World, { a }: Draws): Promise<void> {
 async function trim({ ledger }: World): Promise<void> {
   const copy = ledger.key('ended-before')
   await given.redis.copy(ledger.key('ended'), copy)
-  await ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, 2_000)
+  await ledger.run('trim-records', ledger.retention.history, 2_000)
   if ((await given.redis.exists(copy)) === 1) await given.redis.rename(copy, ledger.key('ended'))
 }
 

@@ -151,7 +151,7 @@ async function weigh(...ledgers: AccountLedger[]): Promise<number> {
 }
 
 function trimOnce(ledger: AccountLedger, wanted: number): Promise<unknown> {
-  return ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, wanted)
+  return ledger.run('trim-records', ledger.retention.history, wanted)
 }
 
 test('nothing goes while it fits, and the pass notes what is kept and how far back', async () => {
@@ -365,29 +365,6 @@ test('room is made where memory is full, and noted, so that not every look makes
   await whileFull(tests.redis, () => keep(1_000))
   expect(await kept(ledger, 2)).toBe('--')
   expect(await readRetentionNote(tests.redis, keys)).toMatchObject({ bytes: 0 })
-})
-
-test('an event that made room is told again only where it comes back more severe than ever', async () => {
-  const { ledger } = await aScene()
-  const shown = async (severity: string): Promise<string[]> => {
-    const accepted = await takeIn(ledger, [routed({ uid: uidOf(1), severity }, ['soc'])])
-    const made = accepted.status === 'committed' ? accepted.changes : []
-    for (const { ref } of made) await attemptOf(ledger, ref, { outcome: 'delivered' })
-    const record = await readRecord(ledger, recordIdOf(ledger, 1))
-    return made.length === 0
-      ? []
-      : (record?.items ?? []).map((item) => `${item.raisedFrom} to ${item.severity}`)
-  }
-  expect(await shown('medium')).toEqual(['undefined to medium'])
-  await trimOnce(ledger, plenty)
-  expect(await readRecord(ledger, recordIdOf(ledger, 1))).toBeUndefined()
-  expect(await shown('medium')).toEqual([])
-  expect(await shown('low')).toEqual([])
-  expect(await shown('critical')).toEqual(['medium to critical'])
-  await trimOnce(ledger, plenty)
-  expect(await shown('critical')).toEqual([])
-  expect(await shown('high')).toEqual([])
-  expect((await proofOf([ledger]))[0]).toMatchObject({ differences: [], stranded: [] })
 })
 
 test('an event weighs what Redis says of its record and payload, and its places in tables and index', async () => {

@@ -29,7 +29,6 @@
 --          events], ended (bool)}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
--- @include lib/trimmed-ranks.lua
 -- @include lib/terms.lua
 
 local ask = cjson.decode(ARGV[1])
@@ -56,7 +55,6 @@ local made = {}
 local fresh = {}
 local records = 0
 local has_quarantined = redis.call('EXISTS', key('quarantine')) == 1
-local trimmed = tonumber(redis.call('GET', key('trimmed')) or '')
 
 local function has_item(record, candidate, rank)
   for _, item in ipairs(record.i) do
@@ -257,22 +255,13 @@ local function note_ahead(event)
   end
 end
 
--- Returns rank and word of the severity that an event had before; nil if it is new or that is
--- unknown.
-local function severity_before(event, record, is_seen)
-  if record then
-    return record.rk, record.sv
-  end
-  local rank = is_seen and trimmed and trimmed_rank(weeks, event.u, event.rk) or nil
-  return rank, rank_words[rank]
-end
-
 -- Notes a new record for what it concerns.
 local function note_terms(event, record)
   local history = ask.retention.history
+  local trimmed = tonumber(redis.call('GET', key('trimmed')) or '0')
   for _, term in ipairs(event.of) do
     if term.k == 'identifier' then
-      note_identifier(event.rid, term, math.max(now - history, trimmed or 0), history)
+      note_identifier(event.rid, term, math.max(now - history, trimmed), history)
     else
       note_victim(event.rid, record, term, history)
     end
@@ -303,9 +292,8 @@ local function take_in(place, event, payload)
   if not is_seen and event.base and is_marked(weeks, event.base, ask.horizon) then
     is_seen, event.bl = true, true
   end
-  local rank_before, word_before = severity_before(event, record, is_seen)
   -- a known event whose severity cannot be read any more did not become more severe
-  local raised = rank_before and event.rk > rank_before and not (is_seen and event.nr)
+  local raised = record and event.rk > record.rk and not (is_seen and event.nr)
   if is_seen then
     counts.duplicate = counts.duplicate + 1
     if not raised or event.bl then
@@ -336,7 +324,7 @@ local function take_in(place, event, payload)
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
   if raised then
     counts.raised = counts.raised + 1
-    event.raised_from = word_before
+    event.raised_from = record.sv
     record.rk = event.rk
     record.sv = event.sv
   end

@@ -4,17 +4,14 @@
 -- the stream of endings, too. The last call also drops the dead letters whose records have expired. Runs
 -- when memory is full. One call looks at 200 records and, at the end, at 200 letters of each sink.
 -- KEYS[1]  the account's base
--- ARGV     retention.history (ms), dedupe horizon (ms), bytes to free
+-- ARGV     retention.history (ms), bytes to free
 -- Returns  what was dropped to free bytes: {records, payloads, bytes, when the last of them was settled
 --          (ms)}, then 1 if a further call may drop more, else 0
 -- @include lib/ledger.lua
--- @include lib/marks.lua
--- @include lib/trimmed-ranks.lua
 -- @include lib/weight.lua
 
-local ended_before, horizon, wanted = now - tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local ended_before, wanted = now - tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 200
-local weeks = open_weeks(horizon)
 local histories, payloads, freed, last, latest = 0, 0, 0, 0, 0
 local endings_from = ended_before
 
@@ -35,7 +32,6 @@ end
 local function make_room(rid, record)
   freed = freed + weigh_record(rid, record)
   if record then
-    write_mark(weeks, rank_mark(record.u, record.rk), horizon)
     latest = math.max(latest, record.t + 1)
     histories = histories + 1
     payloads = payloads + redis.call('EXISTS', key('pay', rid))
