@@ -1,5 +1,5 @@
 /** Builds, starts and stops an engine: one configuration and everything that polls and delivers. */
-import { polledFeeds } from '../feeds/types/feed-type.ts'
+import { polledFeeds } from '../feeds/types/polled-feed.ts'
 import type { FileContents } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createLanes, type Lanes } from '../feeds/lanes/lanes.ts'

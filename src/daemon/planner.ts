@@ -1,6 +1,6 @@
 /** The plan of routes, items and groups for each new event. */
 import type { ThreatEvent } from '../event.ts'
-import type { PolledFeed } from '../feeds/types/feed-type.ts'
+import type { PolledFeed } from '../feeds/types/polled-feed.ts'
 import { type GroupingSink, placeItem } from '../grouping/placement.ts'
 import { titleOf } from '../messages/message.ts'
 import { readVictims } from '../messages/types/victims.ts'

@@ -5,7 +5,7 @@
 import type { CircuitReading } from '../delivery/circuit.ts'
 import { readDigestTimes, type DigestState } from '../grouping/flusher.ts'
 import type { Lanes } from '../feeds/lanes/lanes.ts'
-import { reservedSearches } from '../feeds/types/feed-type.ts'
+import { reservedSearches } from '../feeds/types/polled-feed.ts'
 import { readCanary } from '../operator/alerts/canary.ts'
 import { readFleet, type FleetState } from '../page/http/fleet-state.ts'
 import { writeAccounts, writeFleet, type SharedNotes } from '../page/http/state-gauges.ts'

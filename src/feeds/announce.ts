@@ -1,6 +1,6 @@
 /** What is counted, logged and told of a page that was taken in. */
 import { isKnownSeverity } from '../event.ts'
-import type { PolledFeed } from './types/feed-type.ts'
+import type { PolledFeed } from './types/polled-feed.ts'
 import type { UnreadField } from './types/field-reader.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics/metrics.ts'

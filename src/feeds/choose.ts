@@ -1,5 +1,5 @@
 /** What a poll requests next: a page of the tail or of a rescan, or nothing, and why. */
-import { isReserveReached, reservedSearches, type PolledFeed } from './types/feed-type.ts'
+import { isReserveReached, reservedSearches, type PolledFeed } from './types/polled-feed.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { PlacedScan } from './fetch.ts'
 import { readMatchClock, upstreamNowMs } from './match-time.ts'

@@ -1,5 +1,6 @@
 /** The request of a poll's page, and what is asked for instead where it fails. */
-import { type FeedPage, type PolledFeed, scanPageSize } from './types/feed-type.ts'
+import { type FeedPage, scanPageSize } from './types/feed-type.ts'
+import type { PolledFeed } from './types/polled-feed.ts'
 import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import { UpstreamError } from '../upstream/error.ts'

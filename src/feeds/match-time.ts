@@ -3,7 +3,7 @@
  * documents state the filter, so it is used. A refusal, or an event that disproves it, turns all
  * feeds of the type to the ladder of windows for a day (docs/decisions/rescans.md).
  */
-import type { PolledFeed } from './types/feed-type.ts'
+import type { PolledFeed } from './types/polled-feed.ts'
 import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { RoutedEvent } from '../store/intake.ts'

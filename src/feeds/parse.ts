@@ -1,6 +1,7 @@
 /** Turns the items of a page into events with their routes, and the page into what intake takes. */
 import { isKnownSeverity, type ThreatEvent } from '../event.ts'
-import type { ClearPair, ParsedFeedItem, PolledFeed } from './types/feed-type.ts'
+import type { ClearPair, ParsedFeedItem } from './types/feed-type.ts'
+import type { PolledFeed } from './types/polled-feed.ts'
 import { findFeedType } from './types/feed-types.ts'
 import { canonicalJson } from './types/field-reader.ts'
 import { describeShape } from './types/malformed.ts'

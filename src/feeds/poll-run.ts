@@ -1,6 +1,6 @@
 import { severities, severityRank, type ThreatEvent } from '../event.ts'
-import type { PolledFeed, Quota } from './types/feed-type.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { PolledFeed, Quota } from './types/polled-feed.ts'
+import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics/metrics.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -102,6 +102,54 @@ export type PollOutcome =
 
 /** Why nothing is requested now. */
 export type Obstacle = 'paused' | 'superseded' | 'quota' | 'full'
+
+export interface Poller {
+  /** Polls a feed's tail or its rescans once. Throws only on a bug or a Redis failure. */
+  pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome>
+}
+
+/**
+ * Until when a feed is left alone after a run, wall clock ms. `failures` counts consecutive
+ * failures, this one included. After a successful read, the polling rule alone decides when the
+ * feed is read again.
+ */
+export function nextPollMs(
+  outcome: PollOutcome,
+  { nowMs, failures }: { nowMs: number; failures: number },
+  timings: Timings = defaultTimings,
+): number {
+  switch (outcome.status) {
+    case 'more':
+    case 'stopped':
+    case 'caught_up':
+      return nowMs
+    case 'superseded':
+      return nowMs + timings.supersededLookMs
+    case 'full':
+      return nowMs + timings.fullLookMs
+    case 'paused':
+      return nowMs + timings.pausedLookMs
+    case 'quota':
+      return nowMs + timings.notDueLookMs
+    case 'not_due':
+      return Math.max(
+        nowMs + 1_000,
+        Math.min(outcome.untilMs ?? Infinity, nowMs + timings.notDueLookMs),
+      )
+    case 'failed': {
+      const { reason, retryAfterMs } = outcome
+      if (reason !== 'auth' || retryAfterMs === undefined)
+        return nowMs + Math.max(retryAfterMs ?? 0, backoffMs(failures, timings))
+      // a look at a paused account costs no request, and a test may end the pause at any time
+      return nowMs + Math.min(retryAfterMs, timings.notDueLookMs)
+    }
+  }
+}
+
+/** A failing feed keeps asking, without using up the budget of its account. */
+function backoffMs(failures: number, { pollBackoffMs }: Timings): number {
+  return pollBackoffMs * Math.min(2 ** Math.max(0, failures - 1), 60)
+}
 
 /** Why a feed is not polled although nothing failed. */
 const waitingReasons: Partial<Record<PollOutcome['status'], string>> = {

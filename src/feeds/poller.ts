@@ -7,7 +7,7 @@
  * parse (parse.ts), commit (store/intake.ts) and announce (announce.ts).
  */
 import { severityRank } from '../event.ts'
-import type { PolledFeed } from './types/feed-type.ts'
+import type { PolledFeed } from './types/polled-feed.ts'
 import { findFeedType } from './types/feed-types.ts'
 import { errorMessage } from '../lib/errors.ts'
 import { type FeedState, noteFeedTrouble, openFeed } from '../store/feed-state.ts'
@@ -20,6 +20,7 @@ import { checkMatchFilter, endsTooLate, isFilterIgnored } from './match-time.ts'
 import { buildPage } from './parse.ts'
 import {
   createPollLog,
+  type Poller,
   type PollerOptions,
   type PollLog,
   type PollOutcome,
@@ -32,11 +33,6 @@ import { beginsAtStartBound } from './scan.ts'
 
 /** Pages per run, so that a long backlog does not hold a lane forever. */
 const pagesPerRun = 50
-
-export interface Poller {
-  /** Polls a feed's tail or its rescans once. Throws only on a bug or a Redis failure. */
-  pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome>
-}
 
 export function createPoller(options: PollerOptions): Poller {
   const { clock, logger } = options

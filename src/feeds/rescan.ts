@@ -16,7 +16,7 @@
  */
 import type { FeedState, RescanState, Scan, ScanSpan } from '../store/feed-state.ts'
 import { findFeedType } from './types/feed-types.ts'
-import type { PolledFeed } from './types/feed-type.ts'
+import type { PolledFeed } from './types/polled-feed.ts'
 import {
   isFrequent,
   itemsPerPage,

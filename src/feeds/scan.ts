@@ -5,7 +5,8 @@
  * (`behind`, rescan.ts).
  */
 import { createHash } from 'node:crypto'
-import { scanPageSize, type PolledFeed, usualPageSize } from './types/feed-type.ts'
+import { scanPageSize, usualPageSize } from './types/feed-type.ts'
+import type { PolledFeed } from './types/polled-feed.ts'
 import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan, ScanReason, ScanSpan } from '../store/feed-state.ts'
 

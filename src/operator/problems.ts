@@ -3,7 +3,7 @@
  * nobody's hands, each with its cause and remedy. `status`, `doctor` and lists show this one list.
  */
 import type { Config } from '../config/config.ts'
-import { reservedSearches } from '../feeds/types/feed-type.ts'
+import { reservedSearches } from '../feeds/types/polled-feed.ts'
 import { pluralize } from '../lib/errors.ts'
 import { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
 import { formatTrouble } from '../lib/trouble.ts'

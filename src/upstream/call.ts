@@ -1,10 +1,9 @@
 /** Sends operations of the API: waits for the slot, reads the answer, and says what a failed write may have done. */
 import { z } from 'zod'
 import { type Capabilities, isUnknownPath, type OrganizationLookup } from './access/capabilities.ts'
-import type { Tier } from './config.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, looksLikeHtml, readSearchesRemaining } from './failures.ts'
-import type { SlotRequest, TakeOptions } from './rate-limits.ts'
+import type { CallOperation, CallOptions } from './request.ts'
 import {
   buildRequest,
   type BuiltRequest,
@@ -17,34 +16,13 @@ import type { WireSearchPage } from './resources/page.ts'
 import { readAnswer, type Session } from './access/session.ts'
 import { tooLargeError } from './transport.ts'
 
-/** Who a request's slot is for, and how long it may wait for the slot. */
-export interface CallOptions extends TakeOptions {
-  slot: SlotRequest
-  /** Default: the tier of the operation. */
-  tier?: Tier | undefined
-  /**
-   * Called right before a write is written: from now on it may reach the API. If this throws, the
-   * write is not sent.
-   */
-  onSend?: () => void
-}
+export type { CallOperation, CallOptions } from './request.ts'
 
 export interface CallParts {
   session: Session
   lookup: OrganizationLookup
   capabilities: Capabilities
 }
-
-/**
- * Sends an operation and returns what it answers. Throws UpstreamError: `invalid` before anything
- * is sent, with each mistake; of an operation that changes something with `mayBeDone` set if it may
- * have been carried out all the same, so that it must not be repeated blindly.
- */
-export type CallOperation = <Request, Result>(
-  operation: Operation<Request, Result>,
-  request: Request,
-  asked: CallOptions,
-) => Promise<Result>
 
 export function createCall(parts: CallParts): CallOperation {
   return async <Request, Result>(

@@ -8,7 +8,10 @@ import type { AccountConfig, Tier } from './config.ts'
 import { notBegun, UpstreamError } from './error.ts'
 import { type Answer, errorFromAnswer, readHeader, readSearchesRemaining } from './failures.ts'
 import type { Lane, Organizations } from './access/organizations.ts'
+import type { RequestKind, SlotRequest, TakeOptions } from './request.ts'
 import type { Transport, TransportRequest } from './transport.ts'
+
+export type { RequestKind, SlotRequest, TakeOptions } from './request.ts'
 
 /** One request that was sent, whether or not an answer came. */
 export interface RequestInfo {
@@ -203,11 +206,6 @@ interface TakenSlot {
   mayBegin: () => boolean
   /** For a request that did not begin. Throws UpstreamError `timeout` if none comes in time. */
   again(): Promise<TakenSlot>
-}
-
-export interface TakeOptions {
-  signal?: AbortSignal | undefined
-  maxWaitMs?: number | undefined
 }
 
 interface Joined {
@@ -471,25 +469,6 @@ async function ask(
 
 function limitKeys(keys: Keys, lane: Lane): string[] {
   return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
-}
-
-/**
- * `token`: renewing or testing the token, which everything else waits for. `feed`: a page of a
- * feed. `rescan`: a page of a feed's rescan, which looks for late arrivals. `detail`: the full event
- * of a message about to be sent. `command`: a request of an operator's command.
- */
-export type RequestKind = 'token' | 'feed' | 'rescan' | 'detail' | 'command'
-
-export interface SlotRequest {
-  kind: RequestKind
-  /** Name of the feed, sink, command or account. */
-  name: string
-  /** Wall clock ms since which the request is due. */
-  dueSinceMs: number
-  /** Called when only the slot is still missing: token and organization are known. */
-  onJoin?: (() => void) | undefined
-  /** Called when the slot has come and the request goes out. */
-  onSlot?: (() => void) | undefined
 }
 
 /** Each kind that gives way to feeds gets one slot in this many, however many feeds are due. */

@@ -2,9 +2,10 @@
  * What may happen to a feed, step by step: turns of replicas that fail, stop and are killed, and time, which
  * is simulated: a history does not depend on how fast the machine is.
  */
-import type { PolledFeed } from '../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../src/feeds/types/polled-feed.ts'
 import type { PollOutcome } from '../../src/feeds/poll-run.ts'
-import { createPoller, type Poller } from '../../src/feeds/poller.ts'
+import type { Poller } from '../../src/feeds/poll-run.ts'
+import { createPoller } from '../../src/feeds/poller.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics/metrics.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'

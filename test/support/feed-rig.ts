@@ -1,7 +1,7 @@
 /** A poller on a real ledger that reads the sandbox over HTTP, driven one turn at a time. */
 import { createSecretBox } from '../../src/lib/sealed-secret.ts'
 import { expect } from 'vitest'
-import type { PolledFeed } from '../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../src/feeds/types/polled-feed.ts'
 import { createPoller } from '../../src/feeds/poller.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { scanRecords, type LedgerRecord } from '../../src/store/records.ts'

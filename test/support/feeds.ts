@@ -6,7 +6,7 @@ import type {
   EventsFeedConfig,
   FeedCommon,
 } from '../../src/feeds/types/config.ts'
-import type { Polled } from '../../src/feeds/types/feed-type.ts'
+import type { Polled } from '../../src/feeds/types/polled-feed.ts'
 import type { FeedState, RescanState } from '../../src/store/feed-state.ts'
 
 const common: FeedCommon & { scope: string; everyMs: number } = {

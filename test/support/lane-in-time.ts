@@ -3,15 +3,15 @@
  * page by page into a real ledger whose scripts go by the same clock. Answers take no time.
  */
 import type { CallOptions } from '../../src/upstream/call.ts'
-import type { PolledFeed } from '../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../src/feeds/types/polled-feed.ts'
 import {
   chooseNext,
   minPollInterval,
   newFeedPlace,
   newFleetPlace,
-  nextPollMs,
   notePage,
 } from '../../src/feeds/lanes/next-feed.ts'
+import { nextPollMs } from '../../src/feeds/poll-run.ts'
 import { createPoller } from '../../src/feeds/poller.ts'
 import { createRescanBudget, rescanShare, type RescanBudget } from '../../src/feeds/rescan-plan.ts'
 import { systemClock } from '../../src/lib/clock.ts'

@@ -4,7 +4,7 @@
  */
 
 import { Command, Option } from 'commander'
-import { isReserveReached, type PolledFeed, polledFeeds } from '../../feeds/types/feed-type.ts'
+import { isReserveReached, type PolledFeed, polledFeeds } from '../../feeds/types/polled-feed.ts'
 import { systemClock } from '../../lib/clock.ts'
 import {
   auditFeed,

@@ -1,7 +1,8 @@
 /** Builds the poller of an engine. */
-import { polledFeeds } from '../../feeds/types/feed-type.ts'
+import { polledFeeds } from '../../feeds/types/polled-feed.ts'
 import type { LaneLimit } from '../../feeds/lanes/lane.ts'
-import { createPoller, type Poller } from '../../feeds/poller.ts'
+import type { Poller } from '../../feeds/poll-run.ts'
+import { createPoller } from '../../feeds/poller.ts'
 import { createRescanBudget } from '../../feeds/rescan-plan.ts'
 import type { Metrics } from '../../lib/metrics/metrics.ts'
 import { createRoomCheck } from '../../redis/health.ts'

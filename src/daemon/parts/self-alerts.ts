@@ -1,7 +1,7 @@
 /** Builds self-alerts, the canary and its ping. */
 import { describeFallback } from '../../delivery/relief/fallback.ts'
 import { ownFeed } from '../../event.ts'
-import { reservedSearches } from '../../feeds/types/feed-type.ts'
+import { reservedSearches } from '../../feeds/types/polled-feed.ts'
 import { titleOf } from '../../messages/message.ts'
 import type { AccountState } from '../../page/http/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../../operator/alerts/canary.ts'

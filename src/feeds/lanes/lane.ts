@@ -7,7 +7,7 @@
  * A slow answer blocks nothing: when a request has been out for longer than the distance of two
  * slots, the lane continues with another feed and takes the late answer in when it arrives.
  */
-import type { PolledFeed } from '../types/feed-type.ts'
+import type { PolledFeed } from '../types/polled-feed.ts'
 import type { Clock, Timings } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Redis } from '../../redis/client.ts'
@@ -28,14 +28,18 @@ import {
   clampFutureTimes,
   halveShare,
   newFeedPlace,
-  nextPollMs,
   notePage,
   minPollInterval,
   currentShare,
   retryEvery,
 } from './next-feed.ts'
-import { createWaitingLog, type PollOutcome, type PollRequest } from '../poll-run.ts'
-import type { Poller } from '../poller.ts'
+import {
+  createWaitingLog,
+  nextPollMs,
+  type Poller,
+  type PollOutcome,
+  type PollRequest,
+} from '../poll-run.ts'
 import { rescanShare } from '../rescan-plan.ts'
 
 /** The rate limit of a lane. */

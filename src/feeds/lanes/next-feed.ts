@@ -23,8 +23,7 @@
  * Feeds whose every poll costs quota keep their interval (`everyMs`) and go first when it has
  * passed.
  */
-import { defaultTimings, type Timings } from '../../lib/clock.ts'
-import type { PollOutcome } from '../poll-run.ts'
+import { defaultTimings } from '../../lib/clock.ts'
 
 /** The configuration of a feed, as the rule needs it. */
 export interface FeedTiming {
@@ -418,47 +417,4 @@ export function currentShare(share: Share | undefined, configured: number, nowMs
 export function halveShare(share: Share | undefined, configured: number, nowMs: number): Share {
   const value = Math.min(configured, Math.max(minShare, currentShare(share, configured, nowMs) / 2))
   return { value, atMs: nowMs }
-}
-
-/**
- * Until when a feed is left alone after a run, wall clock ms. `failures` counts consecutive
- * failures, this one included. After a successful read, the polling rule alone decides when the
- * feed is read again.
- */
-export function nextPollMs(
-  outcome: PollOutcome,
-  { nowMs, failures }: { nowMs: number; failures: number },
-  timings: Timings = defaultTimings,
-): number {
-  switch (outcome.status) {
-    case 'more':
-    case 'stopped':
-    case 'caught_up':
-      return nowMs
-    case 'superseded':
-      return nowMs + timings.supersededLookMs
-    case 'full':
-      return nowMs + timings.fullLookMs
-    case 'paused':
-      return nowMs + timings.pausedLookMs
-    case 'quota':
-      return nowMs + timings.notDueLookMs
-    case 'not_due':
-      return Math.max(
-        nowMs + 1_000,
-        Math.min(outcome.untilMs ?? Infinity, nowMs + timings.notDueLookMs),
-      )
-    case 'failed': {
-      const { reason, retryAfterMs } = outcome
-      if (reason !== 'auth' || retryAfterMs === undefined)
-        return nowMs + Math.max(retryAfterMs ?? 0, backoffMs(failures, timings))
-      // a look at a paused account costs no request, and a test may end the pause at any time
-      return nowMs + Math.min(retryAfterMs, timings.notDueLookMs)
-    }
-  }
-}
-
-/** A failing feed keeps asking, without using up the budget of its account. */
-function backoffMs(failures: number, { pollBackoffMs }: Timings): number {
-  return pollBackoffMs * Math.min(2 ** Math.max(0, failures - 1), 60)
 }

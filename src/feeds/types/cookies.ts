@@ -13,7 +13,7 @@ import {
   credentialOperations,
   type WireCookieSearchBody,
 } from '../../upstream/resources/credentials.ts'
-import type { CookiesFeedConfig } from './config.ts'
+import type { CookiesFeedConfig } from './credentials-config.ts'
 import { importPageSize, readByImportTime } from './credential-search.ts'
 import {
   bodyWithCursor,
@@ -21,14 +21,11 @@ import {
   type FeedRequest,
   type FeedType,
   type ParsedFeedItem,
-  type Polled,
   timeFilter,
 } from './feed-type.ts'
 import { createFieldReader, isJsonObject, readId } from './field-reader.ts'
 
-type CookiesFeed = Polled<CookiesFeedConfig>
-
-export const cookiesFeed: FeedType<CookiesFeed> = {
+export const cookiesFeed: FeedType<CookiesFeedConfig> = {
   pageSize: importPageSize,
   fingerprintParts: ({ domain, names, paths }) => [domain, names, paths],
   body({ domain, names, paths }, span, size) {
@@ -48,7 +45,7 @@ export const cookiesFeed: FeedType<CookiesFeed> = {
 }
 
 /** Adds to each cookie with an id whether it has expired by now: only a request knows the time. */
-async function fetchCookies(feed: CookiesFeed, request: FeedRequest): Promise<FeedPage> {
+async function fetchCookies(feed: CookiesFeedConfig, request: FeedRequest): Promise<FeedPage> {
   const { client, scan, slot, signal, nowMs } = request
   const body = bodyWithCursor<WireCookieSearchBody>(scan)
   const found = await client.call(credentialOperations.cookies, body, {

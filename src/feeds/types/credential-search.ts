@@ -10,18 +10,11 @@ import {
   credentialOperations,
   type WireCredentialSearchBody,
 } from '../../upstream/resources/credentials.ts'
-import type { CredentialSearchFeedConfig } from './config.ts'
+import type { CredentialSearchFeedConfig } from './credentials-config.ts'
 import { parseCredentialItem } from './credentials.ts'
-import {
-  bodyWithCursor,
-  type FeedType,
-  type NextScan,
-  type Polled,
-  timeFilter,
-} from './feed-type.ts'
+import { bodyWithCursor, type FeedType, type NextScan, timeFilter } from './feed-type.ts'
 
-type CredentialSearch = Polled<CredentialSearchFeedConfig>
-type ScanIntervals = Pick<CredentialSearch, 'rescan'>
+type ScanIntervals = Pick<CredentialSearchFeedConfig, 'rescan'>
 
 /** Large pages are slow: 500 items end in a timeout (docs/api-notes.md, Page sizes). */
 export const importPageSize = 100
@@ -34,7 +27,7 @@ export const readByImportTime: NonNullable<FeedType<ScanIntervals>['unordered']>
   nextScan: nextWindow,
 }
 
-export const credentialSearchFeed: FeedType<CredentialSearch> = {
+export const credentialSearchFeed: FeedType<CredentialSearchFeedConfig> = {
   pageSize: importPageSize,
   fingerprintParts: ({ query, astp }) => [query, astp],
   body({ query }, span, size) {

@@ -17,7 +17,6 @@ import {
   word,
   wrongKind,
 } from '../../lib/config/config-fields.ts'
-import type { WireCredentialQuery } from '../../upstream/resources/credentials.ts'
 import {
   commonKeys,
   fixedIntervalParts,
@@ -67,9 +66,6 @@ export const credentialsFeedConfig = section(
 
 export type CredentialsFeedConfig = Named<z.output<typeof credentialsFeedConfig>>
 
-/** Without a search for a secret: a secret does not belong in a configuration file. */
-type CredentialQuery = Exclude<WireCredentialQuery, { type: 'secret' }>
-
 const domain = textField({
   describe: 'Domain, such as example.com.',
   remedy: 'write a domain, such as example.com',
@@ -88,7 +84,7 @@ const email = textField({
       : refusal('not an e-mail address', 'write one address, such as jo@example.com'),
 })
 
-const query: z.ZodType<CredentialQuery> = byType(
+const query = byType(
   [
     section(
       {

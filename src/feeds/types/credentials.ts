@@ -10,8 +10,8 @@ import { cut, maskIdentity, maskKnown, withholdIn, withholdName } from '../../ma
 import type { Scan } from '../../store/feed-state.ts'
 import { credentialOperations } from '../../upstream/resources/credentials.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
-import type { CredentialsFeedConfig } from './config.ts'
-import type { ClearPair, FeedType, ParsedFeedItem, Polled } from './feed-type.ts'
+import type { CredentialsFeedConfig } from './credentials-config.ts'
+import type { ClearPair, FeedType, ParsedFeedItem } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
@@ -54,7 +54,7 @@ function isBeforeEnd(scan: Scan): boolean {
   return !isAtEnd && end !== null
 }
 
-export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
+export const credentialsFeed: FeedType<CredentialsFeedConfig> = {
   pageSize: 20, // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ identifier }) => [identifier],
   body: (_feed, _span, size) => ({ size }),

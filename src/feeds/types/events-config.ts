@@ -17,7 +17,6 @@ import {
   word,
   wrongKind,
 } from '../../lib/config/config-fields.ts'
-import type { EventQuery } from '../../upstream/resources/events.ts'
 import {
   commonKeys,
   fixedIntervalParts,
@@ -144,14 +143,11 @@ export const eventsFeedConfig = section(
 
 export type EventsFeedConfig = Named<z.output<typeof eventsFeedConfig>>
 
-/** Without queries for secrets: a secret does not belong in a configuration file. */
-type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
-
 /**
  * A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event
  * queries).
  */
-const query: z.ZodType<EventSearchQuery> = byType(
+const query = byType(
   [
     queryKind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),
     queryKind('email', 'Mentions of an address.', { email: text('E-mail address.') }),

@@ -6,8 +6,8 @@ import {
   type GlobalSearchBody,
   type GroupSearchBody,
 } from '../../upstream/resources/events.ts'
-import type { EventSearchFeedConfig, EventsFeedConfig } from './config.ts'
-import { bodyWithCursor, type FeedType, type Polled, timeFilter } from './feed-type.ts'
+import type { EventSearchFeedConfig, EventsFeedConfig } from './events-config.ts'
+import { bodyWithCursor, type FeedType, timeFilter } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
@@ -18,7 +18,7 @@ import {
 } from './field-reader.ts'
 
 /** Events that the tenant watches for, all or some, ascending by creation time. */
-export const eventsFeed: FeedType<Polled<EventsFeedConfig>> = {
+export const eventsFeed: FeedType<EventsFeedConfig> = {
   pageSize: 10, // the largest page (docs/api-notes.md, Page sizes)
   fingerprintParts: (feed) => [feed.identifierGroup, feed.identifier, sortedEntries(feed.filters)],
   body({ filters }, span, size) {
@@ -63,7 +63,7 @@ function sortedEntries(filters: object): [string, unknown][] {
 }
 
 /** Events that a global search finds, ascending by creation time. */
-export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
+export const eventSearchFeed: FeedType<EventSearchFeedConfig> = {
   pageSize: 10, // the largest page (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ query, filters }) => [sortedEntries(query), sortedEntries(filters)],
   body({ query, filters }, span, size) {

@@ -2,7 +2,8 @@ import { cookiesFeed } from './cookies.ts'
 import { credentialSearchFeed } from './credential-search.ts'
 import { credentialsFeed } from './credentials.ts'
 import { eventSearchFeed, eventsFeed } from './events.ts'
-import type { FeedType, PolledFeed } from './feed-type.ts'
+import type { FeedType } from './feed-type.ts'
+import type { PolledFeed } from './polled-feed.ts'
 
 const feedTypes: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
   events: eventsFeed,

@@ -2,7 +2,7 @@
  * The audit of a feed: compares what the API shows of a window with the ledger. Every event shown
  * must be in the ledger. It changes nothing.
  */
-import type { PolledFeed } from '../../feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../feeds/types/polled-feed.ts'
 import { findFeedType } from '../../feeds/types/feed-types.ts'
 import { canonicalJson } from '../../feeds/types/field-reader.ts'
 import { scanFingerprint, scannedFromMs } from '../../feeds/scan.ts'

@@ -1,5 +1,6 @@
 /** The pages of an audit's window, however the API behaves. */
-import type { FeedPage, FeedRequest, PolledFeed } from '../../feeds/types/feed-type.ts'
+import type { FeedPage, FeedRequest } from '../../feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../feeds/types/polled-feed.ts'
 import { usualPageSize } from '../../feeds/types/feed-type.ts'
 import { findFeedType } from '../../feeds/types/feed-types.ts'
 import { isTooSlow } from '../../feeds/fetch.ts'

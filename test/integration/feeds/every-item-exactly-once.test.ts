@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import {
   aCookieFeed,
   aCredentialFeed,

@@ -1,6 +1,6 @@
 /** What lanes ask of the service and of Redis, counted over hours that pass in moments. */
 import { expect, test } from 'vitest'
-import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lanes/lane.ts'
 import { newLane, saveLane } from '../../../src/feeds/lanes/lane-store.ts'
 import { expectIntervals, newFeedPlace } from '../../../src/feeds/lanes/next-feed.ts'

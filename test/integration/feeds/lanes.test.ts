@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { LaneLimit } from '../../../src/feeds/lanes/lane.ts'
 import { createLanes, type Lanes, type LanesOptions } from '../../../src/feeds/lanes/lanes.ts'
-import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { aFeed } from '../../support/feeds.ts'

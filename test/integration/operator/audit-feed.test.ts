@@ -8,7 +8,7 @@ import {
   auditWindow,
 } from '../../../src/operator/audit/audit-feed.ts'
 import type { AuditWindow } from '../../../src/operator/audit/audit-pages.ts'
-import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'

@@ -1,6 +1,6 @@
 /** What a fetched page means: where its walk stands, and how people hear of what it shows. */
 import { describe, expect, test } from 'vitest'
-import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import type { FetchedPage } from '../../../src/feeds/fetch.ts'
 import { buildPage } from '../../../src/feeds/parse.ts'
 import type { PollerOptions, PollRun } from '../../../src/feeds/poll-run.ts'

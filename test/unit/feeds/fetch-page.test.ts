@@ -1,7 +1,7 @@
 /** What is asked for after a request that failed, and against which limit each request counts. */
 import { callBy } from '../../support/call.ts'
 import { describe, expect, test } from 'vitest'
-import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import { findFeedType } from '../../../src/feeds/types/feed-types.ts'
 import { type FetchedPage, fetchPage } from '../../../src/feeds/fetch.ts'
 import { type PollerOptions, type PollRun } from '../../../src/feeds/poll-run.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { nextPollMs } from '../../../src/feeds/lanes/next-feed.ts'
+import { nextPollMs } from '../../../src/feeds/poll-run.ts'
 import type { PollOutcome } from '../../../src/feeds/poll-run.ts'
 
 const times = fc.nat({ max: 1e9 }).map((nowMs) => ({ nowMs }))

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { severityRank, type ThreatEvent } from '../../../src/event.ts'
-import type { PolledFeed } from '../../../src/feeds/types/feed-type.ts'
+import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import { sortPage } from '../../../src/feeds/parse.ts'
 import { unreadableFields } from '../../../src/lib/metrics/unreadable-fields.ts'
 import { feedCredential, searchCredential, searchItem } from '../../fixtures/documented-items.ts'

@@ -21,7 +21,7 @@ import {
 import { tailScan } from '../../../src/feeds/scan.ts'
 import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
 import type { EventsFeedConfig } from '../../../src/feeds/types/config.ts'
-import type { Polled } from '../../../src/feeds/types/feed-type.ts'
+import type { Polled } from '../../../src/feeds/types/polled-feed.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 
 type PolledEvents = Polled<EventsFeedConfig>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReserveReached } from '../../../../src/feeds/types/feed-type.ts'
+import { isReserveReached } from '../../../../src/feeds/types/polled-feed.ts'
 import { aCredentialSearch, aFeed } from '../../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
