@@ -8,8 +8,7 @@ import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { RoutedEvent } from '../store/intake.ts'
 import { UpstreamError } from '../upstream/error.ts'
-import type { PollerOptions, PollRun } from './poll-run.ts'
-import { matchLagMs } from './rescan-plan.ts'
+import type { PollerOptions } from './poll-run.ts'
 import { readNotes } from './rescan.ts'
 
 /** The API's clock, ms, where this feed is read by match time; undefined where it is not. */
@@ -57,12 +56,6 @@ export function blocksAllRequests({ reason }: UpstreamError): boolean {
   return reason === 'rate_limited' || reason === 'auth'
 }
 
-/** Whether an answer has shown that this machine's clock was ahead when the window was chosen. */
-export function endsTooLate(options: PollerOptions, feed: PolledFeed, asked: Scan): boolean {
-  if (readNotes(asked).kind !== 'matched' || asked.cursor !== null) return false
-  return (asked.span?.toMs ?? 0) > upstreamNowMs(options, feed) - matchLagMs / 2
-}
-
 /** How far an item's own match time may differ from the time that the filter uses. */
 const matchToleranceMs = 3_600_000
 
@@ -93,49 +86,25 @@ async function doubtFilter(options: PollerOptions, feed: PolledFeed, shown: stri
 }
 
 /**
- * Checks the new finds of a whole rescan. An event that was matched in a period already read by
- * match time disproves the filter, unless the filter shows it now: then it has entered the feed
- * since, for example because its severity was raised. One event a page is asked for.
+ * Checks the new finds of a whole rescan: an event that was matched in a period already read by
+ * match time disproves the filter. One whose severity was changed entered the feed later.
  */
 export async function checkMatchFilter(
   options: PollerOptions,
-  run: PollRun,
+  feed: PolledFeed,
   { startBoundMs }: FeedState,
   found: { scan: Scan; newEvents: readonly RoutedEvent[] },
 ): Promise<void> {
   const { kind, matchedToMs } = readNotes(found.scan)
   if (kind !== 'whole' || matchedToMs === undefined) return
-  for (const { event } of found.newEvents) {
-    const { uid, matchedAtMs } = event
-    const isRead = matchedAtMs !== null && matchedAtMs >= startBoundMs && matchedAtMs < matchedToMs
-    if (!isRead) continue
-    if (!(await isShownByMatch(options, run, { uid, matchedAtMs })))
-      await doubtFilter(options, run.feed, `shown ${uid} by its creation, not by its match time`)
-    return
-  }
-}
-
-/** Whether the filter shows an event now; true when one page does not decide it. */
-async function isShownByMatch(
-  { client, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs, onSlot }: PollRun,
-  { uid, matchedAtMs }: { uid: string; matchedAtMs: number },
-): Promise<boolean> {
-  const type = findFeedType(feed)
-  const span = { fromMs: matchedAtMs - 60_000, toMs: matchedAtMs + 60_000 }
-  const body = type.matchBody?.(feed, span) ?? {}
-  const scan: Scan = { fingerprint: '', body, cursor: null, reason: 'again', startedAtMs: 0 }
-  const slot = { kind, name: feed.name, dueSinceMs, onSlot }
-  try {
-    const request = { client: client(feed.account), scan, slot, signal, nowMs: clock.now() }
-    const { page } = await type.fetch(feed, request)
-    const isShown = page.items.some((item) => {
-      const parsed = type.parse(item, feed)
-      return parsed.ok && parsed.event.uid === uid
-    })
-    return isShown || Boolean(page.next)
-  } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error
-    return true
-  }
+  const missed = found.newEvents.find(
+    ({ event: { matchedAtMs, originalSeverity } }) =>
+      originalSeverity === null &&
+      matchedAtMs !== null &&
+      matchedAtMs >= startBoundMs &&
+      matchedAtMs < matchedToMs,
+  )
+  if (!missed) return
+  const shown = `shown ${missed.event.uid} by its creation, not by its match time`
+  await doubtFilter(options, feed, shown)
 }

@@ -16,7 +16,7 @@ import { UpstreamError } from '../upstream/error.ts'
 import { type Committed, countPage, observeDelays } from './announce.ts'
 import { chooseScan } from './choose.ts'
 import { fetchPage } from './fetch.ts'
-import { checkMatchFilter, endsTooLate, isFilterIgnored } from './match-time.ts'
+import { checkMatchFilter, isFilterIgnored } from './match-time.ts'
 import { buildPage } from './parse.ts'
 import {
   createPollLog,
@@ -147,7 +147,6 @@ async function pollPage(
   const { place } = next
   const context = { state, fetched, aheadMs, place }
   const { page, hasMore } = await timed('parse', () => buildPage(options, run, context))
-  if (endsTooLate(options, feed, fetched.scan)) return { status: 'more' }
   const asked = { scan: fetched.scan, startBoundMs: state.startBoundMs }
   if (await isFilterIgnored(options, feed, asked, page.events)) return { status: 'more' }
   const accepted = await timed('commit', () => acceptPage(ledger, page, options.batchWaitMs))
@@ -198,7 +197,7 @@ async function announce(
     observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
   await options.queue(feed.account, accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
-  await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
+  await checkMatchFilter(options, feed, state, { ...accepted, scan: page.scan })
   // short rescans end often: the run continues with the longer ones
   const isEnded = accepted.isEnded && page.scan.held === undefined
   const goesOn = place ? !isWholeScan(place, page) : (unordered?.goesOn?.(page.scan) ?? false)
