@@ -153,7 +153,6 @@ function buildLoops(
   }
   return [
     createNamedLoop('generation', timings.generationMs, () => confirmActiveOnce(context)),
-    createNamedLoop('work', timings.hintsMs, () => drains.readHintsOnce()),
     createNamedLoop('leases', timings.claimLeaseMs / 4, () => drains.renewOnce()),
     createNamedLoop('due work', timings.healMs, (signal, alive) =>
       drains.reconcileOnce(signal, alive),

@@ -12,7 +12,7 @@ export interface ClaimedWorkOptions
   /** By configured sink: how long its batch waits. */
   batchWaits: SinkBatchWaits
   /** Announces the items that were released from their wait for a full event. */
-  release: (account: string, made: ItemChange[]) => Promise<void>
+  release: (account: string, made: ItemChange[]) => void
 }
 
 interface ClaimedWork {
@@ -70,5 +70,5 @@ async function releaseWithoutDetail(
 ): Promise<void> {
   const parsed = parseRef(ref)
   if (parsed.kind !== 'item') return
-  await release(ledger.account, await releaseUndetailed(ledger, parsed.recordId, batchWaits))
+  release(ledger.account, await releaseUndetailed(ledger, parsed.recordId, batchWaits))
 }

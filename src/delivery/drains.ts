@@ -1,14 +1,13 @@
 /**
  * Runs the drains of all sinks. A sink without work costs nothing: the process that creates work
- * nudges its own drain, other processes read a hint within a second, and a slow pass over all
- * accounts finds work that no hint names.
+ * nudges its own drain, and a slow pass over all accounts finds what others created or left.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import { type ItemChange, readSinkNames } from '../store/pending-items.ts'
-import type { DueInfo, DueWork, WorkHints, WorkAnnouncer } from './due-accounts.ts'
+import type { DueInfo, DueWork, WorkAnnouncer } from './due-accounts.ts'
 import type { GoneSinks } from './relief/gone-sinks.ts'
 import type { SinkDrain } from './sink-drain.ts'
 
@@ -16,9 +15,8 @@ export interface DrainsOptions {
   sinks: ReadonlyMap<string, Sink>
   createDrain: (sink: Sink) => SinkDrain
   ledgers: readonly AccountLedger[]
-  hints: WorkHints
   goneSinks: GoneSinks
-  standing: Pick<Standing, 'isNewest' | 'isForeign'>
+  standing: Pick<Standing, 'isForeign'>
   /** Members have joined groups of an account. */
   noteGroups: (account: string) => void
   /** How long an item waits for its full event. */
@@ -34,11 +32,8 @@ interface Runner {
   ended: Promise<void>
 }
 
-/** Most hints read at once; of more, each call reads the next ones. */
-const maxHints = 1_000
-
-/** Largest tolerated difference between this process' clock and Redis' clock. */
-const maxClockSkewMs = 300_000
+/** How far ahead the slow pass looks: further than to the next pass, and to the end of a lease. */
+const aheadMs = 60_000
 
 /** Accounts that the slow pass reads at the same time. */
 const ledgersAtOnce = 20
@@ -59,8 +54,6 @@ export class Drains implements WorkAnnouncer {
   readonly #ledgersBySink = new Map<string, Set<AccountLedger>>()
   readonly #stopping = new AbortController()
   #hasStarted = false
-  /** How many hints the calls before have read, of those that stay while their sink is slow. */
-  #hintsRead = 0
 
   constructor(options: DrainsOptions) {
     this.#options = options
@@ -70,41 +63,16 @@ export class Drains implements WorkAnnouncer {
     this.#hasStarted = true
   }
 
-  async announce(account: string, work: readonly DueWork[]): Promise<void> {
-    const pairs = new Map<string, Required<DueWork>>()
-    for (const { sink, rank = 4, inMs = 0 } of work) {
-      const known = pairs.get(sink)
-      pairs.set(sink, {
-        sink,
-        rank: Math.max(known?.rank ?? rank, rank),
-        inMs: Math.min(known?.inMs ?? inMs, inMs),
-      })
-    }
-    for (const { sink, ...due } of pairs.values()) this.#nudge(account, sink, due)
-    const hints = [...pairs.values()].map(({ sink, inMs }) => ({ account, sink, inMs }))
-    await this.#options.hints.write(hints)
+  announce(account: string, work: readonly DueWork[]): void {
+    for (const { sink, ...due } of work) this.#nudge(account, sink, due)
   }
 
-  announceChanges(account: string, changes: readonly ItemChange[]): Promise<void> {
+  announceChanges(account: string, changes: readonly ItemChange[]): void {
     if (changes.some(({ kind }) => kind === 'group')) this.#options.noteGroups(account)
-    return this.announce(
+    this.announce(
       account,
       changes.flatMap((change) => this.#toDueWork(change)),
     )
-  }
-
-  /** Reads the hints of other processes and nudges the drains they name. */
-  async readHintsOnce(): Promise<void> {
-    const { sinks, hints, standing } = this.#options
-    const found = await hints.read(maxHints, this.#hintsRead)
-    const [mine, others] = partition(found, ({ sink }) => sinks.has(sink))
-    for (const hint of mine) this.#nudge(hint.account, hint.sink, { hint })
-    // nobody serves what the newest configuration does not have
-    const over = standing.isNewest ? others : []
-    await hints.clear(over.map((hint) => ({ ...hint, inMs: undefined })))
-    // those of a slow sink stay: without this, a thousand of them would hide all later ones
-    const stay = found.length - over.length
-    this.#hintsRead = found.length < maxHints ? 0 : this.#hintsRead + stay
   }
 
   /** Renews the leases of everything this process has claimed. */
@@ -265,8 +233,7 @@ export class Drains implements WorkAnnouncer {
     })
     for (const [i, sink] of names.entries()) {
       const [, dueText] = replies[2 * i] as string[]
-      // the tolerance for clock skew hides no due work: the claim itself uses Redis' clock
-      const isDue = dueText !== undefined && Number(dueText) <= clock.now() + maxClockSkewMs
+      const isDue = dueText !== undefined && Number(dueText) <= clock.now() + aheadMs
       const isGone = replies[2 * i + 1] === 1
       this.#noteLedger(ledger.account, sink)
       if (!sinks.has(sink)) {
@@ -277,8 +244,4 @@ export class Drains implements WorkAnnouncer {
       }
     }
   }
-}
-
-function partition<T>(all: readonly T[], matches: (entry: T) => boolean): [T[], T[]] {
-  return [all.filter(matches), all.filter((entry) => !matches(entry))]
 }

@@ -1,10 +1,7 @@
 /**
- * Tracks which accounts may have work due for one sink and chooses the next one; and the hints in
- * Redis that tell other processes of due work. Neither is the truth: the ledger is.
+ * Tracks which accounts may have work due for one sink and chooses the next one. It is no truth: the
+ * ledger is.
  */
-import type { Redis } from '../redis/client.ts'
-import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { ItemChange } from '../store/pending-items.ts'
 
@@ -16,15 +13,12 @@ export interface DueAccount {
   rank: number
   /** Rank of the worst that certainly waits: announced, or left by the last claim; 0: unknown. */
   knownRank: number
-  /** The hint in Redis that named the account. */
-  hint: Hint | undefined
   servedAtMs: number
 }
 
 export interface DueInfo {
   inMs?: number
   rank?: number
-  hint?: Hint | undefined
 }
 
 interface ChoiceOptions {
@@ -38,17 +32,10 @@ interface ChoiceOptions {
   isBusy?: (account: string) => boolean
 }
 
-export interface Choice {
-  chosen: DueAccount
-  /** How many others have the same rank, and the worst rank among the others. */
-  rivals: number
-  leastRank: number
-}
-
 const never = (): boolean => false
 
-/** Work due later than this, ms, is left to the hints. */
-export const soonMs = 2_000
+/** Work due later than this is left to the slow pass, which looks further ahead. */
+const soonMs = 30_000
 
 export class DueAccounts {
   #known = new Map<string, DueAccount>()
@@ -59,7 +46,8 @@ export class DueAccounts {
     return this.#known.size === 0
   }
 
-  note(account: string, { inMs = 0, rank: announced, hint }: DueInfo, nowMs: number): void {
+  note(account: string, { inMs = 0, rank: announced }: DueInfo, nowMs: number): void {
+    if (inMs > soonMs) return
     const known = this.#known.get(account)
     const atMs = nowMs + inMs
     const rank = announced ?? 4
@@ -68,7 +56,6 @@ export class DueAccounts {
       atMs: Math.min(known?.atMs ?? atMs, atMs),
       rank: Math.max(known?.rank ?? rank, rank),
       knownRank: Math.max(known?.knownRank ?? 0, announced ?? 0),
-      hint: hint ?? known?.hint,
       servedAtMs: known?.servedAtMs ?? 0,
     })
   }
@@ -84,44 +71,32 @@ export class DueAccounts {
   choose(
     nowMs: number,
     { isOldest = false, isProbe = false, isBusy = never, leastKnown = 0 }: ChoiceOptions = {},
-  ): Choice | undefined {
+  ): DueAccount | undefined {
     let sinceMs: ((one: DueAccount) => number) | undefined
     if (isOldest) sinceMs = ({ servedAtMs }) => servedAtMs
     if (isProbe) sinceMs = ({ account }) => this.#probedAtMs.get(account) ?? -Infinity
-    let choice: Choice | undefined
-    for (const candidate of this.#known.values()) {
-      if (candidate.atMs > nowMs || isBusy(candidate.account)) continue
-      if (candidate.knownRank < leastKnown) continue
-      choice = choice
-        ? considerAccount(choice, candidate, sinceMs)
-        : { chosen: candidate, rivals: 0, leastRank: 1 }
-    }
-    return choice
+    const candidates = [...this.#known.values()].filter(
+      ({ atMs, account, knownRank }) =>
+        atMs <= nowMs && !isBusy(account) && knownRank >= leastKnown,
+    )
+    const [first] = candidates.toSorted((a, b) =>
+      sinceMs ? sinceMs(a) - sinceMs(b) : b.rank - a.rank || a.servedAtMs - b.servedAtMs,
+    )
+    return first
   }
 
-  /**
-   * Records the result of a look at an account: it is looked at again after `inMs` if that is soon,
-   * else when a hint names it. Returns the hint that has to be cleared, if any.
-   */
+  /** Records the result of a look at an account: it is looked at again after `inMs` if that is soon. */
   noteServed(
     seen: DueAccount,
-    result: { inMs?: number; rank: number; knownRank?: number },
+    result: { inMs: number; rank: number; knownRank?: number },
     nowMs: number,
-  ): Hint | undefined {
-    if (this.#known.get(seen.account) !== seen) return undefined // nudged again meanwhile
+  ): void {
+    if (this.#known.get(seen.account) !== seen) return // nudged again meanwhile
     this.#known.delete(seen.account)
     const { inMs, rank, knownRank = 0 } = result
-    if (inMs === undefined || inMs > soonMs) return seen.hint
+    if (inMs > soonMs) return
     const served = { atMs: nowMs + inMs, rank, knownRank, servedAtMs: nowMs }
     this.#known.set(seen.account, { ...seen, ...served })
-    return undefined
-  }
-
-  /** Removes and returns all hints; the caller clears them in Redis. */
-  takeHints(): Hint[] {
-    const hints = [...this.#known.values()].flatMap(({ hint }) => hint ?? [])
-    for (const [account, one] of this.#known) this.#known.set(account, { ...one, hint: undefined })
-    return hints
   }
 
   drop(account: string): void {
@@ -139,51 +114,6 @@ export class DueAccounts {
   }
 }
 
-/**
- * Updates the choice with one more candidate: by rank, or with `sinceMs` by what has waited longest.
- */
-function considerAccount(
-  { chosen, rivals, leastRank }: Choice,
-  candidate: DueAccount,
-  sinceMs: ((one: DueAccount) => number) | undefined,
-): Choice {
-  if (sinceMs) {
-    const isFirst = sinceMs(candidate) < sinceMs(chosen)
-    return { chosen: isFirst ? candidate : chosen, rivals: 0, leastRank: 1 }
-  }
-  const isOlder = candidate.servedAtMs < chosen.servedAtMs
-  if (candidate.rank > chosen.rank) return { chosen: candidate, rivals: 0, leastRank: chosen.rank }
-  if (candidate.rank < chosen.rank)
-    return { chosen, rivals, leastRank: Math.max(leastRank, candidate.rank) }
-  return { chosen: isOlder ? candidate : chosen, rivals: rivals + 1, leastRank: candidate.rank }
-}
-
-/** Account and sink names contain no `|`. */
-interface AccountSink {
-  account: string
-  sink: string
-}
-
-export interface Hint extends AccountSink {
-  /** The value that was read; it changes with each write. */
-  value: string
-}
-
-/**
- * Hints in Redis, written after a commit, so that no process has to ask every account for work. A
- * hint may be lost, with Redis or its writer; the slow pass, every ten seconds, finds such work.
- */
-export interface WorkHints {
-  write(hints: readonly (AccountSink & { inMs: number })[]): Promise<void>
-  /** Returns the hints whose time has come, the earliest first, from the `offset`-th on. */
-  read(max: number, offset?: number): Promise<Hint[]>
-  /**
-   * Clears hints that were looked at; the next look is due in `inMs` (undefined: none). A hint that
-   * was written again meanwhile stays.
-   */
-  clear(hints: readonly (Hint & { inMs: number | undefined })[]): Promise<void>
-}
-
 /** Due work as announced by the code that created it. */
 export interface DueWork {
   sink: string
@@ -195,36 +125,10 @@ export interface DueWork {
 
 /** The part of the drains that creators of work need. */
 export interface WorkAnnouncer {
-  /** Announces due work of an account; resolves when other processes can see it. */
-  announce(account: string, work: readonly DueWork[]): Promise<void>
+  /** Announces due work of an account; other processes find it by their slow pass. */
+  announce(account: string, work: readonly DueWork[]): void
   /** Announces the changes that a ledger script returned. */
-  announceChanges(account: string, made: readonly ItemChange[]): Promise<void>
+  announceChanges(account: string, made: readonly ItemChange[]): void
   /** Account ledgers that have, or had, items for a sink, as far as this process has seen. */
   ledgersFor(sink: string): readonly AccountLedger[]
-}
-
-export function createWorkHints(redis: Redis, keys: Keys): WorkHints {
-  const run = (...args: (string | number)[]): Promise<unknown> =>
-    runScript(redis, 'work-hints', [keys.shared('work')], args)
-  return {
-    async write(hints) {
-      const args = hints.flatMap((hint) => [hintName(hint), hint.inMs])
-      if (hints.length > 0) await run('tell', ...args)
-    },
-    async read(max, offset = 0) {
-      const answer = (await run('read', max, offset)) as string[]
-      return answer.flatMap((text, i) => {
-        const [account = '', sink = ''] = text.split('|')
-        return i % 2 === 0 ? [{ account, sink, value: answer[i + 1] ?? '' }] : []
-      })
-    },
-    async clear(hints) {
-      const args = hints.flatMap((hint) => [hintName(hint), hint.value, hint.inMs ?? ''])
-      if (hints.length > 0) await run('clear', ...args)
-    },
-  }
-}
-
-function hintName({ account, sink }: AccountSink): string {
-  return `${account}|${sink}`
 }

@@ -33,12 +33,11 @@ import {
   type SettleResult,
 } from './claims.ts'
 import { type ClaimedWorkOptions, selectMessages } from './claimed-work.ts'
-import { DueAccounts, soonMs, type DueInfo, type Choice, type WorkHints } from './due-accounts.ts'
+import { type DueAccount, DueAccounts, type DueInfo } from './due-accounts.ts'
 import { freeSlots, restsOf, slowAfterMs } from './send/slots.ts'
 
 export interface DrainOptions extends AttemptOptions, ClaimedWorkOptions {
   pace: SendPace
-  hints: Pick<WorkHints, 'write' | 'clear'>
   holder: Holder
   /** How often a shut circuit is read again. */
   circuitRecheckMs: number
@@ -174,10 +173,7 @@ export class SinkDrain {
   /** Claims nothing more, and gives back claims that were not begun. */
   async finish(): Promise<void> {
     this.#isFinishing = true
-    const accounts = new Set(this.#waiting.map(({ ledger }) => ledger.account))
     await this.#giveBack()
-    const sink = this.#sink.name
-    await this.#options.hints.write([...accounts].map((account) => ({ account, sink, inMs: 0 })))
     this.#ready()
   }
 
@@ -236,11 +232,10 @@ export class SinkDrain {
     if (leastKnown === 0) this.#claimCount = (this.#claimCount + 1) % 10
     const isOldest = leastKnown === 0 && this.#claimCount === 0 // one in ten, whatever its rank
     const isProbe = this.#admission.isShut
-    const choice = this.#due.choose(nowMs, { isOldest, isProbe, isBusy: this.#isBusy, leastKnown })
-    if (!choice) return
-    const { chosen } = choice
+    const chosen = this.#due.choose(nowMs, { isOldest, isProbe, isBusy: this.#isBusy, leastKnown })
+    if (!chosen) return
     this.#claiming.set(chosen.account, nowMs)
-    void this.#claimMore({ ...choice, leastRank: Math.max(choice.leastRank, leastKnown) })
+    void this.#claimMore(chosen, Math.max(1, leastKnown))
       .catch((error: unknown) => {
         // let other accounts go first: perhaps only this one's part of Redis fails
         this.#due.noteServed(chosen, { ...chosen, inMs: failedRestMs }, this.#nowMs())
@@ -264,46 +259,46 @@ export class SinkDrain {
     return Math.max(-Infinity, ...this.#claiming.values()) + hungAfterMs
   }
 
-  async #claimMore(choice: Choice): Promise<void> {
+  async #claimMore(chosen: DueAccount, leastRank: number): Promise<void> {
     const room = claimRoom(this.#sink) - this.#readyCount
     const admitted = await this.#admission.ask(Math.max(1, room))
     const { count, waitMs, isProbe } = admitted
-    if (count === 0) return this.#shut(waitMs)
+    if (count === 0) {
+      this.#shut(waitMs)
+      return
+    }
     if (isProbe) void this.#giveBack() // what was claimed before the circuit opened
     let hasFound = false
     try {
-      hasFound = await this.#claimFrom(choice, admitted)
+      hasFound = await this.#claimFrom(chosen, leastRank, admitted)
     } finally {
       if (!hasFound && isProbe) await this.#admission.releaseProbe()
     }
   }
 
-  /** Stops while the circuit is shut: claims are given back, hints put off. */
-  async #shut(waitMs: number): Promise<void> {
+  /** Stops while the circuit is shut: claims are given back. */
+  #shut(waitMs: number): void {
     this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, this.#options.circuitRecheckMs)
-    const inMs = Math.max(waitMs, soonMs)
     void this.#giveBack()
-    await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
   }
 
   /** Claims for one account; resolves with whether anything is to be sent. */
   async #claimFrom(
-    { chosen, rivals, leastRank }: Choice,
+    chosen: DueAccount,
+    leastRank: number,
     { count, waitMs, isProbe, isForUntried = false }: AdmitResult,
   ): Promise<boolean> {
     const { account, rank } = chosen
     const ledger = this.#options.findLedger(account)
     if (!ledger) {
       this.#due.drop(account)
-      if (chosen.hint && this.#options.standing.isNewest)
-        void this.#addChore(this.#options.hints.clear([{ ...chosen.hint, inMs: undefined }]))
       return false
     }
     const renewedAtMs = this.#nowMs()
     if (isProbe) this.#due.noteProbed(account, renewedAtMs)
     const request: ClaimRequest = {
       sink: this.#sink.name,
-      max: Math.max(1, Math.ceil(count / (1 + rivals))),
+      max: count,
       leastRank,
       probe: isForUntried ? 'untried' : isProbe && 'any',
       waits: this.#waits,
@@ -325,12 +320,10 @@ export class SinkDrain {
     const leftMs = isProbe && isNothing ? unprobedMs : 0
     const nextMs = left > 0 ? leftMs : Math.min(nextInMs ?? Infinity, againInMs)
     const next = { inMs: nextMs, rank: topRank ?? rank, knownRank: topRank ?? 0 }
-    const hint = this.#due.noteServed(chosen, next, this.#nowMs())
-    const inMs = nextMs === Infinity ? undefined : nextMs
-    if (hint) void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    this.#due.noteServed(chosen, next, this.#nowMs())
     if (unknown.length > 0) void this.#addChore(this.#giveBackTo(ledger, unknown, unknownRestMs))
     const laterMs = Math.min(putOffMs ?? Infinity, leftMs || Infinity)
-    if (laterMs !== Infinity) void this.#addChore(this.#hintAt(account, laterMs))
+    if (laterMs !== Infinity) this.nudge(account, { inMs: laterMs })
     const common = { ledger, renewedAtMs, isProbe }
     const added = messages.map((message) => ({ ...common, message, token: randomUUID() }))
     const refused = await this.#admission.takeProbes(added)
@@ -339,10 +332,6 @@ export class SinkDrain {
     if (refused.length > 0) this.#putOff()
     if (this.#isFinishing) await this.#giveBack()
     return messages.length > 0
-  }
-
-  #hintAt(account: string, inMs: number): Promise<void> {
-    return this.#options.hints.write([{ account, sink: this.#sink.name, inMs }])
   }
 
   /** Whether it is in hand here already: its lease ended while Redis was away, and it goes on. */
@@ -412,7 +401,7 @@ export class SinkDrain {
     if (this.#admission.isRecent || this.#waiting[0]?.isProbe) return true
     const { count, waitMs, isProbe } = await this.#admission.ask(1)
     if (isProbe) await this.#admission.releaseProbe() // a probe gets a claim of its own
-    if (count === 0 || isProbe) await this.#shut(waitMs)
+    if (count === 0 || isProbe) this.#shut(waitMs)
     return count > 0 && !isProbe
   }
 
@@ -512,9 +501,7 @@ export class SinkDrain {
     countSettled(this.#options, this.#sink, ended)
     const isAgain = outcome.outcome === 'unsent' || outcome.outcome === 'split'
     const inMs = isAgain ? 0 : outcome.inMs // only a retry has one
-    if (inMs === undefined) return
-    if (inMs <= soonMs) this.nudge(ledger.account, { inMs, rank: message.rank })
-    void this.#addChore(this.#hintAt(ledger.account, inMs))
+    if (inMs !== undefined) this.nudge(ledger.account, { inMs, rank: message.rank })
   }
 
   async #reportResult(ended: EndedSend): Promise<void> {
@@ -566,9 +553,7 @@ export class SinkDrain {
     const late = inMs === undefined ? {} : { inMs }
     const back = messages.map(({ ref, rank }) => ({ ref, rank, ...late }))
     await this.#write(ledger, { giveBack: back })
-    const rank = Math.max(...back.map((one) => one.rank))
-    if ((inMs ?? 0) <= soonMs) this.nudge(ledger.account, { ...late, rank })
-    else await this.#hintAt(ledger.account, inMs ?? 0)
+    this.nudge(ledger.account, { ...late, rank: Math.max(...back.map((one) => one.rank)) })
   }
 
   #drop(held: ClaimedMessage): void {

@@ -179,7 +179,7 @@ async function tryDigest(options: FlushContext, window: DigestWindow): Promise<n
     })
     if (closed.status === 'again') return 'again'
     if (isLead && closed.ref !== '') {
-      await options.announce(ledger.account, [{ sink: flush.sink, rank: messageRank(about) }])
+      options.announce(ledger.account, [{ sink: flush.sink, rank: messageRank(about) }])
     }
   }
   return isSent ? 1 : 0

@@ -23,7 +23,7 @@ export interface FlushContext {
   serviceLink: LinkFilter
   pageAddress: PageAddress
   /** Announces that an account has something due for a sink, with its severity rank; default 4. */
-  announce: (account: string, work: { sink: string; rank?: number }[]) => Promise<void>
+  announce: (account: string, work: { sink: string; rank?: number }[]) => void
   /** Counts a suppressed item for the metrics. */
   onSuppressed: (sink: string, severity: string, reason: Suppression) => void
   clock: Clock

@@ -245,7 +245,7 @@ async function flushGroupsOf(
 async function releaseAll({ announce }: FlushContext, flush: Flush): Promise<void> {
   const refs = await readAllMemberRefs(flush)
   await releaseMembers(flush, refs)
-  await announce(flush.ledger.account, [{ sink: flush.sink }])
+  announce(flush.ledger.account, [{ sink: flush.sink }])
 }
 
 async function claimDueFlushes(

@@ -66,7 +66,7 @@ async function tryFlush(options: FlushContext, flushes: Flush[]): Promise<number
   })
   if (closed.status === 'again') return 'again'
   if (!about || closed.ref === '') return 0
-  await options.announce(ledger.account, [{ sink: lead.sink, rank: messageRank(about) }])
+  options.announce(ledger.account, [{ sink: lead.sink, rank: messageRank(about) }])
   return 1
 }
 

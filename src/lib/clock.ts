@@ -110,12 +110,7 @@ export interface Timings {
   httpRequestMs: number
   /** How often a process confirms that its configuration is the active one. */
   generationMs: number
-  /**
-   * Pauses between two passes of the process's loops: `hintsMs` for work that other processes
-   * announced, `healMs` for the reconciler, which looks at every account for due work that nobody
-   * announced.
-   */
-  hintsMs: number
+  /** Pauses between two passes of the process's loops: `healMs` of the one that looks for due work. */
   healMs: number
   silencesMs: number
   groupsMs: number
@@ -183,7 +178,6 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   redisWatchMs: 2_000,
   httpRequestMs: 5_000,
   generationMs: 2_000,
-  hintsMs: 500,
   healMs: 10_000,
   silencesMs: 2_000,
   groupsMs: 1_000,

@@ -39,7 +39,6 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       ...[
         'circuit',
         'send/delivery-member',
-        'due-accounts',
         'item-acts',
         'send/member-options',
         'silences',

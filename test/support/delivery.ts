@@ -14,7 +14,6 @@ import type { Redis } from '../../src/redis/client.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics/metrics.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
-import { createWorkHints, type WorkHints } from '../../src/delivery/due-accounts.ts'
 import { makeDue } from './attempts.ts'
 import { aStanding, silent } from './ledger.ts'
 
@@ -26,7 +25,6 @@ export type DeliverOutcome =
 export interface DeliveryRig {
   circuit: Circuit
   drains: Drains
-  hints: WorkHints
   options: DrainOptions
   /** One piece of work, due or not: claimed, judged, sent and settled. */
   deliver: (sink: Sink, ref: string) => Promise<DeliverOutcome>
@@ -43,6 +41,8 @@ export interface DeliveryRigOptions {
   standing?: Standing
   leaseMs?: number
   drain?: Partial<DrainOptions>
+  /** Left out: real ones. */
+  createDrain?: (sink: Sink) => SinkDrain
   /** By sink: what late items join when it is back. */
   blockedGroups?: Record<string, Record<string, Group>>
 }
@@ -58,7 +58,6 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
   } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const modes = modesOf(given.sinks)
-  const hints = createWorkHints(redis, keys)
   const options: DrainOptions = {
     ...drainOptions({ redis, keys, ledgers: ledgers, clock }),
     standing,
@@ -75,9 +74,8 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
   const drains: Drains = new Drains({
     noteGroups: () => undefined,
     sinks,
-    createDrain: (sink) => new SinkDrain(sink, options),
+    createDrain: given.createDrain ?? ((sink) => new SinkDrain(sink, options)),
     ledgers: ledgers,
-    hints,
     goneSinks,
     standing,
     detailWaitMs: 20_000,
@@ -88,7 +86,6 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
   return {
     circuit: options.circuit,
     drains,
-    hints,
     options,
     deliver: (sink, ref) => deliverRef(options, ledger, sink, ref),
   }
@@ -121,18 +118,17 @@ export function drainOptions({
   clock: Clock
 }): DrainOptions {
   const metrics = createMetrics({ clock })
-  const drains = { announceChanges: () => Promise.resolve() }
+  const drains = { announceChanges: () => undefined }
   return {
     findLedger: (account) => ledgers.find((one) => one.account === account),
     ...bareMembers,
     rerouter: createRerouter({ sinks: new Map(), ledgers: [...ledgers], drains, metrics }),
     circuit: createCircuit(redis, keys),
     pace: createSendPace(redis, keys),
-    hints: createWorkHints(redis, keys),
     holder: { owner: 'r1', leaseMs: 10_000 },
     circuitRecheckMs: 5_000,
     batchWaits: {},
-    release: () => Promise.resolve(),
+    release: () => undefined,
     replica: 'r1',
     standing: aStanding(),
     clock,

@@ -70,7 +70,7 @@ export async function aReliefRig(
   }
   const circuit = createCircuit(redis, keys)
   const relieved = relievedAs(Object.values(sinks), options)
-  const nothing = (): Promise<void> => Promise.resolve()
+  const nothing = (): void => undefined
   const drains = { announceChanges: nothing, announce: nothing, ledgersFor: () => ledgers }
   const metrics = createMetrics()
   const diverter = createRerouter({ sinks: relieved, ledgers: ledgers, drains, metrics })

@@ -95,7 +95,6 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     pageAddress: (path) => `https://tocsin.test${path}`,
     announce(account, work) {
       told.push(...work.map(({ sink }) => ({ account, sink })))
-      return Promise.resolve()
     },
     onSuppressed: (sink, severity, reason) => void suppressed.push(`${sink} ${severity} ${reason}`),
     clock,

@@ -95,7 +95,6 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
   })
   groups.options.announce = (...args) => drains.announce(...args)
   rig.drains.start()
-  void every(time, 500, () => rig.drains.readHintsOnce())
   void every(time, 1_000, () => groups.flusher.flushGroupsOnce())
   void every(time, 2_500, () => rig.drains.renewOnce())
   void every(time, 5_000, () => failover.failoverOnce())
@@ -115,8 +114,7 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
       )
       const page = waitMs === undefined ? {} : { batchWaitMs: waitMs }
       const accepted = await takeIn(ledger, events, page)
-      if (accepted.status === 'committed')
-        await rig.drains.announceChanges(account, accepted.changes)
+      if (accepted.status === 'committed') rig.drains.announceChanges(account, accepted.changes)
     },
   }
 }

@@ -16,7 +16,6 @@ export const shortTimings: Timings = {
   stalledCheckMs: 500,
   redisWatchMs: 500,
   generationMs: 250,
-  hintsMs: 100,
   healMs: 250,
   silencesMs: 500,
   groupsMs: 100,

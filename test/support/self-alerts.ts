@@ -51,7 +51,7 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
   }
   const tell = createPublisher({
     ...ways,
-    queue: (_account, made) => Promise.resolve(void queued.push(...made.map(({ k }) => k))),
+    queue: (_account, made) => void queued.push(...made.map(({ k }) => k)),
     titleOf: ({ type }) => type,
     generation: () => 1,
     clock,

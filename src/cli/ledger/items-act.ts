@@ -17,7 +17,6 @@ import {
   requireNarrowed,
   type SelectionOptions,
 } from './item-selection.ts'
-import { notifyDaemon } from '../../operator/acts/notify.ts'
 import { findBlocked, leftWords } from '../../operator/acts/item-acts.ts'
 
 export interface ActOptions extends SelectionOptions, ByOption {
@@ -71,7 +70,6 @@ export async function runAct(
       }),
     )
     context.terminal.progress('')
-    await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
     return { states, counts, staying }
   })
   const { done, busy, other, no_payload, no_recipient } = outcome.counts

@@ -4,7 +4,6 @@
  */
 import type { Config } from '../../config/config.ts'
 import { expectPolling } from '../../config/warnings.ts'
-import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { readSilences } from '../../delivery/silences.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
 import type { FlushContext } from '../../grouping/flush-context.ts'
@@ -49,11 +48,7 @@ export async function useEngine<Result>(
       timings: defaultTimings,
       generation: unregistered(),
     }
-    const hints = createWorkHints(store.redis, store.keys)
-    const drains: FlusherParts['drains'] = {
-      announce: (account, changes) =>
-        hints.write(changes.map(({ sink }) => ({ account, sink, inMs: 0 }))),
-    }
+    const drains: FlusherParts['drains'] = { announce: () => undefined }
     const retryNow = { ensureProbe: () => Promise.resolve(false) }
     const polling = expectPolling(config, await readKnownOrganizations(store, config.accounts))
     const expectedPolling: FlusherParts['expectedPolling'] = (feed) =>

@@ -2,7 +2,6 @@
 import { createSendPace } from '../../delivery/send/attempt.ts'
 import { type Circuit, createCircuit } from '../../delivery/circuit.ts'
 import { Drains } from '../../delivery/drains.ts'
-import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { createFailover, type Failover } from '../../delivery/relief/failover.ts'
 import {
   createDetailJobs,
@@ -66,12 +65,10 @@ export function buildDelivery(
   const silences = createLiveSilences(context)
   const rules = buildSuppressionRules(context, router, () => silences.current())
   const secrets = buildSecrets(context)
-  const hints = createWorkHints(redis, keys)
   const drains: Drains = new Drains({
     sinks,
     createDrain: (sink) => new SinkDrain(sink, drainOptions),
     ledgers,
-    hints,
     goneSinks: buildGoneSinks(context, (sink) => grouping.sinks.get(sink)),
     standing: standingOf(context),
     noteGroups: (account) => grouping.noteGroups(account),
@@ -93,7 +90,6 @@ export function buildDelivery(
     circuit,
     rerouter,
     retryNow,
-    hints,
     batchWaits,
     release,
     pace: createSendPace(redis, keys),
@@ -126,10 +122,7 @@ function buildGoneSinks(
 function attemptOptions(
   context: EngineContext,
   secrets: LeakedSecrets,
-): Omit<
-  DrainOptions,
-  'circuit' | 'rerouter' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'
-> {
+): Omit<DrainOptions, 'circuit' | 'rerouter' | 'pace' | 'batchWaits' | 'release' | 'holder'> {
   const { config, clock, logger, metrics, timings } = context
   return {
     ...buildMemberOptions(config, secrets.open),

@@ -32,10 +32,8 @@ export function buildPoller(
     batchWaitMs: (sink) => batchWaits[sink] || undefined,
     async queue(account, changes) {
       countChanges(metrics, changes)
-      await Promise.all([
-        drains.announceChanges(account, changes),
-        detailJobs.add(account, changes),
-      ])
+      drains.announceChanges(account, changes)
+      await detailJobs.add(account, changes)
     },
     generation: () => context.generation.number,
     hasRoom: createRoomCheck(context.redis, clock),

@@ -86,9 +86,9 @@ function buildPublisher(
     ledger,
     destinationsFor: (sink) => (sinks.get(sink)?.destinations ?? []).map(({ id }) => id),
     batchWaitMs: (sink) => batchWaits[sink] || undefined,
-    async queue(account, changes) {
+    queue(account, changes) {
       for (const { k } of changes) context.metrics.itemsCreatedTotal.inc({ sink: k })
-      await drains.announceChanges(account, changes)
+      drains.announceChanges(account, changes)
     },
     titleOf: (event) => titleOf({ feed: ownFeed, event }),
     generation: () => context.generation.number,

@@ -157,7 +157,7 @@ async function rerouteFound(
     metrics.itemsSettledTotal.inc({ sink: name, outcome: 'diverted' })
   }
   for (const { k } of changes) metrics.itemsCreatedTotal.inc({ sink: k })
-  await drains.announceChanges(ledger.account, changes)
+  drains.announceChanges(ledger.account, changes)
   return rerouted
 }
 
@@ -313,7 +313,7 @@ async function retryInLedger(
   { sink, max, only }: { sink: string; max: number; only?: readonly string[] },
 ): Promise<number> {
   const refs = await makeRetriesDue(ledger, sink, max, only)
-  if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
+  if (refs.length > 0) drains.announce(ledger.account, [{ sink }])
   return refs.length
 }
 

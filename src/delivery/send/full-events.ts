@@ -47,7 +47,7 @@ export interface DetailJobsOptions {
     signal: AbortSignal,
   ): Promise<EventDetail | 'unavailable'>
   batchWaits: SinkBatchWaits
-  release: (account: string, made: ItemChange[]) => Promise<void>
+  release: (account: string, made: ItemChange[]) => void
   redis: Redis
   keys: Keys
   clock: Clock
@@ -152,7 +152,7 @@ async function fetchOnce(
     title: titleOf({ feed: first?.feed ?? '', event: payload.event, detail }),
     victims: findNewVictims(payload.event, detail === 'unavailable' ? null : detail),
   })
-  await options.release(job.account, changes)
+  options.release(job.account, changes)
 }
 
 /** The machine that only the full event names. Logins are as they matched: intake has noted them. */

@@ -11,8 +11,8 @@ interface PublisherOptions {
   ledger: AccountLedger
   destinationsFor: (sink: string) => readonly string[]
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the items of a commit. It may fail: the reconciler finds them all the same. */
-  queue: (account: string, made: ItemChange[]) => Promise<void>
+  /** Announces the items of a commit. */
+  queue: (account: string, made: ItemChange[]) => void
   /** The title of the event's messages. */
   titleOf: (event: ThreatEvent) => string
   generation: () => number
@@ -37,7 +37,7 @@ export function createPublisher(options: PublisherOptions): Publish {
   return async (event, target) => {
     const accepted = await acceptPage(ledger, publishedPage(options, event, target), batchWaitMs)
     if (accepted.status !== 'committed') throw new Error(`${event.uid}: ${accepted.status}`)
-    if (accepted.changes.length > 0) await queue(ledger.account, accepted.changes)
+    if (accepted.changes.length > 0) queue(ledger.account, accepted.changes)
   }
 }
 

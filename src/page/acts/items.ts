@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { actOn, discardAct, type ItemAct, resendAct } from '../../delivery/item-acts.ts'
 import { pluralize } from '../../lib/errors.ts'
 import { findBlocked, leftWords } from '../../operator/acts/item-acts.ts'
-import { notifyDaemon } from '../../operator/acts/notify.ts'
 import { type LedgerItem, readItemAt } from '../../store/items.ts'
 import { isHidden, isRestricted } from '../asker.ts'
 import { act, type ActResult, type Actor } from '../act.ts'
@@ -33,7 +32,7 @@ export const resendItems = act({
     }
     if (blocked) throw new PageError('conflict', blocked.problem, blocked.remedy)
     const resend = resendAct(actor.config.sinks, actor.user.name)
-    return perform(actor, chosen, { act: resend, done: 'queued again, to be sent within seconds' })
+    return perform(chosen, { act: resend, done: 'queued again, to be sent within seconds' })
   },
 })
 
@@ -43,7 +42,7 @@ export const discardItems = act({
   input,
   async perform(actor, { item }) {
     const chosen = await readChosen(actor, item)
-    return perform(actor, chosen, { act: discardAct(actor.user.name), done: 'discarded' })
+    return perform(chosen, { act: discardAct(actor.user.name), done: 'discarded' })
   },
 })
 
@@ -62,7 +61,6 @@ async function readChosen(actor: Actor, addresses: string[]): Promise<LedgerItem
 }
 
 async function perform(
-  { store }: Actor,
   chosen: readonly LedgerItem[],
   { act: itemAct, done }: { act: ItemAct; done: string },
 ): Promise<ActResult> {
@@ -70,7 +68,6 @@ async function perform(
     itemAct.takes(item) ? 'fit' : 'stay',
   )
   const { done: count, ...left } = await actOn(fit, itemAct, () => undefined)
-  await notifyDaemon(store, new Set(fit.map(({ ledger }) => ledger.account)))
   const [only] = chosen.length === 1 ? chosen : []
   const [, recordId = ''] = only?.ref.split(':') ?? []
   const others = Object.entries(left).filter(([, number]) => number > 0)

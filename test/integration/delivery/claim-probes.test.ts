@@ -151,7 +151,7 @@ async function aHalfOpenRecipient() {
     await tests.redis.hset(keys.shared('circuit', 'soc:a'), { until, opened_at: until - 30_000 })
   }
   await halfOpen()
-  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [ledger] }
+  const drains = { announce: () => undefined, ledgersFor: () => [ledger] }
   const wake = createRetryNow({ circuit, drains, clock, logger: silent })
   let asked = 0
   around(ledger, (script, run) => {

@@ -11,6 +11,8 @@ import type { Keys } from '../../../src/redis/keys.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { type Sink } from '../../../src/sinks/sink.ts'
 import { claimDue } from '../../../src/delivery/claims.ts'
+import type { DueInfo } from '../../../src/delivery/due-accounts.ts'
+import type { SinkDrain } from '../../../src/delivery/sink-drain.ts'
 import {
   beginAttempt,
   makeDue,
@@ -67,7 +69,7 @@ async function allLeft(ledger: AccountLedger, sink = 'soc'): Promise<void> {
   await until('nothing waits', async () => Object.keys(await pendingIn(ledger, sink)).length === 0)
 }
 
-test('the slow pass finds what no hint names: queued, retrying, interrupted, frozen, collected', async () => {
+test('the slow pass finds what nobody announced: queued, retrying, interrupted, frozen, collected', async () => {
   const [soc, siem] = [aRehearsedSink('soc'), aRehearsedSink('siem', { batch })]
   const { ledger, drains } = await rig(soc, siem)
   for (const uid of ['a/b/1', 'a/b/2', 'a/b/3']) await takeIn(ledger, [routed({ uid }, ['soc'])])
@@ -115,20 +117,16 @@ test('items that wait too long for their full event go without it, and their mes
   await expectConservation(ledger)
 })
 
-test('who makes work tells the other processes: they take it up without looking at every account', async () => {
+test('a process that saw a lease takes up the work when the lease ends, without another pass', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger, with: other } = await rig(soc)
-  const maker = other([soc])
-  const listener = other([soc])
-  listener.drains.start()
+  const { ledger, drains } = await rig(soc)
   await bring(ledger, 'soc', 3)
-  await maker.drains.announce('main', [{ sink: 'soc' }])
-  await listener.drains.readHintsOnce()
+  await claimDue(ledger, { owner: 'dead', leaseMs: 300 }, { sink: 'soc', max: 3, leastRank: 1 })
+  drains.start()
+  await drains.reconcileOnce()
+  expect(soc.received).toEqual([])
   await allLeft(ledger)
-  await listener.drains.readHintsOnce()
-  await until('the hint is cleared', async () => (await maker.hints.read(10)).length === 0)
-  await listener.drains.stop(1_000)
-  expect(soc.received).toHaveLength(3)
+  await drains.stop(1_000)
 })
 
 test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {
@@ -142,7 +140,7 @@ test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and
   const { ledger, drains } = await rig(soc)
   await bring(ledger, 'soc', 5)
   drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
+  drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   await drains.stop(50)
   expect(await pendingIn(ledger)).toEqual({ queued: 4, retrying: 1 })
@@ -170,7 +168,7 @@ test.concurrent('a process that stops keeps the lease of what it still sends: no
   const { drains } = process([soc], { leaseMs, clock, drain: { holder, clock } })
   await bring(ledger, 'soc', 1)
   drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
+  drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   let renewals = 0
   around(ledger, (_script, run, ...args) => {
@@ -216,8 +214,8 @@ test.concurrent.each([
     const { drains } = aDeliveryRig({ ...shared, drain: { findLedger: find } })
     const beganMs = systemClock.monotonic()
     drains.start()
-    await drains.announce('broken', [{ sink: 'soc', rank: 5 }])
-    await drains.announce('whole', [{ sink: 'soc', rank: 2 }])
+    drains.announce('broken', [{ sink: 'soc', rank: 5 }])
+    drains.announce('whole', [{ sink: 'soc', rank: 2 }])
     await allLeft(whole)
     const seconds = (systemClock.monotonic() - beganMs) / 1_000
     await drains.stop(100)
@@ -252,7 +250,7 @@ test.concurrent('where one part of Redis hangs, the leases of the others are ren
   const shared = { redis: tests.redis, keys, ledger: whole, sinks: [soc], leaseMs: 400 }
   const { drains } = aDeliveryRig({ ...shared, clock, drain: { findLedger: find, clock } })
   drains.start()
-  for (const name of ['hung', 'whole']) await drains.announce(name, [{ sink: 'soc' }])
+  for (const name of ['hung', 'whole']) drains.announce(name, [{ sink: 'soc' }])
   for (const ledger of [hung, whole]) {
     await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   }
@@ -280,7 +278,7 @@ test.concurrent('a circuit that closes holds nothing up while the tries that wai
   await bring(ledger, 'soc', 5)
   const { drains } = process([soc], { drain: { retryNow: { retryAll: hanging } } })
   drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
+  drains.announce('main', [{ sink: 'soc' }])
   await allLeft(ledger)
   await drains.stop(100)
   expect(soc.received).toHaveLength(5)
@@ -305,7 +303,7 @@ test.concurrent.each(['accepted', 'split'])(
       return answer
     })
     drains.start()
-    await drains.announce('main', [{ sink: 'siem' }])
+    drains.announce('main', [{ sink: 'siem' }])
     await allLeft(ledger, 'siem')
     await drains.stop(1_000)
     const { body } = await options.metrics.render()
@@ -329,7 +327,7 @@ test.concurrent('a stop on a Redis that takes nothing any more ends, and never s
     return isReadOnly ? Promise.reject(new Error('READONLY')) : run()
   })
   drains.start()
-  await drains.announce('main', [{ sink: 'soc' }])
+  drains.announce('main', [{ sink: 'soc' }])
   await until('a begin was refused', () => isReadOnly)
   await drains.stop(300)
   let turns = 0
@@ -341,4 +339,79 @@ test.concurrent('a stop on a Redis that takes nothing any more ends, and never s
   })
   expect(turns).toBe(3) // timers fire
   expect(soc.received).toEqual([])
+})
+
+test('what a script made is due at once, with its batch, or without its full event', async () => {
+  const nudged: Record<string, DueInfo> = {}
+  const keys = tests.keys()
+  const sinks = ['soc', 'slow', 'people', 'quiet'].map((name) => aRehearsedSink(name))
+  sinks.push(aRehearsedSink('siem', { batch: { ...batch, waitMs: 90_000 } }))
+  const createDrain = ({ name }: Sink): SinkDrain => {
+    const nudge = (_account: string, due: DueInfo): void => void (nudged[name] = due)
+    return { isIdle: true, nudge } as unknown as SinkDrain
+  }
+  const drains = aDeliveryRig({
+    redis: tests.redis,
+    keys,
+    ledger: await tests.ledger({ keys }),
+    sinks,
+    createDrain,
+  }).drains
+  drains.start()
+  const about = { ref: 'i:x:0:y', sv: 'high', rk: 4 }
+  drains.announceChanges('main', [
+    { ...about, k: 'soc', kind: 'single' },
+    { ...about, k: 'siem', kind: 'collect' },
+    { ...about, k: 'slow', kind: 'detail' },
+    { ...about, k: 'people', kind: 'group' },
+    { ...about, k: 'quiet', kind: 'suppressed' },
+    { ...about, k: 'of another configuration', kind: 'single' },
+  ])
+  expect(nudged).toEqual({
+    soc: { rank: 4 },
+    siem: { rank: 4, inMs: 90_000 },
+    slow: { rank: 4, inMs: 20_000 },
+  })
+})
+
+test('the slow pass looks at every account, though one of them fails, and says so', async () => {
+  const keys = tests.keys()
+  const names = Array.from({ length: 41 }, (_, i) => `account-${i}`)
+  const ledgers = await Promise.all(names.map((account) => tests.ledger({ keys, account })))
+  const soc = aRehearsedSink('soc')
+  for (const ledger of [ledgers[0]!, ledgers[40]!]) await takeIn(ledger, [routed({ uid: 'a/b/1' })])
+  const [first] = ledgers
+  const { redis } = first!
+  Object.assign(ledgers[20]!, {
+    redis: new Proxy(redis, {
+      get: (target, name) => {
+        if (name === 'smembers') return () => Promise.reject(new Error('its shard is away'))
+        return Reflect.get(target, name) as unknown
+      },
+    }),
+  })
+  const find = (name: string): AccountLedger | undefined =>
+    ledgers.find(({ account }) => account === name)
+  const drain = { findLedger: find }
+  const { drains } = aDeliveryRig({
+    redis,
+    keys,
+    ledger: first!,
+    ledgers: ledgers,
+    sinks: [soc],
+    drain,
+  })
+  drains.start()
+  let alive = 0
+  await expect(drains.reconcileOnce(undefined, () => void (alive += 1))).rejects.toThrow(
+    'its shard',
+  )
+  expect(alive).toBe(3)
+  await until('both are sent', () => soc.received.length === 2)
+  const withItems = drains.ledgersFor('soc').map(({ account }) => account)
+  expect(withItems).toEqual(['account-0', 'account-40'])
+  alive = 0
+  await drains.reconcileOnce(AbortSignal.abort(), () => void (alive += 1))
+  expect(alive).toBe(0)
+  await drains.stop(1_000)
 })

@@ -103,7 +103,7 @@ test('who sends is told of a single try that is brought forward, and of none whe
   rig.sinks.lake.next('unavailable')
   await rig.deliverDue('lake')
   const told: string[] = []
-  const tell: WorkAnnouncer['announce'] = async (account, work) => {
+  const tell: WorkAnnouncer['announce'] = (account, work) => {
     told.push(...work.map(({ sink }) => `${account} ${sink}`))
   }
   const drains = { announce: tell, ledgersFor: () => [rig.ledger] }
@@ -162,7 +162,7 @@ test('all that failed is tried once a circuit has closed, however much it is', a
   const later = Date.now() + 3_600_000 // put off untried
   for (const ref of await tests.redis.zrange(due, '0', '-1'))
     await tests.redis.zadd(due, later, ref)
-  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [rig.ledger] }
+  const drains = { announce: () => undefined, ledgersFor: () => [rig.ledger] }
   const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
   await wake.retryAll('lake')
   expect(await tests.redis.zcount(due, later, '+inf')).toBe(0)

@@ -20,7 +20,7 @@ function aDetailJobs(keys: Keys, given: Given): DetailJobs {
   return createDetailJobs({
     isForeign: () => false,
     batchWaits: {},
-    release: () => Promise.resolve(),
+    release: () => undefined,
     redis: tests.redis,
     keys,
     clock: systemClock,
@@ -67,7 +67,7 @@ test('a full event that is kept already is not asked for again, and what waits f
     findLedger: () => ledger,
     fetchDetail: () => Promise.resolve(((asked += 1), 'unavailable' as const)),
     batchWaits: { soc: false },
-    release: async (_account, made) => void released.push(made),
+    release: (_account, made) => void released.push(made),
     timings: shortTimings,
   })
   const { signal } = new AbortController()

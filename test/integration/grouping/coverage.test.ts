@@ -64,7 +64,7 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
       rules,
       circuit,
       retryNow: { ensureProbe: async () => false },
-      drains: { announce: async () => undefined },
+      drains: { announce: () => undefined },
       expectedPolling: () => ({ lagObjectiveMs: 60_000 }),
     },
   )

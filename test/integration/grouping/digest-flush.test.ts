@@ -58,7 +58,7 @@ test.each([
     rig.ledgers[0]!,
     ...severities.map((severity) => ({ uid: `a/b/${severity}`, severity })),
   )
-  rig.options.announce = async (account, work) => void told.push(account, ...work)
+  rig.options.announce = (account, work) => void told.push(account, ...work)
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
   expect(told).toEqual(['a0', { sink: 'oncall', rank }])

@@ -85,7 +85,7 @@ describe('a group', () => {
   test('is told of and claimed by the rank of its worst severity', async () => {
     const rig = await aRig()
     const told: unknown[] = []
-    rig.options.announce = async (account, work) => void told.push(account, ...work)
+    rig.options.announce = (account, work) => void told.push(account, ...work)
     await rig.show({ uid: 'a/b/1', severity: 'low' }, { uid: 'a/b/2', severity: 'medium' })
     rig.clock.aheadMs = 11_000
     expect(await rig.flush()).toBe(1)

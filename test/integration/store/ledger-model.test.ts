@@ -116,7 +116,7 @@ async function aWorld(): Promise<World> {
       { fallbacks: { soc: 'oncall', siem: 'oncall' } },
     ),
     ledgers: [ledger],
-    drains: { announceChanges: () => Promise.resolve() },
+    drains: { announceChanges: () => undefined },
     metrics: createMetrics(),
   })
   const rig: GatheringRig = aGatheringRig({

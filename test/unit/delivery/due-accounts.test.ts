@@ -1,9 +1,5 @@
 import { expect, test } from 'vitest'
-import { DueAccounts, soonMs, type DueAccount } from '../../../src/delivery/due-accounts.ts'
-
-function hint(value: string): { account: string; sink: string; value: string } {
-  return { account: 'a', sink: 'soc', value }
-}
+import { DueAccounts, type DueAccount } from '../../../src/delivery/due-accounts.ts'
 
 /** In the order of their turns, while those before them are looked at. */
 function order(due: DueAccounts, nowMs: number, isOldest = false): DueAccount[] {
@@ -12,8 +8,8 @@ function order(due: DueAccounts, nowMs: number, isOldest = false): DueAccount[] 
   for (;;) {
     const turn = due.choose(nowMs, { isOldest, isBusy: (account) => busy.has(account) })
     if (!turn) return turns
-    turns.push(turn.chosen)
-    busy.add(turn.chosen.account)
+    turns.push(turn)
+    busy.add(turn.account)
   }
 }
 
@@ -25,7 +21,7 @@ function names(due: DueAccounts, nowMs: number, isOldest = false): string[] {
 function first(due: DueAccounts, nowMs: number): DueAccount {
   const turn = due.choose(nowMs)
   if (!turn) throw new Error('none is ready')
-  return turn.chosen
+  return turn
 }
 
 test('the account with the worst is served first, of several the one served longest ago', () => {
@@ -53,18 +49,6 @@ test('an account of which something more is told keeps its place behind those th
   expect(names(due, 9)).toEqual(['waits', 'told'])
 })
 
-test('a turn tells how many others have as bad, and the worst that the others have', () => {
-  const due = new DueAccounts()
-  due.note('low', { rank: 2 }, 0)
-  expect(due.choose(0)).toMatchObject({ rivals: 0, leastRank: 1 })
-  due.note('high', { rank: 4 }, 0)
-  expect(due.choose(0)).toMatchObject({ rivals: 0, leastRank: 2 })
-  due.note('medium', { rank: 3 }, 0)
-  expect(due.choose(0)).toMatchObject({ chosen: { account: 'high' }, rivals: 0, leastRank: 3 })
-  for (const account of ['also', 'too']) due.note(account, { rank: 4 }, 0)
-  expect(due.choose(0)).toMatchObject({ chosen: { rank: 4 }, rivals: 2, leastRank: 4 })
-})
-
 test('the turn of the longest waiting is its own, whatever the others have', () => {
   const due = new DueAccounts()
   for (const rank of [2, 5, 4]) due.note(String(rank), { rank }, 0)
@@ -76,7 +60,6 @@ test('the turn of the longest waiting is its own, whatever the others have', () 
   due.noteServed(first(due, 9), { inMs: 0, rank: 5 }, 9)
   expect(names(due, 9)).toEqual(['5', '4', '2'])
   expect(names(due, 9, true)).toEqual(['4', '2', '5'])
-  expect(due.choose(9, { isOldest: true })).toMatchObject({ rivals: 0, leastRank: 1 })
 })
 
 test('only what is known to be worse counts where nothing else may be claimed', () => {
@@ -84,13 +67,13 @@ test('only what is known to be worse counts where nothing else may be claimed', 
   due.note('unknown', {}, 0)
   due.note('high', { rank: 4 }, 0)
   due.note('later', { rank: 5, inMs: 9 }, 0)
-  expect(due.choose(0, { leastKnown: 4 })?.chosen.account).toBe('high')
+  expect(due.choose(0, { leastKnown: 4 })?.account).toBe('high')
   expect(due.choose(0, { leastKnown: 5 })).toBeUndefined()
   expect(due.nextMs({ leastKnown: 5 })).toBe(9)
-  const high = due.choose(0, { leastKnown: 4 })!.chosen
+  const high = due.choose(0, { leastKnown: 4 })!
   due.noteServed(high, { inMs: 0, rank: 4, knownRank: 4 }, 1)
-  expect(due.choose(1, { leastKnown: 4 })?.chosen.account).toBe('high')
-  due.noteServed(due.choose(1, { leastKnown: 4 })!.chosen, { inMs: 0, rank: 4 }, 2)
+  expect(due.choose(1, { leastKnown: 4 })?.account).toBe('high')
+  due.noteServed(due.choose(1, { leastKnown: 4 })!, { inMs: 0, rank: 4 }, 2)
   expect(due.choose(2, { leastKnown: 4 })).toBeUndefined()
   expect(due.nextMs({ leastKnown: 6 })).toBeUndefined()
 })
@@ -118,36 +101,23 @@ test('the worst that was told of an account counts until it is served, and then 
   expect(first(due, 0).rank).toBe(2)
 })
 
-test('an account whose next work is far off is left to its hint, and one soon due is looked at again', () => {
+test('an account whose next work is far off is left to the slow pass, and one soon due is not', () => {
   const due = new DueAccounts()
-  due.note('a', { hint: hint('1') }, 0)
-  due.note('a', {}, 0) // who knows no hint forgets none
-  expect(due.noteServed(first(due, 0), { inMs: soonMs, rank: 4 }, 100)).toBeUndefined()
-  expect(due.nextMs()).toBe(100 + soonMs)
-  const again = first(due, 100 + soonMs)
-  expect(due.noteServed(again, { inMs: soonMs + 1, rank: 4 }, 200)).toEqual(hint('1'))
-  expect(due.isEmpty).toBe(true)
-  due.note('a', { hint: hint('2') }, 0)
-  expect(due.noteServed(first(due, 0), { rank: 4 }, 200)).toEqual(hint('2'))
+  due.note('a', {}, 0)
+  due.noteServed(first(due, 0), { inMs: 30_000, rank: 4 }, 100)
+  expect(due.nextMs()).toBe(30_100)
+  due.noteServed(first(due, 30_100), { inMs: 30_001, rank: 4 }, 200)
+  due.note('a', { inMs: 30_001 }, 0)
   expect(due.isEmpty).toBe(true)
 })
 
-test('what is told while an account is asked is not forgotten with the answer', () => {
+test('work that is told while an account is asked is not forgotten with the answer', () => {
   const due = new DueAccounts()
-  due.note('a', { hint: hint('1') }, 0)
+  due.note('a', {}, 0)
   const seen = first(due, 0)
-  due.note('a', { hint: hint('2') }, 1)
-  expect(due.noteServed(seen, { rank: 4 }, 2)).toBeUndefined()
-  expect(first(due, 2).hint).toEqual(hint('2'))
-})
-
-test('whoever takes the hints clears them once, and the accounts are still looked at', () => {
-  const due = new DueAccounts()
-  due.note('a', { hint: hint('1') }, 0)
-  due.note('b', {}, 0)
-  expect(due.takeHints()).toEqual([hint('1')])
-  expect(due.takeHints()).toEqual([])
-  expect(names(due, 0)).toEqual(['a', 'b'])
+  due.note('a', {}, 1)
+  due.noteServed(seen, { inMs: Infinity, rank: 4 }, 2)
+  expect(due.isEmpty).toBe(false)
 })
 
 test('an account without a ledger is looked at no more', () => {
@@ -161,7 +131,7 @@ test('the next probe is of the account of which none was for the longest time, w
   const due = new DueAccounts()
   due.note('sick', { rank: 5 }, 0)
   due.note('well', { rank: 2 }, 0)
-  const next = (): string | undefined => due.choose(0, { isProbe: true })?.chosen.account
+  const next = (): string | undefined => due.choose(0, { isProbe: true })?.account
   due.noteProbed('sick', 1)
   expect(next()).toBe('well')
   due.noteProbed('well', 2)
