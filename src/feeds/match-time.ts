@@ -36,7 +36,7 @@ async function turnToLadder(
   found: string,
 ): Promise<void> {
   const why = `${found}: late events are found by reading again meanwhile`
-  await capabilities?.(feed.account).refuse(capabilityName(feed), { why })
+  await capabilities?.(feed.account).refuse(capabilityName(feed), why)
 }
 
 /** Called after a scan failed. */

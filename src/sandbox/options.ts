@@ -11,18 +11,6 @@ export type Tier = 'search' | 'basic'
 export type EndMode = 'full' | 'empty' | 'absent' | 'echo'
 
 /**
- * Order of the records in the credential feed, which nothing public states. `shuffled`: an
- * arbitrary order, stable across reads, in which new records may stand anywhere.
- */
-export type CredentialOrder = 'newest' | 'ascending' | 'shuffled'
-
-/**
- * Spelling of the matching policy path: with an underscore as described, or with a hyphen as on
- * servers since 2026-07-07, the default.
- */
-export type PolicyPaths = 'underscore' | 'hyphen' | 'both'
-
-/**
  * What a search does with `materialized_at`: applies it as current servers do, ignores it, refuses
  * it (422), or finds nothing if it is given.
  */
@@ -66,8 +54,6 @@ export interface SandboxOptions {
   backlog?: number
   /** Default `honoured`. */
   materializedFilter?: MaterializedFilter
-  /** Default `newest`. */
-  credentialOrder?: CredentialOrder
   /** A credential search for more items than this gets a gateway's 504; null: none does. */
   credentialSizeLimit?: number | null
   /**
@@ -89,10 +75,6 @@ export interface SandboxOptions {
   tokenLifetimeMs?: number
   /** false: requests over the limit are counted but not refused. */
   enforceLimits?: boolean
-  /** Spelling of the policy path; the other one is no route. */
-  policyPaths?: PolicyPaths
-  /** false: leaves out the writes of v4 identifiers, and what the API description lacks of policies. */
-  undescribed?: boolean
   /** How long a threat-flow report is `processing`, by the clock of events; default 20 s. */
   reportMs?: number
   /** Messages per second, and burst size, per Slack URL. */
@@ -146,7 +128,6 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     eventsPerSecond: 0,
     backlog: 0,
     materializedFilter: 'honoured',
-    credentialOrder: 'newest',
     credentialSizeLimit: null,
     searchQuota: null,
     showsIgnored: false,
@@ -156,8 +137,6 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     organizations: [defaultOrganization],
     tokenLifetimeMs: 3_600_000,
     enforceLimits: true,
-    policyPaths: 'hyphen',
-    undescribed: true,
     reportMs: 20_000,
     slackLimit: { perSecond: 1, burst: 3 },
     pagerDutyKey: 'sandbox'.padEnd(32, '0'),

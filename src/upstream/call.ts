@@ -1,6 +1,6 @@
-/** Sends operations of the API: waits for the slot, reads the answer, and says what a failed write may have done. */
+/** Sends operations of the API, reads their answers, and says what a failed write may have done. */
 import { z } from 'zod'
-import { type Capabilities, isUnknownPath, type OrganizationLookup } from './access/capabilities.ts'
+import type { OrganizationLookup } from './access/organizations.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, looksLikeHtml, readSearchesRemaining } from './failures.ts'
 import type { CallOperation, CallOptions } from './request.ts'
@@ -21,7 +21,6 @@ export type { CallOperation, CallOptions } from './request.ts'
 export interface CallParts {
   session: Session
   lookup: OrganizationLookup
-  capabilities: Capabilities
 }
 
 export function createCall(parts: CallParts): CallOperation {
@@ -32,7 +31,7 @@ export function createCall(parts: CallParts): CallOperation {
   ): Promise<Result> => {
     const row = operation as Operation
     const built = buildRequest(row, request as Fields)
-    const answer = await sendEither(parts, row, built, asked)
+    const answer = await sendOne(parts, row, built, asked)
     return readResult(row, answer, built.pageSize) as Result
   }
 }
@@ -47,38 +46,13 @@ interface SentRequest extends BuiltRequest {
 /** Sends the request of an operation and returns its answer below 300, or one that is welcome. */
 export async function send(
   { session, lookup }: CallParts,
-  { otherPath: _unused, isWelcome, ...request }: SentRequest,
+  { isWelcome, ...request }: SentRequest,
   { onSend, ...asked }: CallOptions,
 ): Promise<Answer> {
   await lookup.ensure(asked.signal)
   const told = onSend && { onSend }
   const tier = asked.tier ?? request.tier
   return session.call({ ...request, ...asked, tier, ...told }, isWelcome)
-}
-
-/** The public documents spell it with a hyphen; a server that does not know that does nothing. */
-async function sendEither(
-  parts: CallParts,
-  row: Operation,
-  built: BuiltRequest,
-  asked: CallOptions,
-): Promise<Answer> {
-  const { otherPath } = built
-  if (otherPath === undefined) return sendOne(parts, row, built, asked)
-  try {
-    return await sendOne(parts, row, { ...built, path: otherPath }, asked)
-  } catch (error) {
-    if (!mayBeSpelling(error)) throw error
-    return sendOne(parts, row, built, asked).catch((failure: unknown) => {
-      throw mayBeSpelling(failure) ? error : failure
-    })
-  }
-}
-
-/** Gateways answer unknown paths with a 403, too. */
-function mayBeSpelling(error: unknown): boolean {
-  if (isUnknownPath(error)) return true
-  return error instanceof UpstreamError && error.status === 403 && error.serviceCode === undefined
 }
 
 async function sendOne(

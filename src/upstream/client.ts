@@ -5,7 +5,7 @@
  */
 import type { CallOperation } from './call.ts'
 import type { Capabilities } from './access/capabilities.ts'
-import type { Choices } from './choices.ts'
+import type { Documents } from './documents.ts'
 import type { AccountConfig, Tier } from './config.ts'
 import type { AccountPause } from './access/tokens.ts'
 
@@ -17,7 +17,7 @@ export interface TokenTest {
   scopes: string[]
 }
 
-export interface UpstreamClient extends Choices {
+export interface UpstreamClient extends Documents {
   readonly account: AccountConfig
   /** Sends an operation of the table in `resources/operations.ts`. */
   call: CallOperation

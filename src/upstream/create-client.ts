@@ -3,12 +3,12 @@ import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/cl
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
-import { createCapabilities, createOrganizationLookup } from './access/capabilities.ts'
+import { createCapabilities } from './access/capabilities.ts'
 import type { AccountConfig } from './config.ts'
-import type { Organizations } from './access/organizations.ts'
+import { createOrganizationLookup, type Organizations } from './access/organizations.ts'
 import { createPacer, type RequestInfo, type SlotRequest, type ApiSlots } from './rate-limits.ts'
 import { createCall } from './call.ts'
-import { createChoices } from './choices.ts'
+import { createDocuments } from './documents.ts'
 import type { TokenTest, UpstreamClient } from './client.ts'
 import { wireTokenTest } from './resources/page.ts'
 import {
@@ -47,14 +47,14 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { account, slots, organizations } = options
   const { clock, transport, state, tokens, pacer, session, lookup, capabilities } =
     createParts(options)
-  const parts = { session, lookup, capabilities }
+  const parts = { session, lookup }
   const call = createCall(parts)
 
   return {
     account,
     capabilities,
     call,
-    ...createChoices(parts, call),
+    ...createDocuments(parts),
     async testToken({ signal } = {}) {
       const slot: SlotRequest = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
       const grant = await testToken(session, { slot, signal, ignoresPause: true })
@@ -63,7 +63,9 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     },
     checkHealth: (signal) => checkHealth({ account, pacer, clock }, signal),
     organization: () => organizations.idFor(account.name),
-    recallOrganization: () => lookup.recall(),
+    async recallOrganization() {
+      await lookup.recall()
+    },
     findOrganization: (signal) => lookup.ensure(signal),
     budget: (tier) => ({
       waitedSeconds: pacer.waitedSeconds(tier),
@@ -96,9 +98,9 @@ function createParts(options: UpstreamClientOptions) {
   const session = createSession({ account, clock, accountKey, pacer, state, tokens })
   const lookup = createOrganizationLookup({
     ...shared,
-    async ask(signal) {
+    async ask() {
       const slot: SlotRequest = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
-      return (await testToken(session, { slot, signal })).organizationId
+      return (await testToken(session, { slot })).organizationId
     },
   })
   const scope = (): string => accountKey().fingerprint

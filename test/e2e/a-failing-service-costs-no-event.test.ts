@@ -165,8 +165,6 @@ test.concurrent.each(noDetails)(
   async ({ fault, data, afterMs = 0 }) => {
     const before = (sandbox: Sandbox): void => {
       if (fault) sandbox.faults.add(fault)
-      // nor has the older operation anything to say
-      sandbox.faults.add({ on: '/firework/v2/activities/', effect: 'status', status: 404 })
       sandbox.addEvents(12, { severity: 'critical', ...(data === null && { data }) })
       sandbox.addEvents(5, { severity: 'low' })
     }

@@ -295,11 +295,10 @@ test('tenants and token', async () => {
 
 test('monitoring', async () => {
   await expect(
-    await asked(
-      async ({ type }, { runAt }) => {
-        const file = aFile('monitoring.yaml', monitoring)
-        const changed = aFile('changed.yaml', monitoring.replace('[3, 4, 5]', '[5]'))
-        await type(`
+    await asked(async ({ type }, { runAt }) => {
+      const file = aFile('monitoring.yaml', monitoring)
+      const changed = aFile('changed.yaml', monitoring.replace('[3, 4, 5]', '[5]'))
+      await type(`
       monitoring plan -f ${file}
       monitoring plan -f ${file} --output json
       monitoring apply -f ${file}
@@ -307,8 +306,8 @@ test('monitoring', async () => {
       monitoring apply -f ${changed}
       # at a terminal, where y is typed
       `)
-        await type(`monitoring apply -f ${changed}`, (...args) => runAt('y', ...args))
-        await type(`
+      await type(`monitoring apply -f ${changed}`, (...args) => runAt('y', ...args))
+      await type(`
       # by a script
       monitoring plan -f ${changed} --prune
       monitoring apply -f ${changed} --prune
@@ -317,9 +316,7 @@ test('monitoring', async () => {
       monitoring plan
       monitoring plan -f ${aFile('bad.yaml', 'assets: { brand: { typ: keyword } }')}
     `)
-      },
-      { undescribed: true },
-    ),
+    }),
   ).toMatchFileSnapshot(transcriptFile('monitoring'))
 })
 

@@ -29,7 +29,6 @@ async function aHostileScene(): Promise<ServiceScene> {
   const service = await startHostileService()
   onTestFinished(() => service.stop())
   const scene = await aServiceScene(tests, {
-    undescribed: true,
     change: (text) =>
       text.replace(/base_url: "([^"]+)"/, (_found, url: string) => {
         service.standsBefore(url)

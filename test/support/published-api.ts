@@ -91,7 +91,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** The operation that a request is for, under either spelling of the policies' path. */
 export function operationFor(method: string, path: string): Operation | undefined {
-  const plain = path.split('?')[0]?.replace('matching_policies', 'matching-policies') ?? ''
+  const plain = path.split('?')[0] ?? ''
   const fits = (name: string): boolean => {
     const [verb, template = ''] = name.split(' ')
     return (

@@ -155,7 +155,6 @@ export function createScriptedService(
     capabilities: {
       isRefused: () => Promise.resolve(true),
       refuse: () => Promise.resolve(),
-      allow: () => Promise.resolve(),
     },
   }
   return {

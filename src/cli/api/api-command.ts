@@ -5,7 +5,6 @@ import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { secretLimits } from '../../lib/config/private-files.ts'
 import type { CallOptions } from '../../upstream/call.ts'
-import { isUnknownPath } from '../../upstream/access/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { type Fields, type Operation, parameterNames } from '../../upstream/resources/operation.ts'
@@ -133,6 +132,12 @@ export async function explainRefusal<Result>(
       : `${name} takes the permission ${permission}, which the key's user lacks; ask an administrator`
     throw new UpstreamError(error.reason, why, error)
   }
+}
+
+/** Whether the error is a 404 for the path itself, not for something that the path names. */
+function isUnknownPath({ status, fault, serviceCode, message }: UpstreamError): boolean {
+  if (status !== 404) return false
+  return fault === 'html' || (serviceCode === undefined && /: not found\.?$/i.test(message))
 }
 
 /** Parses an id of the API: a whole number from 1, below 2^53. Throws InvalidArgumentError. */

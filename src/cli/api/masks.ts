@@ -20,8 +20,7 @@ import {
   wireSearchItem,
   type WireSearchItem,
 } from '../../upstream/resources/events.ts'
-import type { WireIdentifier } from '../../upstream/resources/identifiers.ts'
-import type { Fields, Operation } from '../../upstream/resources/operation.ts'
+import { type Fields, type Operation, secretTexts } from '../../upstream/resources/operation.ts'
 import { policyOperations } from '../../upstream/resources/policies.ts'
 import { reportOperations, wireReport, type WireReport } from '../../upstream/resources/reports.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
@@ -114,10 +113,8 @@ function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchI
 }
 
 /** An identifier may watch for a secret, and be called like it; any other answer likewise. */
-export function maskIdentifier(row: Pick<WireIdentifier, 'data'>, { secrets }: Asked): unknown {
-  const watched = [row?.data?.['secret'], row?.data?.['password']]
-  const texts = watched.filter((secret) => typeof secret === 'string')
-  return maskAllSecrets(row, [...secrets, ...texts])
+function maskIdentifier(row: { data?: unknown } | undefined, { secrets }: Asked): unknown {
+  return maskAllSecrets(row, [...secrets, ...secretTexts(row?.data)])
 }
 
 /** The name of the field decides what is masked: of a cookie every value that does not describe it. */

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander'
 import { errorCode } from '../../lib/errors.ts'
 import { createPrivateFile } from '../../lib/config/private-files.ts'
-import type { ReportFileFormat } from '../../upstream/choices.ts'
+import type { ReportFileFormat } from '../../upstream/documents.ts'
 import { reportFileFormats } from '../../upstream/resources/enumerations.ts'
 import { reportOperations } from '../../upstream/resources/reports.ts'
 import { type Context, print } from '../context.ts'

@@ -143,7 +143,7 @@ export function parseMonitoring(
 ): ParsedFile<MonitoringContent> {
   const source = { file: place, env, sections: 'assets, policies' }
   const references = (file: unknown): Finding[] => {
-    return [...findUnknownPolicies(file), ...findUnusedPolicies(file), ...findTwins(file)]
+    return [...findUnknownPolicies(file), ...findTwins(file)]
   }
   try {
     return parseFile(text, source, { schema: monitoringFile, references })
@@ -178,15 +178,6 @@ function findUnknownPolicies(file: unknown): Finding[] {
       return [{ path, problem: 'no such policy', remedy }]
     }),
   )
-}
-
-/** Not every server lists a policy that no asset has: it would be created in every run. */
-function findUnusedPolicies(file: unknown): Finding[] {
-  const used = readEntries(file, 'assets').flatMap(([, { policies }]) => toList(policies))
-  const remedy = 'name it under policies of an asset, or remove it'
-  return readEntries(file, 'policies')
-    .filter(([key]) => !used.includes(key))
-    .map(([key]) => ({ path: ['policies', key], problem: 'no asset has it', remedy }))
 }
 
 /** Finds entries that would be the same thing at the service. */
@@ -257,6 +248,7 @@ function toPolicyBody(name: string, written: z.output<typeof policy>): PolicyCre
   if (included) return { name, type: 'INCLUDED_KEYWORDS', value: { keywords: included } }
   if (excluded) return { name, type: 'EXCLUDED_KEYWORDS', value: { keywords: excluded } }
   if (query !== undefined) return { name, type: 'LUCENE_QUERY', value: { query } }
-  const value = { cookie_names: cookies ?? [], match_subdomains: written.match_subdomains ?? false }
+  const { match_subdomains } = written
+  const value = { cookie_names: cookies ?? [], ...(match_subdomains && { match_subdomains }) }
   return { name, type: 'ASTP_COOKIES', value }
 }

@@ -12,8 +12,8 @@ import type { DesiredAsset, DesiredPolicy, DesiredState } from './monitoring-fil
 export interface Actual {
   assets: readonly ActualAsset[]
   policies: readonly ActualPolicy[]
-  /** Uuids of policies by the id of the asset that has them. */
-  assigned: ReadonlyMap<number, readonly string[]>
+  /** Ids of the assets that have a policy, by its uuid. */
+  assigned: ReadonlyMap<string, readonly number[]>
 }
 
 export interface ActualAsset {
@@ -155,16 +155,7 @@ function changedKeys(
   wanted: Readonly<Record<string, unknown>>,
   there: Readonly<Record<string, unknown>>,
 ): string[] {
-  return Object.keys(wanted).filter((key) => {
-    const fallback = typeof wanted[key] === 'boolean' ? false : undefined
-    return !isAlike(comparable(key, wanted[key]), comparable(key, there[key] ?? fallback))
-  })
-}
-
-/** The service may write hosts and addresses in lower case. */
-function comparable(key: string, value: unknown): unknown {
-  const isCaseless = key === 'fqdn' || key === 'email'
-  return isCaseless && typeof value === 'string' ? value.toLowerCase() : value
+  return Object.keys(wanted).filter((key) => !isAlike(wanted[key], there[key]))
 }
 
 /** A list is compared as a set. */
@@ -187,7 +178,7 @@ function planPolicy(
   const isChanged = there !== undefined && changedKeys(body.value, there.value).length > 0
   const hasIt = (asset: DesiredAsset): boolean => {
     const id = assets.get(asset.key)?.id ?? 0
-    return there !== undefined && (actual.assigned.get(id) ?? []).includes(there.uuid)
+    return there !== undefined && (actual.assigned.get(there.uuid) ?? []).includes(id)
   }
   const wants = ({ policies: wanted }: DesiredAsset): boolean => wanted.includes(key)
   const keysOf = (some: DesiredAsset[]): string[] => some.map((asset) => asset.key)

@@ -21,7 +21,7 @@ import {
 } from '../../store/feed-state.ts'
 import { formatDuration } from '../../lib/time-zone.ts'
 import { type Column, formatIsoTime, standstillJson, troubleJson } from './columns.ts'
-import { readOrganization } from '../../upstream/access/capabilities.ts'
+import { readOrganization } from '../../upstream/access/organizations.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import {
   createOrganizations,

@@ -10,7 +10,6 @@ import {
   parameterNames,
   parameterShape,
 } from '../../upstream/resources/operation.ts'
-import type { PolicyPaths } from '../options.ts'
 import { errorShapeOf, type RequestLog, sendError, validationEntry } from '../server.ts'
 import { findGrant, type TokenGrant, type Tokens } from './guard.ts'
 
@@ -80,16 +79,14 @@ export function requireOwn<Thing extends { tenantId: number }>(
 interface RouteParts {
   tokens: Tokens
   log: RequestLog
-  settings: { policyPaths: PolicyPaths; undescribed: boolean }
 }
 
 export function addRoutes(
   app: FastifyInstance,
   routes: readonly Route[],
-  { tokens, log, settings }: RouteParts,
+  { tokens, log }: RouteParts,
 ): void {
   for (const { row, answer } of routes) {
-    const isThere = settings.undescribed || !lateOperations.has(row.name)
     const handler = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
       answerRequest(reply, request.url, () => {
         const grant = findGrant(request, tokens)
@@ -101,44 +98,14 @@ export function addRoutes(
           reply,
         })
       })
-    for (const [path, isKnown] of spellings(row.path, settings.policyPaths)) {
-      app.route({
-        method: row.method,
-        url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
-        config: { row },
-        exposeHeadRoute: false,
-        handler: isKnown && isThere ? handler : (_, reply) => sendUnknown(reply, row, isKnown),
-      })
-    }
+    app.route({
+      method: row.method,
+      url: row.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      config: { row },
+      exposeHeadRoute: false,
+      handler,
+    })
   }
-}
-
-/** What servers have had only since 2026-06, or only the public documents have. */
-const lateOperations: ReadonlySet<string> = new Set([
-  ...['create', 'get', 'replace', 'delete'].map((verb) => `identifiers.${verb}`),
-  ...['list', 'update', 'assignments', 'unassign'].map((verb) => `policies.${verb}`),
-])
-
-/** Both spellings of the path of policies, with whether the server has them. */
-function spellings(path: string, policyPaths: PolicyPaths): [string, boolean][] {
-  const hyphened = path.replace('/matching_policies', '/matching-policies')
-  if (hyphened === path) return [[path, true]]
-  return [
-    [path, policyPaths !== 'hyphen'],
-    [hyphened, policyPaths !== 'underscore'],
-  ]
-}
-
-/** Answers as the framework of the real API does for unknown methods and paths. */
-function sendUnknown(
-  reply: FastifyReply,
-  { name, method }: Operation,
-  isPath: boolean,
-): FastifyReply {
-  const isMethod = isPath && (method === 'POST' || name.startsWith('policies.'))
-  return isMethod
-    ? reply.code(405).send({ detail: 'Method Not Allowed' })
-    : reply.code(404).send({ detail: 'Not Found' })
 }
 
 function answerRequest(reply: FastifyReply, url: string, act: () => unknown): FastifyReply {

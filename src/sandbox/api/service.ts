@@ -64,7 +64,7 @@ export function addService(root: FastifyInstance, given: ServiceParts): PretendS
   ]
   void root.register((app, _options, done) => {
     guard(app, { settings, tokens, rates, log })
-    addRoutes(app, routes, { tokens, log, settings })
+    addRoutes(app, routes, { tokens, log })
     done()
   })
   return {

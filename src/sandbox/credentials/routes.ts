@@ -11,7 +11,7 @@ import { triaged } from '../api/search.ts'
 import type { SearchQuota } from '../api/search-quota.ts'
 import { comparePositions, type History, type Placed, toPosition } from '../history/history.ts'
 import { readStolen } from '../history/texts.ts'
-import { hashText, makeUuid, type SandboxSettings } from '../options.ts'
+import { makeUuid, type SandboxSettings } from '../options.ts'
 import { formatOffsetTime, formatOrNull, parseInstant } from '../times.ts'
 import { type Credentials, hashPair, type SandboxCredential } from './credentials.ts'
 
@@ -30,7 +30,7 @@ export function credentialRoutes(parts: CredentialParts): Route[] {
   return [...feedRoutes(parts), ...searchRoutes(parts), actRoute(parts), cookieRoute(parts)]
 }
 
-function feedRoutes({ settings, credentials, pages, identifier }: CredentialParts): Route[] {
+function feedRoutes({ credentials, pages, identifier }: CredentialParts): Route[] {
   function answerTenant(
     {
       size = 20,
@@ -56,14 +56,10 @@ function feedRoutes({ settings, credentials, pages, identifier }: CredentialPart
     on(credentialOperations.feed, ({ identifier_id, size = 20, from }, caller) => {
       const id = Number(identifier_id)
       requireOwn(identifier(id), 'identifier', caller)
-      const { credentialOrder: habit, seed } = settings
       const page = pages.read({
         scan: ['feed', id],
-        entries: sorted(
-          credentials.all(),
-          habit === 'shuffled' ? (one) => [hashText(`${seed} ${one.id}`), paddedId(one)] : byImport,
-        ),
-        order: habit === 'newest' ? 'desc' : 'asc',
+        entries: sorted(credentials.all(), byImport),
+        order: 'desc',
         size,
         from,
         matches: ({ credential }) => credential.identifierIds.includes(id),

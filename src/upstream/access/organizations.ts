@@ -3,7 +3,12 @@
  * replicas. Until its organization's id is known, an account counts under its base URL.
  */
 import { createHash } from 'node:crypto'
+import type { Clock } from '../../lib/clock.ts'
+import type { Redis } from '../../redis/client.ts'
+import type { Keys } from '../../redis/keys.ts'
 import type { AccountConfig, Tier } from '../config.ts'
+import { UpstreamError, waitOrAbort } from '../error.ts'
+import { type AccountKey, createAccountKey } from './tokens.ts'
 
 /** One tier of one organization, the unit that the rate limiter counts. */
 export interface Lane {
@@ -90,4 +95,103 @@ function lowestLimits(
 function hashBaseUrl(baseUrl: string): string {
   const normal = new URL(baseUrl).href.replace(/\/+$/, '')
   return createHash('sha256').update(normal).digest('hex').slice(0, 16)
+}
+
+/**
+ * Learns which organization an account's key belongs to, before the account's first paced request:
+ * from Redis if an earlier run stored it, or else by a token test. Requests go out even if it stays
+ * unknown.
+ */
+export interface OrganizationLookup {
+  /**
+   * Reads what an earlier run stored, without a request, and returns whether one did. Throws
+   * UpstreamError if the key cannot be read.
+   */
+  recall(): Promise<boolean>
+  ensure(signal: AbortSignal | undefined): Promise<void>
+  remember(organizationId: number): Promise<void>
+}
+
+interface OrganizationLookupOptions {
+  account: string
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  accountKey: () => AccountKey
+  organizations: Organizations
+  /** Asks the API; undefined if it does not tell. */
+  ask: () => Promise<number | undefined>
+}
+
+const organizationTtlSeconds = 90 * 24 * 3600
+const retryMs = 60_000
+
+function organizationKey(keys: Keys, fingerprint: string): string {
+  return keys.shared('organization', fingerprint)
+}
+
+/**
+ * Returns the organization id that a replica stored for an account; undefined if none did. Throws
+ * UpstreamError if the key cannot be read.
+ */
+export async function readOrganization(
+  redis: Redis,
+  keys: Keys,
+  account: AccountConfig,
+): Promise<number | undefined> {
+  const stored = await redis.get(organizationKey(keys, createAccountKey(account)().fingerprint))
+  return stored === null ? undefined : Number(stored)
+}
+
+export function createOrganizationLookup(options: OrganizationLookupOptions): OrganizationLookup {
+  const { account, redis, keys, clock, accountKey, organizations, ask } = options
+  let learnedFor: string | undefined
+  let nextTryMs = 0
+  let underWay: Promise<void> | undefined
+
+  function learn(fingerprint: string, organizationId: number): void {
+    organizations.learn(account, organizationId)
+    learnedFor = fingerprint
+  }
+
+  async function recall(): Promise<boolean> {
+    const { fingerprint } = accountKey()
+    // A new key may belong to another organization.
+    if (learnedFor !== fingerprint) organizations.learn(account, undefined)
+    const stored = await redis.get(organizationKey(keys, fingerprint))
+    if (stored !== null) learn(fingerprint, Number(stored))
+    return stored !== null
+  }
+
+  async function remember(organizationId: number): Promise<void> {
+    const { fingerprint } = accountKey()
+    learn(fingerprint, organizationId)
+    const key = organizationKey(keys, fingerprint)
+    await redis.set(key, organizationId, 'EX', organizationTtlSeconds)
+  }
+
+  /** A refused key fails the request; any other UpstreamError leaves the id unknown. */
+  async function lookUp(): Promise<void> {
+    if ((await recall()) || clock.monotonic() < nextTryMs) return
+    try {
+      const organizationId = await ask()
+      nextTryMs = clock.monotonic() + retryMs
+      if (organizationId !== undefined) await remember(organizationId)
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.reason === 'auth') throw error
+      nextTryMs = clock.monotonic() + retryMs
+    }
+  }
+
+  return {
+    recall,
+    remember,
+    async ensure(signal) {
+      const isKnown = organizations.idFor(account) !== undefined
+      if (isKnown && learnedFor === undefined) return // the configuration sets it
+      if (isKnown && learnedFor === accountKey().fingerprint) return
+      underWay ??= lookUp().finally(() => (underWay = undefined))
+      await waitOrAbort(underWay, signal)
+    },
+  }
 }

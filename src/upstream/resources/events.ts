@@ -129,7 +129,7 @@ export const groupSearchBody = z.strictObject({ query: eventQuery.optional(), ..
 export type GroupSearchBody = z.input<typeof groupSearchBody>
 
 /** The full event of any type in its older shape (docs/api-notes.md, Full events). */
-export const wireActivityAnswer = z.looseObject({
+const wireActivityAnswer = z.looseObject({
   activity: z.looseObject({
     data: z.record(text, z.unknown()).nullish(),
     header: z.looseObject({ uid: nullableText, type: nullableText }).nullish(),

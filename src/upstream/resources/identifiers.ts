@@ -6,46 +6,37 @@ import { lenient } from './page.ts'
 
 const text = z.string()
 
-/** An identifier in the shape of v4, or of v3; each leaves out fields that the other has. */
-export const wireIdentifier = z.looseObject({
+const listed = {
   id: z.int(),
   name: lenient.text,
-  type: lenient.text,
-  data: lenient.fields,
-  group_id: lenient.number,
-  categories: lenient.texts,
-  search_types: lenient.texts,
+  tenant_id: lenient.number,
   is_disabled: lenient.flag,
-  enrichments: z.looseObject({ event_count: lenient.number }).nullish().catch(null),
-  event_count: lenient.number,
+}
+
+/** An identifier of v4: its type stands within `data`. */
+const wireIdentifier = z.looseObject({
+  ...listed,
+  group_id: lenient.number,
+  data: z.looseObject({ type: lenient.text }).nullish().catch(null),
+  categories: lenient.texts,
   emerging_categories: lenient.texts,
   severities: lenient.texts,
+  enrichments: z.looseObject({ event_count: lenient.number }).nullish().catch(null),
+  updated_at: lenient.text,
+})
+
+/** An identifier of v3: its type stands beside `data`. */
+export const olderIdentifier = z.looseObject({
+  ...listed,
+  type: lenient.text,
+  data: lenient.fields,
+  search_types: lenient.texts,
   experimental_search_types: lenient.texts,
   risks: lenient.numbers,
-  tenant_id: lenient.number,
-  updated_at: lenient.text,
+  event_count: lenient.number,
   data_updated_at: lenient.text,
 })
-export type WireIdentifier = z.infer<typeof wireIdentifier>
-
-const newIdentifier = wireIdentifier
-  .omit({
-    type: true,
-    search_types: true,
-    event_count: true,
-    experimental_search_types: true,
-    risks: true,
-    data_updated_at: true,
-  })
-  .extend({ data: z.looseObject({ type: lenient.text }).nullish().catch(null) })
-
-const olderIdentifier = wireIdentifier.omit({
-  categories: true,
-  enrichments: true,
-  emerging_categories: true,
-  severities: true,
-  updated_at: true,
-})
+export type OlderIdentifier = z.infer<typeof olderIdentifier>
 
 const texts = z
   .array(text)
@@ -70,19 +61,13 @@ const wireWholeIdentifier = writtenIdentifier.loose().extend({
   enrichments: z.looseObject({ event_count: z.number().nullish() }).nullish(),
 })
 
-const wireGroup = z.looseObject({ id: z.int(), name: lenient.text })
-
 const wireCountedGroup = z.looseObject({
-  group: wireGroup,
+  group: z.looseObject({ id: z.int(), name: lenient.text }),
   identifier_count: lenient.number,
   event_count: lenient.number,
   total_identifier_count: lenient.number,
 })
-/** A group with its counts, in the shape of v3; one of v2 reads as a group without counts. */
-export const wireGroupEntry = z.union([
-  wireCountedGroup,
-  wireGroup.transform((group) => ({ group })),
-])
+
 const root = '/firework/v4/identifiers/'
 
 /** At most 100 at v4; the default is 20 (docs/api-notes.md, Page sizes). */
@@ -103,7 +88,7 @@ export const identifierOperations = {
     summary: 'list identifiers',
     request: `GET ${root}`,
     query: z.strictObject({ group_id: z.int().min(1).optional(), ...filters, ...page }),
-    item: newIdentifier,
+    item: wireIdentifier,
     permission: toRead,
   }),
   listOlder: pagedOperation({

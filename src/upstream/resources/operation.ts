@@ -3,7 +3,6 @@
  * makes a command, the sandbox checks it, and docs/api-notes.md lists it.
  */
 import { z } from 'zod'
-import type { Tier } from '../config.ts'
 import { parseTimestamp } from '../timestamps.ts'
 import { type ErrorDetail, UpstreamError } from '../error.ts'
 import { wireSearchPage, type WireSearchPage } from './page.ts'
@@ -26,7 +25,7 @@ interface Row {
   /** How an answer names the next page; callers name it as `from`. */
   readonly paging?: 'next' | 'search_after'
   /** Default basic. Where none is published the caller may choose (docs/api-notes.md, Rate limits). */
-  readonly tier?: Tier
+  readonly tier?: 'search'
   /** Whether it searches everything, at the cost of the monthly quota. */
   readonly costsQuota?: true
   /** Whether it changes something: it is asked for, recorded, and not repeated. */
@@ -141,10 +140,8 @@ export function parameterShape(name: string): z.ZodType {
 /** What is sent: a path with its query string, and perhaps a body. */
 export interface BuiltRequest {
   method: Method
-  tier: Tier
+  tier: 'search' | 'basic'
   path: string
-  /** The spelling of the public documents, if it is another; older servers lack it. */
-  otherPath: string | undefined
   body?: unknown
   /** Number of items asked for, if the answer is a page. */
   pageSize: number | undefined
@@ -159,13 +156,10 @@ export function buildRequest(row: Operation, request: Fields): BuiltRequest {
   const { path, query, body } = checkFields(row, request)
   const checked: Fields = { ...query, ...(body as object | undefined) }
   const size = row.paging && checked['size']
-  const target = fillPath(row.path, path) + toQueryString(query)
-  const respelled = target.replace('/matching_policies', '/matching-policies')
   return {
     method: row.method,
     tier: row.tier ?? 'basic',
-    path: target,
-    otherPath: respelled === target ? undefined : respelled,
+    path: fillPath(row.path, path) + toQueryString(query),
     ...(body !== undefined && { body }),
     pageSize: typeof size === 'number' ? size : undefined,
     secrets: secretTexts(checked, row.secretFields),

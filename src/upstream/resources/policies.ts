@@ -1,12 +1,9 @@
-/**
- * Matching policies: creating, reading and deleting them, and assigning them to identifiers.
- * Servers since 2026-07-07 spell their path with a hyphen (docs/api-notes.md, Versions).
- */
+/** Matching policies, and their assignments to identifiers (docs/api-notes.md, Matching policies). */
 import { z } from 'zod'
 import { orders } from './enumerations.ts'
 import { cursor, nothing, operation, pagedOperation } from './operation.ts'
 
-const root = '/firework/v4/matching_policies'
+const root = '/firework/v4/matching-policies'
 
 const text = z.string()
 
@@ -19,7 +16,6 @@ export const wirePolicy = z.looseObject({
   created_at: text.nullish(),
   last_updated_at: text.nullish(),
 })
-export type WirePolicy = z.infer<typeof wirePolicy>
 
 export const wirePolicyAssignment = z.looseObject({
   matching_policy: wirePolicy,
@@ -67,7 +63,7 @@ export const policyAssignment = z.strictObject({
   clean_past_events: z.boolean().optional(),
 })
 
-const wireAssignee = z.looseObject({ identifier_id: z.number() })
+export const wireAssignee = z.looseObject({ identifier_id: z.number() })
 
 /** At most 25, which is the default (docs/api-notes.md, Page sizes). */
 const listQuery = z.strictObject({

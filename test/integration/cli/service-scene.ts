@@ -7,7 +7,6 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import type { RedisForTests } from '../../support/ledger.ts'
-import { isServed } from '../upstream/operations/scene.ts'
 import { aFile, type Ended } from './tocsin.ts'
 
 export interface ServiceScene {
@@ -35,9 +34,6 @@ interface SceneOptions extends SandboxOptions {
   change?: (text: string) => string
 }
 
-/** The spelling and the operations on policies of the description; today's servers have others. */
-const asDescribed = { policyPaths: 'underscore', undescribed: false } as const
-
 let prefixes = 0
 
 /** Gone after the test. */
@@ -45,7 +41,7 @@ export async function aServiceScene(
   tests: RedisForTests,
   { change = (same) => same, ...options }: SceneOptions = {},
 ): Promise<ServiceScene> {
-  const sandbox = await startSandbox({ enforceLimits: false, ...asDescribed, ...options })
+  const sandbox = await startSandbox({ enforceLimits: false, ...options })
   onTestFinished(() => sandbox.close())
   const path = aFile('tocsin.yaml', change(configText(tests, sandbox)))
   const never = new AbortController().signal
@@ -74,7 +70,6 @@ export async function aServiceScene(
     runUntil: (stop, ...args) => runner((input) => input.end(), false, stop)(...args),
     sent: () =>
       sandbox.requests
-        .filter(isServed)
         .filter((request) => /^\/(firework|astp)/.test(request.path))
         .map(({ method, path: at, body }) => ({ method, path: at, body })),
   }

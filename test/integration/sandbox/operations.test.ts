@@ -17,7 +17,7 @@ let token: string
 let requests: Record<string, readonly Fields[]>
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ enforceLimits: false, policyPaths: 'both' })
+  sandbox = await startSandbox({ enforceLimits: false })
   token = await tokenOf(sandbox)
   const uid = 'stealer_log/stealer_logs_live/1'
   const identifiers = [{ id: 77, name: 'example.com' }]
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const { reportId, id } = sandbox.addReportRequest({ readyAtMs: 0 })
   const policy = { name: 'x', type: 'INCLUDED_KEYWORDS', value: { keywords: ['x'] } }
   const authorization = `Bearer ${token}`
-  const made = await post(`${sandbox.url}/firework/v4/matching_policies`, policy, { authorization })
+  const made = await post(`${sandbox.url}/firework/v4/matching-policies`, policy, { authorization })
   const feed = await ask(`${sandbox.url}/firework/v2/me/feed/credentials`, {
     headers: { authorization },
   })

@@ -1,5 +1,5 @@
 /** What the service documents is used, and for a day after a refusal it is not. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { type Capabilities, createCapabilities } from '../../../src/upstream/access/capabilities.ts'
@@ -36,32 +36,20 @@ function aMemory(): Memory {
   }
 }
 
-describe('a refusal', () => {
-  test('is known to all processes of a key for a day, and logged once', async () => {
-    const memory = aMemory()
-    expect(await memory.of('key').isRefused('assets/v4')).toBe(false)
-    for (const _time of [1, 2])
-      await memory.of('key').refuse('assets/v4', { why: 'the service answers 405' })
-    expect(await memory.of('key').isRefused('assets/v4')).toBe(true)
-    const leftMs = await memory.leftMs('key', 'assets/v4')
-    expect(leftMs).toBeGreaterThan(dayMs * 0.9)
-    expect(leftMs).toBeLessThanOrEqual(dayMs)
-    expect(memory.logged().match(/because the service answers 405/g)).toHaveLength(1)
-    expect(memory.logged()).toContain('"level":"warn"')
-  })
+test('a refusal is known to all processes of a key for a day, and logged once', async () => {
+  const memory = aMemory()
+  expect(await memory.of('key').isRefused('assets/v4')).toBe(false)
+  for (const _time of [1, 2]) await memory.of('key').refuse('assets/v4', 'the service answers 405')
+  expect(await memory.of('key').isRefused('assets/v4')).toBe(true)
+  const leftMs = await memory.leftMs('key', 'assets/v4')
+  expect(leftMs).toBeGreaterThan(dayMs * 0.9)
+  expect(leftMs).toBeLessThanOrEqual(dayMs)
+  expect(memory.logged().match(/because the service answers 405/g)).toHaveLength(1)
+  expect(memory.logged()).toContain('"level":"warn"')
+})
 
-  test('is not one of another key, whose user may have the permission', async () => {
-    const memory = aMemory()
-    await memory.of('key 1').refuse('astp')
-    expect(await memory.of('key 2').isRefused('astp')).toBe(false)
-    expect(memory.logged()).toBe('')
-  })
-
-  test('lasts as long as is stated, and ends with an answer', async () => {
-    const memory = aMemory()
-    await memory.of('key').refuse('events/tenant', { forMs: 60_000 })
-    expect(await memory.leftMs('key', 'events/tenant')).toBeLessThanOrEqual(60_000)
-    await memory.of('key').allow('events/tenant')
-    expect(await memory.of('key').isRefused('events/tenant')).toBe(false)
-  })
+test('a refusal is not one of another key, whose user may have the permission', async () => {
+  const memory = aMemory()
+  await memory.of('key 1').refuse('astp', 'the service answers 403')
+  expect(await memory.of('key 2').isRefused('astp')).toBe(false)
 })

@@ -1,8 +1,10 @@
 /** Which organization a key belongs to, asked once for all who need it. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { createOrganizationLookup } from '../../../src/upstream/access/capabilities.ts'
-import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
+import {
+  createOrganizationLookup,
+  createOrganizations,
+} from '../../../src/upstream/access/organizations.ts'
 import type { AccountKey } from '../../../src/upstream/access/tokens.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { anAccount } from '../../support/replica.ts'
@@ -13,7 +15,7 @@ const tests = redisForTests()
 /** Asks a service that answers when a test says so. */
 function aLookup() {
   const organizations = createOrganizations([anAccount({})])
-  const asked: { signal: AbortSignal; answer: (id: number) => void }[] = []
+  const asked: ((id: number) => void)[] = []
   const lookup = createOrganizationLookup({
     account: 'main',
     redis: tests.redis,
@@ -21,10 +23,9 @@ function aLookup() {
     clock: systemClock,
     accountKey: () => ({ fingerprint: 'key' }) as AccountKey,
     organizations,
-    ask(signal) {
-      const { promise, resolve, reject } = Promise.withResolvers<number>()
-      signal.addEventListener('abort', () => reject(new Error('aborted')))
-      asked.push({ signal, answer: resolve })
+    ask() {
+      const { promise, resolve } = Promise.withResolvers<number>()
+      asked.push(resolve)
       return promise
     },
   })
@@ -39,26 +40,8 @@ test('who gives up on the organization ends the question for nobody else', async
   await until('the service was asked', () => asked.length === 1)
   stopping.abort()
   await expect(first).rejects.toMatchObject({ reason: 'timeout' })
-  expect(asked[0]!.signal.aborted).toBe(false)
-  asked[0]!.answer(7)
+  asked[0]!(7)
   await second
   expect(organizations.idFor('main')).toBe(7)
   expect(asked).toHaveLength(1)
-})
-
-test('where all gave up the question ends, and the next one asks anew at once', async () => {
-  const { lookup, asked, organizations } = aLookup()
-  const stopping = new AbortController()
-  const all = [lookup.ensure(stopping.signal), lookup.ensure(stopping.signal)]
-  await until('the service was asked', () => asked.length === 1)
-  stopping.abort()
-  expect((await Promise.allSettled(all)).map(({ status }) => status)).toEqual(
-    Array(2).fill('rejected'),
-  )
-  expect(asked[0]!.signal.aborted).toBe(true)
-  const next = lookup.ensure(undefined)
-  await until('the service was asked again', () => asked.length === 2)
-  asked[1]!.answer(8)
-  await next
-  expect(organizations.idFor('main')).toBe(8)
 })

@@ -39,8 +39,7 @@ function scene({ isRefused = false, skewMs }: Given = {}) {
     client: () => ({ clockSkewMs: () => skewMs }),
     capabilities: () => ({
       isRefused: (about: string) => Promise.resolve(isRefused && about === name),
-      refuse: (about: string, { why }: { why: string }) =>
-        Promise.resolve(void refused.push([about, why])),
+      refuse: (about: string, why: string) => Promise.resolve(void refused.push([about, why])),
     }),
     clock: { now: () => nowMs },
     metrics,

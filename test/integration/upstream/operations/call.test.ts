@@ -1,4 +1,4 @@
-/** What the client's one call does for every operation: checks, spellings of paths, and writes. */
+/** What the client's one call does for every operation: checks, places of fields, and writes. */
 import { describe, expect, test } from 'vitest'
 import { UpstreamError } from '../../../../src/upstream/error.ts'
 import { assetOperations } from '../../../../src/upstream/resources/assets.ts'
@@ -9,15 +9,10 @@ import { legacySearchOperations } from '../../../../src/upstream/resources/legac
 import { policyOperations } from '../../../../src/upstream/resources/policies.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
-import { aScene, aScriptedScene, asked, failureOf } from './scene.ts'
+import { aScriptedScene, asked, failureOf } from './scene.ts'
 
 const tests = redisForTests()
 
-const policy = {
-  name: 'x',
-  type: 'LUCENE_QUERY',
-  value: { query: 'acme' },
-} as const
 const ignoring = { targets: [{ uid: 'paste/a/1' }], action: { type: 'ignore' as const } }
 
 describe('a request', () => {
@@ -59,38 +54,6 @@ describe('a request', () => {
     const error = await failureOf(client.call(row as never, request as never, asked()))
     expect(error.message).toContain('no ')
     expect(error.message + JSON.stringify(error.details)).not.toContain('Hush')
-  })
-})
-
-describe("the policies' path", () => {
-  test.each(['underscore', 'hyphen', 'both'] as const)(
-    'is that of the public documents where a server spells it by %s, and else the older one',
-    async (policyPaths) => {
-      const { client, sent } = await aScene(tests, { sandbox: { policyPaths, undescribed: true } })
-      const { uuid } = await client.call(policyOperations.create, policy, asked())
-      await client.call(policyOperations.get, { policy_uuid: uuid }, asked())
-      const spelled = sent().map(({ path }) => (path.includes('matching-policies') ? '-' : '_'))
-      expect(spelled.join('')).toBe(policyPaths === 'underscore' ? '-_-_' : '--')
-    },
-  )
-
-  test('is not looked for elsewhere where a policy is missing, or a request refused', async () => {
-    const { client, sent } = await aScene(tests, { sandbox: { policyPaths: 'hyphen' } })
-    const policy_uuid = '7e5f1c70-0000-4000-8000-000000000001'
-    const error = await failureOf(client.call(policyOperations.get, { policy_uuid }, asked()))
-    expect(error.status).toBe(404)
-    expect(sent()).toHaveLength(1)
-  })
-
-  test('of a gateway that forbids what it does not know is found all the same', async () => {
-    const { client, service, sent } = await aScriptedScene(tests)
-    service.answer(({ path }) =>
-      path.includes('-')
-        ? { status: 403, body: 'Forbidden' }
-        : json(200, { items: [], next: null }),
-    )
-    await client.call(policyOperations.list, {}, asked())
-    expect(sent()).toHaveLength(2)
   })
 })
 

@@ -23,7 +23,7 @@ interface World {
 
 /** A sandbox with one of each thing that operations name. */
 async function aWorld(transportLimits?: { totalMs: number }): Promise<World> {
-  const sandbox = await startSandbox({ enforceLimits: false, undescribed: true })
+  const sandbox = await startSandbox({ enforceLimits: false })
   onTestFinished(() => sandbox.close())
   const uid = 'stealer_log/stealer_logs_live/1'
   const identifiers = [{ id: 77, name: 'example.com' }]

@@ -3,7 +3,6 @@ import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SandboxOptions } from '../../../../src/sandbox/options.ts'
-import type { SandboxRequest } from '../../../../src/sandbox/server.ts'
 import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
 import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../../src/upstream/config.ts'
@@ -42,16 +41,13 @@ interface SceneOptions {
   more?: Partial<ReplicaOptions>
 }
 
-/** The spelling and the operations on policies of the description; today's servers have others. */
-const asDescribed = { policyPaths: 'underscore', undescribed: false } as const
-
 let prefixes = 0
 
 export async function aScene(
   tests: RedisForTests,
   { sandbox: options = {}, account = {}, more = {} }: SceneOptions = {},
 ): Promise<Scene> {
-  const sandbox = await startSandbox({ enforceLimits: false, ...asDescribed, ...options })
+  const sandbox = await startSandbox({ enforceLimits: false, ...options })
   onTestFinished(() => sandbox.close())
   const apiKey = secretFromText(sandbox.apiKeys[0]!)
   const { client } = aReplica(tests, { baseUrl: sandbox.url, apiKey, ...account }, more)
@@ -61,7 +57,6 @@ export async function aScene(
     sent: (below = '/firework') =>
       sandbox.requests
         .filter(({ path }) => path.startsWith(below))
-        .filter(isServed)
         .map(({ method, path, query, body, tier }) => ({
           method,
           path,
@@ -70,13 +65,6 @@ export async function aScene(
           tier,
         })),
   }
-}
-
-/** Not asked in vain: the service as described lacks the v4 identifiers, which are tried first. */
-export function isServed({ method, path, status }: SandboxRequest): boolean {
-  const isRefused = status === 404 || status === 405
-  const isList = method === 'GET' && path.endsWith('/')
-  return isList || !isRefused || !path.startsWith('/firework/v4/identifiers/')
 }
 
 /** The client of one more process; it shares nothing, unless `more` has another's prefix. */

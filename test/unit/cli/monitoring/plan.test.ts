@@ -54,19 +54,6 @@ const assetCases: [what: string, written: string, there: Partial<ActualAsset>, s
     ['a case that counts', '', { data: { keyword: 'X' } }, ['replace asset a data.keyword']],
     ['data that the service added', '', { data: { keyword: 'x', more: 1, type: 'keyword' } }, []],
     [
-      'a host in lower case',
-      'type: domain, data: { fqdn: A.Example }',
-      { type: 'domain', data: { fqdn: 'a.example' } },
-      [],
-    ],
-    ['a flag that is false', 'data: { keyword: x, is_strict: false }', {}, []],
-    [
-      'a flag that is true',
-      'data: { keyword: x, is_strict: true }',
-      {},
-      ['replace asset a data.is_strict'],
-    ],
-    [
       'a secret',
       'type: secret, data: { secret: y }',
       { type: 'secret', data: { secret: 'z' } },
@@ -112,23 +99,23 @@ const assets = [asset({}), asset({ id: 6, name: 'b' })]
 test.each<[what: string, file: string, actual: Partial<Actual>, steps: string[]]>([
   ['new', twoAssets('p', 'p'), {}, ['create policy p', 'assign policy p a b']],
   ['there, and no asset has it', twoAssets('p', ''), { policies: [policy] }, ['assign policy p a']],
-  ['the same', twoAssets('p', ''), { policies: [policy], assigned: new Map([[5, ['u1']]]) }, []],
+  ['the same', twoAssets('p', ''), { policies: [policy], assigned: new Map([['u1', [5]]]) }, []],
   [
-    'another one there too',
+    'of a third asset, too',
     twoAssets('p', ''),
-    { policies: [policy], assigned: new Map([[5, ['u2', 'u1']]]) },
+    { policies: [policy], assigned: new Map([['u1', [9, 5]]]) },
     [],
   ],
   [
     'changed, and moved from one asset to the other',
     twoAssets('', 'p', 'y'),
-    { policies: [policy], assigned: new Map([[5, ['u1']]]) },
+    { policies: [policy], assigned: new Map([['u1', [5]]]) },
     ['update policy p', 'assign policy p b', 'unassign policy p a'],
   ],
   [
     'of another type there',
     twoAssets('p', ''),
-    { policies: [{ ...policy, type: 'EXCLUDED_KEYWORDS' }], assigned: new Map([[5, ['u1']]]) },
+    { policies: [{ ...policy, type: 'EXCLUDED_KEYWORDS' }], assigned: new Map([['u1', [5]]]) },
     ['create policy p', 'assign policy p a'],
   ],
 ])('a policy that is %s', (_what, file, actual, steps) => {
