@@ -30,22 +30,21 @@ import {
 import type { EmailConfig } from './config.ts'
 import { renderHtml } from './mail-html.ts'
 import { renderText } from './mail-text.ts'
-import { SmtpPool } from './smtp.ts'
-import { smtpLimits } from './smtp-session.ts'
+import { createMailer, smtpLimits } from './smtp.ts'
 
 export interface EmailEnvironment extends TemplateParts {
   logger: Logger
   clock: Clock
 }
 
-/** The reply to the message may take its full time, however slow each of some ten commands was. */
-const emailSendTimeoutMs = smtpLimits.answerMs + 10 * smtpLimits.commandMs
+/** The reply to the message may take its full time, however slow what came before it was. */
+const emailSendTimeoutMs = smtpLimits.answerMs + 5 * smtpLimits.beginMs
 
 export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): Sink {
   const { logger, clock } = parts
   const render = createDocumentRenderer(config, parts)
   const { name } = config
-  const pool = new SmtpPool(config, clock)
+  const mailer = createMailer(config, clock)
   const described = describeSink(config, 'people')
 
   /**
@@ -71,7 +70,7 @@ export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): S
       render,
     })
     const showsSecrets = delivery.members.some(({ secret }) => secret !== undefined)
-    const answer = await pool.send(mail, { ...options, showsSecrets })
+    const answer = await mailer.send(mail, { ...options, showsSecrets })
     logger.debug({ sink: name, delivery: delivery.id, answer }, 'mail accepted')
     return { answer }
   }
@@ -82,13 +81,13 @@ export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): S
     concurrency: 4,
     sendTimeoutMs: emailSendTimeoutMs,
     send,
-    reach: async (signal) => ({ answer: await pool.reach(signal) }),
+    reach: async (signal) => ({ answer: await mailer.reach(signal) }),
     preview(delivery) {
       const { subject, text, html } = mailContent(delivery, name, render)
       return { subject, text, html }
     },
     close() {
-      pool.close()
+      mailer.close()
       return Promise.resolve()
     },
   }

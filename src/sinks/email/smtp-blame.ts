@@ -5,17 +5,8 @@
 import { explainTlsFailure } from '../../lib/config/web-address.ts'
 import { SinkError, type SinkReason } from '../sink.ts'
 
-/** What the server's reply is awaited to; `message`: from its first byte to the reply to the dot. */
-export type SmtpStage =
-  | 'connect'
-  | 'greeting'
-  | 'hello'
-  | 'starttls'
-  | 'auth'
-  | 'mail'
-  | 'rcpt'
-  | 'data'
-  | 'message'
+/** The commands by whose replies fault is told; `greeting`: all before AUTH, `message`: the final dot. */
+export type SmtpStage = 'greeting' | 'auth' | 'mail' | 'rcpt' | 'data' | 'message'
 
 /** At fault are, for good unless said otherwise: */
 export type Blame =
@@ -39,7 +30,7 @@ export const reasonByBlame: Record<Blame, SinkReason> = {
 
 type Row = [stages: readonly SmtpStage[], reply: RegExp, code: RegExp, blame: Blame]
 
-const beforeMail: SmtpStage[] = ['connect', 'greeting', 'hello', 'starttls', 'auth']
+const beforeMail: SmtpStage[] = ['greeting', 'auth']
 const envelope: SmtpStage[] = ['rcpt', 'data', 'message']
 const any: SmtpStage[] = [...beforeMail, 'mail', ...envelope]
 
@@ -119,24 +110,23 @@ function enhancedCode(reply: string): string {
 
 /** The fields of nodemailer's errors that are read here. */
 interface SmtpFault {
-  message: string
-  code: string
-  originalCode: string
-  command: string
-  response: string
-  responseCode: number | undefined
+  message?: string
+  code?: string
+  originalCode?: string
+  command?: string
+  response?: string
+  responseCode?: number
 }
 
 export interface SmtpProgress {
-  /** What was awaited when it failed. */
-  stage: SmtpStage
+  /** The recipient was given. */
+  isNamed: boolean
   /** The server said 354 and the message began to flow. */
   hasBegun: boolean
-  isAborted: boolean
   /** No message was to be sent. */
-  isTrial?: boolean
+  isTrial: boolean
   /** No user is configured. */
-  isAnonymous?: boolean
+  isAnonymous: boolean
 }
 
 /**
@@ -147,40 +137,37 @@ export interface SmtpProgress {
  */
 export function errorFromFailure(
   error: unknown,
-  progress: SmtpProgress,
+  progress: SmtpProgress & { isAborted: boolean },
   redact: (text: string) => string,
 ): SinkError {
   if (error instanceof SinkError) return error
-  const fault = readFault(error)
-  const stage = stageOf(fault) ?? progress.stage
-  const asksForLogin = progress.isAnonymous && stage === 'mail' && fault.response.startsWith('503')
-  const verdict = asksForLogin ? loginVerdict : judgeReply(stage, fault.response)
+  const fault: SmtpFault = error instanceof Error ? error : {}
+  const { message = '', response = '', responseCode } = fault
+  const stage = progress.hasBegun ? 'message' : stageOf(fault)
+  const asksForLogin = progress.isAnonymous && stage === 'mail' && response.startsWith('503')
+  const verdict = asksForLogin ? loginVerdict : judgeReply(stage, response)
   const reason = verdict ? reasonByBlame[verdict.blame] : reasonWithoutReply(fault, progress)
-  const isLost = verdict === undefined && stage === 'rcpt'
-  const tls = fault.responseCode === undefined ? explainTlsFailure(error, 'smtps') : undefined
-  const said = tls ?? redact(fault.response || fault.message)
-  const summary = summarize(reason, { ...progress, stage })
+  // a silence may be the server's, or that of a look at the recipient
+  const isOwn = verdict === undefined && reason === 'unavailable' && progress.isNamed
+  const tls = responseCode === undefined ? explainTlsFailure(error, 'smtps') : undefined
+  const said = tls ?? redact(response || message)
+  const summary =
+    progress.isTrial && reason === 'unavailable'
+      ? `the mail server ${response === '' ? 'was not reached' : 'cannot be used now'}`
+      : summarize(reason, progress)
   return new SinkError(reason, `${summary}${said === '' ? '' : `: ${said}`}`, {
-    ...(fault.responseCode !== undefined && { status: fault.responseCode }),
-    scope: isLost ? 'destination' : verdict?.scope,
+    ...(responseCode !== undefined && { status: responseCode }),
+    scope: isOwn ? 'destination' : verdict?.scope,
   })
 }
 
-function stageOf({ command, code }: SmtpFault): SmtpStage | undefined {
+function stageOf({ command = '', code }: SmtpFault): SmtpStage {
   const [verb = ''] = command.split(' ', 1)
   if (verb === 'DATA') return code === 'EMESSAGE' ? 'message' : 'data'
-  return stageByVerb[verb]
+  return stageByVerb[verb] ?? 'greeting'
 }
 
-export const stageByVerb: Record<string, SmtpStage> = {
-  EHLO: 'hello',
-  HELO: 'hello',
-  STARTTLS: 'starttls',
-  AUTH: 'auth',
-  MAIL: 'mail',
-  RCPT: 'rcpt',
-  DATA: 'data',
-}
+const stageByVerb: Record<string, SmtpStage> = { AUTH: 'auth', MAIL: 'mail', RCPT: 'rcpt' }
 
 const summaries: Partial<Record<SinkReason, string>> = {
   recipient_refused: 'the mail server refuses the recipient',
@@ -193,57 +180,39 @@ const summaries: Partial<Record<SinkReason, string>> = {
   connection_lost: 'the connection was lost while the mail server took the message',
 }
 
-function summarize(reason: SinkReason, { stage, isTrial, isAnonymous }: SmtpProgress): string {
+function summarize(reason: SinkReason, { isAnonymous }: SmtpProgress): string {
   if (reason === 'unauthorized') {
-    const asks = isAnonymous === true
-    return `the mail server ${asks ? 'wants a user and a password' : 'refuses the sign-in'}`
-  }
-  if (isTrial === true && reason === 'unavailable') {
-    const isReached = stage !== 'connect'
-    return `the mail server ${isReached ? 'cannot be used now' : 'was not reached'}`
+    return `the mail server ${isAnonymous ? 'wants a user and a password' : 'refuses the sign-in'}`
   }
   return summaries[reason] ?? 'the mail server failed'
 }
 
-function readFault(error: unknown): SmtpFault {
-  const fields = (error instanceof Error ? error : {}) as Partial<Record<keyof SmtpFault, unknown>>
-  const text = (name: keyof SmtpFault): string => {
-    const value = fields[name]
-    return typeof value === 'string' ? value : ''
-  }
-  return {
-    message: text('message'),
-    code: text('code'),
-    originalCode: text('originalCode'),
-    command: text('command'),
-    response: text('response'),
-    responseCode: typeof fields.responseCode === 'number' ? fields.responseCode : undefined,
-  }
-}
-
-function reasonWithoutReply(fault: SmtpFault, { hasBegun, isAborted }: SmtpProgress): SinkReason {
-  if (hasBegun) return isAborted || fault.code === 'ETIMEDOUT' ? 'timeout' : 'connection_lost'
+function reasonWithoutReply(
+  fault: SmtpFault,
+  { hasBegun, isAborted }: { hasBegun: boolean; isAborted: boolean },
+): SinkReason {
+  const { code = '' } = fault
+  if (hasBegun) return isAborted || code === 'ETIMEDOUT' ? 'timeout' : 'connection_lost'
   if (isAborted) return 'unavailable'
   if (isCertificateFault(fault)) return 'misconfigured'
-  switch (fault.code) {
-    case 'EAUTH':
-    case 'ENOAUTH':
-      return 'unauthorized'
-    case 'EENVELOPE': // an address that nodemailer itself refuses
-    case 'ECONFIG':
-    case 'EREQUIRETLS':
-    case 'ERR_ACCESS_DENIED':
-      return 'misconfigured'
-    default: // refused, DNS, greeting, TLS cut, silence: nothing was accepted
-      return 'unavailable'
-  }
+  // refused, DNS, greeting, TLS cut, silence: nothing was accepted
+  return reasonsByCode[code] ?? 'unavailable'
+}
+
+const reasonsByCode: Record<string, SinkReason> = {
+  EAUTH: 'unauthorized',
+  ENOAUTH: 'unauthorized',
+  EENVELOPE: 'misconfigured', // an address that nodemailer itself refuses
+  ECONFIG: 'misconfigured',
+  EREQUIRETLS: 'misconfigured',
+  ERR_ACCESS_DENIED: 'misconfigured',
 }
 
 /**
  * Node's codes for a certificate that does not verify, and OpenSSL's words for a peer that speaks no
  * TLS. Other messages may hold a host's name.
  */
-function isCertificateFault({ originalCode, code, message }: SmtpFault): boolean {
+function isCertificateFault({ originalCode = '', code = '', message = '' }: SmtpFault): boolean {
   const codes = `${originalCode} ${code}`
   const isTls = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|ERR_SSL_|ERR_TLS_/.test(codes)
   return isTls || message.includes('wrong version number')

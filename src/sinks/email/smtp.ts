@@ -1,139 +1,249 @@
 /**
- * The connections to one mail server. Each send reads the URL anew, so a rotated password takes
- * effect with the next send, and connections of the old one end after the mail they carry. Never
- * retries a mail: every attempt is the caller's.
+ * Sends mails, each over a connection of its own: no mail meets a connection that a firewall forgot or
+ * that a refused mail left out of step. The URL is read anew for each, so a rotated password takes effect
+ * at once. Never retries a mail: every attempt is the caller's.
  */
-import type { SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import { Readable } from 'node:stream'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import SMTPConnection, {
+  type SMTPConnectionCustomAuthContext,
+  type SMTPConnectionOptions,
+} from 'nodemailer/lib/smtp-connection'
 import { type Clock, withTimeout } from '../../lib/clock.ts'
 import { openTunnel, OutboundError, readTlsSettings, type TlsSettings } from '../../lib/outbound.ts'
 import { isLoopback } from '../../lib/config/web-address.ts'
-import { revealSecret, type SendOptions, SinkError } from '../sink.ts'
+import { revealSecret, type SendOptions, SinkError, tooLate } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 import { type AccessTokens, createAccessTokens } from './oauth.ts'
-import { type Mail, smtpLimits, SmtpSession } from './smtp-session.ts'
+import { errorFromFailure, type SmtpProgress } from './smtp-blame.ts'
+import { createRedactor } from './smtp-redaction.ts'
+
+type Mail = ConstructorParameters<typeof MailComposer>[0] & object
+
+/** How long each step may take, ms. */
+export const smtpLimits = {
+  /** From the name of the host to the end of STARTTLS. */
+  setUpMs: 20_000,
+  /** All until the message begins: nothing was given away yet, so a new connection is the better bet. */
+  beginMs: 60_000,
+  /**
+   * Each silence from then on. RFC 5321, 4.5.3.2.6: a client that waits less for the reply to the
+   * final dot causes duplicates.
+   */
+  answerMs: 600_000,
+} as const
 
 interface SmtpSendOptions extends SendOptions {
   /** The mail shows leaked secrets in clear. */
   showsSecrets: boolean
 }
 
-export class SmtpPool {
-  readonly #config: EmailConfig
-  readonly #clock: Clock
-  readonly #tokens: AccessTokens | undefined
-  readonly #closing = new AbortController()
-  #idle: SmtpSession[] = []
-  /** Whose connections are kept. */
-  #current: string | undefined
-  /** By whose certificates. */
-  #tls: TlsSettings['secureContext']
-
-  constructor(config: EmailConfig, clock: Clock) {
-    this.#config = config
-    this.#clock = clock
-    this.#tokens = config.oauth && createAccessTokens(config.oauth, config, clock)
-  }
-
+export interface Mailer {
   /**
    * Resolves with the server's reply to the accepted mail. Throws SinkError. Neither contains a
    * secret.
    */
-  send(mail: Mail, options: SmtpSendOptions): Promise<string> {
-    return this.#untilClosed(options.signal, (signal) => this.#send(mail, { ...options, signal }))
-  }
-
-  async #send(
-    mail: Mail,
-    { signal, mayBegin = () => true, showsSecrets }: SmtpSendOptions,
-  ): Promise<string> {
-    const address = readSmtpAddress(this.#config)
-    const identity = JSON.stringify(address)
-    const tls = readTls(this.#config).secureContext
-    if (this.#current !== identity || this.#tls !== tls) this.#leaveIdle()
-    this.#current = identity
-    this.#tls = tls
-    const session = (await this.#takeIdle(signal)) ?? (await this.#open(address, { signal }))
-    try {
-      return await session.send(mail, { signal, mayBegin, showsSecrets })
-    } finally {
-      this.#giveBack(session, identity)
-    }
-  }
-
+  send(mail: Mail, options: SmtpSendOptions): Promise<string>
   /** Connects and signs in, and resolves with where. Throws SinkError. */
-  async reach(signal: AbortSignal): Promise<string> {
-    const address = readSmtpAddress(this.#config)
-    const session = await this.#untilClosed(signal, (either) =>
-      this.#open(address, { signal: either, isTrial: true }),
-    )
-    session.leave()
-    const { user, host, port } = address
-    return `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
+  reach(signal: AbortSignal): Promise<string>
+  close(): void
+}
+
+export function createMailer(config: EmailConfig, clock: Clock): Mailer {
+  const tokens = config.oauth && createAccessTokens(config.oauth, config, clock)
+  const closing = new AbortController()
+
+  function talk<T>(task: Omit<Call<T>, 'address' | 'token'>): Promise<T> {
+    return withTimeout(Infinity, [task.signal, closing.signal], async (signal) => {
+      const address = readSmtpAddress(config)
+      const attempt = async (token?: string): Promise<T> => {
+        const options = await dial(address, config)
+        return converse({ ...task, address, token, signal }, { options, clock })
+      }
+      return tokens ? signInWithToken(tokens, attempt, signal) : attempt()
+    })
   }
 
-  close(): void {
-    this.#closing.abort()
-    this.#current = undefined
-    this.#leaveIdle()
-    void this.#tokens?.close()
-  }
-
-  #untilClosed<T>(signal: AbortSignal, work: (either: AbortSignal) => Promise<T>): Promise<T> {
-    return withTimeout(Infinity, [signal, this.#closing.signal], work)
-  }
-
-  #open(
-    address: SmtpAddress,
-    { signal, isTrial = false }: { signal: AbortSignal; isTrial?: boolean },
-  ): Promise<SmtpSession> {
-    const { user, password } = address
-    const { hello } = this.#config
-    const common = { hello, clock: this.#clock, isTrial }
-    const signIn = async (token?: string): Promise<SmtpSession> => {
-      const connection = await dial(address, this.#config)
-      if (signal.aborted) connection.connection?.destroy()
-      return SmtpSession.open({ ...common, connection, login: { user, password, token } }, signal)
-    }
-    return this.#tokens ? signInWithToken(this.#tokens, signIn, signal) : signIn()
-  }
-
-  /** One connection that is silent or cut speaks for all that have been idle. */
-  async #takeIdle(signal: AbortSignal): Promise<SmtpSession | undefined> {
-    this.#idle = this.#idle.filter(({ isOpen }) => isOpen)
-    const session = this.#idle.pop()
-    if (session === undefined || (await session.isAlive(signal))) return session
-    this.#leaveIdle()
-    return undefined
-  }
-
-  #giveBack(session: SmtpSession, identity: string): void {
-    if (!session.isOpen) return
-    if (this.#current !== identity) return session.leave()
-    session.rest()
-    this.#idle.push(session)
-  }
-
-  #leaveIdle(): void {
-    for (const session of this.#idle.splice(0)) session.leave()
+  return {
+    send(mail, { signal, mayBegin = () => true, showsSecrets }) {
+      const work: Work<string> = (dialogue) => sendMessage(mail, dialogue, mayBegin)
+      return talk({ signal, showsSecrets, isTrial: false, work })
+    },
+    async reach(signal) {
+      const { user, host, port } = readSmtpAddress(config)
+      const said = `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
+      return talk({ signal, showsSecrets: false, isTrial: true, work: async () => said })
+    },
+    close() {
+      closing.abort()
+      void tokens?.close()
+    },
   }
 }
 
 /** A token that was good until now may have been withdrawn: then a new one is tried, once. */
-async function signInWithToken(
+async function signInWithToken<T>(
   tokens: AccessTokens,
-  signIn: (token: string) => Promise<SmtpSession>,
+  attempt: (token: string) => Promise<T>,
   signal: AbortSignal,
-): Promise<SmtpSession> {
+): Promise<T> {
   for (;;) {
     const { token, isNew } = await tokens.get(signal)
     try {
-      return await signIn(token)
+      return await attempt(token)
     } catch (error) {
       if (!(error instanceof SinkError && error.reason === 'unauthorized')) throw error
       tokens.refuse(token)
       if (isNew) throw error
     }
   }
+}
+
+interface Call<T> {
+  address: SmtpAddress
+  /** Signs in by XOAUTH2. */
+  token: string | undefined
+  signal: AbortSignal
+  showsSecrets: boolean
+  /** No mail is to be sent. */
+  isTrial: boolean
+  /** What is done once signed in. */
+  work: Work<T>
+}
+
+type Work<T> = (dialogue: Dialogue) => Promise<T>
+
+interface Dialogue {
+  connection: SMTPConnection
+  /** Makes text of the server fit for logs. */
+  redact: (text: string) => string
+  /** Called right before the first byte of the message is written. */
+  begin: () => void
+  fail: (error: Error) => void
+}
+
+interface Means {
+  options: SMTPConnectionOptions
+  clock: Clock
+}
+
+/** Connects, signs in, does the work and leaves. Throws SinkError, which says whose fault it was. */
+async function converse<T>(
+  { address, token, signal, showsSecrets, isTrial, work }: Call<T>,
+  { options, clock }: Means,
+): Promise<T> {
+  const { user, password } = address
+  const redact = createRedactor({ user, password, token }, showsSecrets)
+  const progress = { isTrial, isAnonymous: user === '', isNamed: false, hasBegun: false }
+  const connection = new SMTPConnection({
+    ...options,
+    connectionTimeout: smtpLimits.setUpMs,
+    socketTimeout: smtpLimits.answerMs,
+    socketCloseTimeout: 1000,
+    maxResponseSize: 64 * 1024,
+    transactionLog: true,
+    logger: { debug: (_entry: unknown, text: unknown) => follow(progress, text) },
+    customAuth: { TOKEN: (context) => signInByToken(context, user, token ?? '') },
+  })
+  const { promise: failure, reject: fail } = Promise.withResolvers<never>()
+  failure.catch(() => undefined) // it may come when all is over
+  connection.on('error', fail)
+  // nodemailer says afterwards why, if it knows
+  connection.on('end', () => setImmediate(() => fail(new Error('the connection was closed'))))
+  const giveUp = (): void => fail(new Error('given up'))
+  signal.addEventListener('abort', giveUp, { once: true })
+  const timer = startTimer(clock, fail)
+  const begin = (): void => {
+    progress.hasBegun = true
+    timer.abort()
+  }
+  try {
+    signal.throwIfAborted()
+    const signedIn = signIn(connection, { user, password, token })
+    const done = signedIn.then(() => work({ connection, redact, begin, fail }))
+    const result = await Promise.race([failure, done])
+    connection.quit()
+    return result
+  } catch (error) {
+    throw errorFromFailure(error, { ...progress, isAborted: signal.aborted }, redact)
+  } finally {
+    timer.abort()
+    signal.removeEventListener('abort', giveUp)
+    connection.close()
+  }
+}
+
+/** Fails what has not begun in time; ends when it is aborted. */
+function startTimer(clock: Clock, fail: (error: Error) => void): AbortController {
+  const timer = new AbortController()
+  void clock.sleep(smtpLimits.beginMs, timer.signal).then(() => {
+    const silence = new Error(`no answer within ${smtpLimits.beginMs / 1000} s`)
+    if (!timer.signal.aborted) fail(Object.assign(silence, { code: 'ETIMEDOUT' }))
+  })
+  return timer
+}
+
+/** nodemailer's log tells each command. */
+function follow(progress: SmtpProgress, text: unknown): void {
+  if (String(text).startsWith('RCPT ')) progress.isNamed = true
+}
+
+type Done<T> = (error?: Error | null, result?: T) => void
+
+function call<T>(start: (done: Done<T>) => void): Promise<T> {
+  return new Promise((resolve, reject) =>
+    start((error, result) => (error ? reject(error) : resolve(result as T))),
+  )
+}
+
+async function signIn(
+  connection: SMTPConnection,
+  { user, password, token }: { user: string; password: string; token: string | undefined },
+): Promise<void> {
+  await call((done) => connection.connect(done))
+  if (user === '') return
+  if (!connection.allowsAuth) throw new SinkError('misconfigured', noSignIn)
+  const login = { user, pass: password, ...(token !== undefined && { method: 'TOKEN' }) }
+  await call((done) => connection.login(login, done))
+}
+
+const noSignIn =
+  'the mail server offers no sign-in: remove user and password, or use the submission port 587'
+
+/** XOAUTH2: a server says by a challenge what it has against a token, and refuses it afterwards. */
+async function signInByToken(
+  context: SMTPConnectionCustomAuthContext,
+  user: string,
+  token: string,
+): Promise<void> {
+  const response = Buffer.from(`user=${user}\u0001auth=Bearer ${token}\u0001\u0001`)
+  const first = await context.sendCommand(`AUTH XOAUTH2 ${response.toString('base64')}`)
+  const { status } = first.status === 334 ? await context.sendCommand('') : first
+  if (status !== 235) throw new Error('Invalid login')
+}
+
+/** What a mail names is never read from a file or an address. */
+const noAccess = { disableFileAccess: true, disableUrlAccess: true }
+
+async function sendMessage(
+  mail: Mail,
+  { connection, redact, begin, fail }: Dialogue,
+  mayBegin: () => boolean,
+): Promise<string> {
+  const message = new MailComposer({ ...mail, ...noAccess }).compile()
+  /** nodemailer reads the message only once the server has said 354. */
+  async function* readIfHeld(): AsyncGenerator<unknown> {
+    if (!mayBegin()) {
+      fail(new SinkError('unavailable', tooLate)) // nodemailer would write into the error
+      throw new Error(tooLate)
+    }
+    begin()
+    yield* message.createReadStream() as AsyncIterable<unknown>
+  }
+  const { response } = await call<{ response: string }>((done) =>
+    connection.send(message.getEnvelope(), Readable.from(readIfHeld()), done),
+  )
+  return redact(response)
 }
 
 /** Where and how to connect, by the proxy if there is one. Throws SinkError. */
@@ -149,6 +259,7 @@ async function dial(
     ...(connection && { connection }),
     host,
     port,
+    ...(config.hello !== undefined && { name: config.hello }),
     secure: isImplicitTls,
     requireTLS: config.tls === 'required' && !isImplicitTls && !isOwn,
     ignoreTLS: config.tls === 'off',

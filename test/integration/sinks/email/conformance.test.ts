@@ -59,10 +59,7 @@ const suite: SinkConformance<EmailDriver> = {
       answerLost: () => server.script({ END: 'cut' }),
       hang: () => server.script({ END: 'hang' }),
       refuse: () => server.refuse(),
-      script: (replies) => {
-        server.dropConnections()
-        server.script(replies)
-      },
+      script: (replies) => server.script(replies),
       received: () => server.mails.map(receivedOf),
       openConnections: () => server.openConnections(),
       expectInert,

@@ -89,19 +89,13 @@ describe('a mail', () => {
 })
 
 test.each([
-  ['127.0.0.1', 'tocsin-7f9c', undefined, '[127.0.0.1]'],
-  ['::1', 'tocsin-7f9c', undefined, '[IPv6:::1]'],
-  ['::1', 'localhost.localdomain', undefined, '[IPv6:::1]'],
-  ['::1', '10.0.0.5', undefined, '[IPv6:::1]'],
-  ['::1', 'host_with.underscore', undefined, '[IPv6:::1]'],
-  ['::1', 'soc-1.example.com', undefined, 'soc-1.example.com'],
-  ['::1', 'soc-1.example.com', '[10.0.0.5]', '[10.0.0.5]'],
-])('from %s, a host called %s with hello %s greets as %s', async (address, name, hello, said) => {
-  const host = vi.spyOn(os, 'hostname').mockReturnValue(name)
+  [undefined, 'soc-1.example.com'],
+  ['[10.0.0.5]', '[10.0.0.5]'],
+])('with hello %s a host greets as %s', async (hello, said) => {
+  const host = vi.spyOn(os, 'hostname').mockReturnValue('soc-1.example.com')
   onTestFinished(() => host.mockRestore())
-  const server = await rawServer(address)
-  const at = address.includes(':') ? `[${address}]` : address
-  await send(emailSink({ smtp: `smtp://${at}:${server.port}`, hello }))
+  const server = await rawServer()
+  await send(emailSink({ smtp: `smtp://127.0.0.1:${server.port}`, hello }))
   expect(server.commands[0]).toBe(`EHLO ${said}`)
 })
 
@@ -159,36 +153,23 @@ describe('a server that quotes the mail', () => {
   })
 })
 
-describe('connections', () => {
-  test('are used again, and replaced without loss when the server closed them meanwhile', async () => {
-    const server = await rawServer()
-    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
-    for (const id of ['one', 'two']) await send(sink, { id })
-    expect(server.commands.filter((line) => line.startsWith('EHLO'))).toHaveLength(1)
-    server.dropConnections()
-    await expect.poll(() => server.openConnections()).toBe(0)
-    await send(sink, { id: 'three' })
-    expect(server.mails).toHaveLength(3)
-  })
-
-  test('use the password as its file reads now', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'email-sink-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const file = join(folder, 'smtp')
-    const { port } = await smtpServer({ onAuth: acceptPassword('new-one') })
-    const sink = createEmailSink(
-      { ...config, to: ['oncall@example.com'], smtp: secretFromFile(file) },
-      environment(),
-    )
-    onTestFinished(() => sink.close())
-    expect((await failureOf(sink)).message).toContain('smtp_file')
-    writeFileSync(file, `smtp://relay:old-one@127.0.0.1:${port}\n`)
-    const refused = await failureOf(sink)
-    expect(refused.reason).toBe('unauthorized')
-    expect(refused.message).not.toContain('old-one')
-    writeFileSync(file, `smtp://relay:new-one@127.0.0.1:${port}\n`)
-    await send(sink)
-  })
+test('the password is that which its file holds now', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'email-sink-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'smtp')
+  const { port } = await smtpServer({ onAuth: acceptPassword('new-one') })
+  const sink = createEmailSink(
+    { ...config, to: ['oncall@example.com'], smtp: secretFromFile(file) },
+    environment(),
+  )
+  onTestFinished(() => sink.close())
+  expect((await failureOf(sink)).message).toContain('smtp_file')
+  writeFileSync(file, `smtp://relay:old-one@127.0.0.1:${port}\n`)
+  const refused = await failureOf(sink)
+  expect(refused.reason).toBe('unauthorized')
+  expect(refused.message).not.toContain('old-one')
+  writeFileSync(file, `smtp://relay:new-one@127.0.0.1:${port}\n`)
+  await send(sink)
 })
 
 describe('a sign-in', () => {
@@ -318,8 +299,8 @@ async function failureOf(
   throw new Error(`expected a SinkError, not ${JSON.stringify(error)}`, { cause: error })
 }
 
-async function rawServer(address?: string): Promise<RawSmtpServer> {
-  const server = await startRawSmtpServer(address)
+async function rawServer(): Promise<RawSmtpServer> {
+  const server = await startRawSmtpServer()
   onTestFinished(() => server.refuse())
   return server
 }

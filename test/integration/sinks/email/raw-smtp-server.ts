@@ -14,7 +14,6 @@ export type Step =
   | 'HELO'
   | 'STARTTLS'
   | 'AUTH'
-  | 'RSET'
   | 'MAIL'
   | 'RCPT'
   | 'DATA'
@@ -39,8 +38,6 @@ export interface RawSmtpServer {
   hangsAt(): Step | undefined
   /** Connections ever opened. */
   connections(): number
-  /** Ends the connections that are open, as a server does after its idle time. */
-  dropConnections(): void
   refuse(): Promise<void>
   listen(): Promise<void>
 }
@@ -51,7 +48,6 @@ const usual: Record<Step, string> = {
   HELO: '250 raw.test',
   STARTTLS: '502 5.5.1 no',
   AUTH: '235 2.7.0 welcome',
-  RSET: '250 ok',
   MAIL: '250 2.1.0 ok',
   RCPT: '250 2.1.5 ok',
   DATA: '354 go on',
@@ -59,7 +55,7 @@ const usual: Record<Step, string> = {
   END: '250 2.0.0 queued as 4F3A',
 }
 
-export async function startRawSmtpServer(host = '127.0.0.1'): Promise<RawSmtpServer> {
+export async function startRawSmtpServer(): Promise<RawSmtpServer> {
   const sockets = new Set<Socket>()
   const mails: string[] = []
   const commands: string[] = []
@@ -141,7 +137,7 @@ export async function startRawSmtpServer(host = '127.0.0.1'): Promise<RawSmtpSer
 
   async function listen(): Promise<void> {
     if (server.listening) return
-    server.listen(port, host)
+    server.listen(port, '127.0.0.1')
     await once(server, 'listening')
     port = (server.address() as AddressInfo).port
   }
@@ -166,7 +162,6 @@ export async function startRawSmtpServer(host = '127.0.0.1'): Promise<RawSmtpSer
     hangsAt: () => hanging,
     openConnections: () => sockets.size,
     connections: () => connections,
-    dropConnections,
     refuse,
     listen,
   }
