@@ -23,7 +23,7 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'init [options] [file]',
-    description: 'ask questions, try each answer and write a configuration',
+    description: 'write a commented configuration to fill in',
     load: async () => (await import('./set-up/init.ts')).initCommand,
   },
   {

@@ -11,8 +11,6 @@ import { cleanLine } from '../messages/sanitize.ts'
 export interface Terminal {
   /** Standard output is a terminal. */
   readonly isInteractive: boolean
-  /** Somebody is there to answer questions. */
-  readonly canAsk: boolean
   /** Of standard output; undefined: no terminal, so lines stay whole for what reads them. */
   readonly columns: number | undefined
   /** Aborts when standard output takes no more: its reader closed it, or its disk is full. */
@@ -31,11 +29,6 @@ export interface Terminal {
   progress(text: string): void
   /** Resolves with undefined when nobody can answer. Throws Interruption. */
   confirm(question: string): Promise<boolean | undefined>
-  /**
-   * Reads a line, '' for none; undefined when nobody can answer. Throws Interruption. `usual` is
-   * shown, and stands for an empty line.
-   */
-  ask(question: string, usual?: string): Promise<string | undefined>
   /**
    * Reads a line without echo; undefined when nobody can answer. Throws Interruption, and
    * CommandError when the question could not be seen.
@@ -61,17 +54,8 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
   const canAsk = input.isTTY === true && errors.isTTY === true
   // There is no other stream on which to report this.
   errors.on('error', () => undefined)
-  const ask: Terminal['ask'] = async (question, usual = '') => {
-    if (!canAsk) return undefined
-    if (input.readableEnded) return usual
-    const reader = createInterface({ input, output: errors })
-    reader.once('SIGINT', () => errors.write('\n'))
-    const shown = usual === '' ? '' : `[${usual}] `
-    return (await askLine(reader, `${question} ${shown}`)).trim() || usual
-  }
   return {
     isInteractive: output.isTTY === true,
-    canAsk,
     // a terminal may not tell its width
     columns: output.isTTY ? output.columns || 80 : undefined,
     outputClosed,
@@ -86,10 +70,12 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
       hasProgressLine = text !== ''
     },
     async confirm(question) {
-      const answer = await ask(`${question} [y/N]`)
-      return answer === undefined ? undefined : /^y(es)?$/i.test(answer)
+      if (!canAsk) return undefined
+      if (input.readableEnded) return false
+      const reader = createInterface({ input, output: errors })
+      reader.once('SIGINT', () => errors.write('\n'))
+      return /^y(es)?$/i.test((await askLine(reader, `${question} [y/N] `)).trim())
     },
-    ask,
     async askSecret(question) {
       if (!input.isTTY) return undefined
       if (input.readableEnded) return ''

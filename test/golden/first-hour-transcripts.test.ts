@@ -93,11 +93,10 @@ test('init', async () => {
   await expect(
     await transcript(tocsin, async ({ type }) => {
       await type(`
-      init ${draft}
       init ${draft} --sink slak
       init ${draft} --sink slack,email,teams,pagerduty,webhook
       check ${draft}
-      init ${file} --sink slack
+      init ${file}
       users hash hunter2
     `)
     }),

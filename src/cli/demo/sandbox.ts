@@ -88,7 +88,7 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
       `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')})`,
       `what its receivers get, live: ${sandbox.receivedUrl}`,
       `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
-      `its receivers, as "${tocsin} init --allow-private" asks for them (link_hosts: [${appHost}]):`,
+      `its receivers, for sinks with allow_private: true (links lead to ${appHost}):`,
       ...receivers.map(([name, address]) => `  ${name.padEnd(9)} ${address}`),
       options.writeConfig === undefined
         ? 'a configuration that uses it: --write-config <file>'

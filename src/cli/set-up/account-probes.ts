@@ -86,7 +86,7 @@ export interface AccountNeeds {
 const accountName = ({ client }: AccountNeeds): string => client.account.name
 
 /** A token and its test, or one kind of question with the key, each request in a slot of its own. */
-export const accountTimeoutMs = 30_000
+const accountTimeoutMs = 30_000
 
 /** Says also what the answer says beside the key: the tenant, and the time. */
 export const keyProbe: Probe<AccountNeeds> = {

@@ -1,7 +1,4 @@
-/**
- * Every probe, by what it needs and in the order of the report. `doctor` asks all, and `init` those that
- * an answer needs.
- */
+/** Every probe, by what it needs and in the order of the report. */
 import {
   type AccountNeeds,
   keyProbe,
