@@ -2,9 +2,11 @@
  * Warns of secrets in files that others can read. They are warnings, because only the operator knows
  * the users of the machine.
  */
-import { type Finding, isSection } from '../lib/config/config-fields.ts'
-import { findExposure } from '../lib/config/private-files.ts'
-import { findSecretKey, secretFromFile } from '../lib/config/secret.ts'
+import { realpathSync, type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Finding, isSection, refusal, type Refusal } from '../lib/config/config-fields.ts'
+import { quoteForShell } from '../lib/errors.ts'
+import { findSecretKey } from '../lib/config/secret.ts'
 import { isLoopback } from '../lib/config/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
@@ -18,8 +20,7 @@ interface WrittenSecret {
   /** The file that holds it; undefined: it is written as text. */
   file: string | undefined
   /** It is written in the configuration, not in a variable, and is none of the sandbox's own. */
-  isLiteral: boolean
-  read: () => string
+  isWrittenOut: boolean
 }
 
 export function secretWarnings(tree: WrittenTree, source: Source): Finding[] {
@@ -55,9 +56,9 @@ function findSecrets({ value, variablesAt }: WrittenTree, env: Environment): Wri
         const key = findSecretKey(name)
         if (key === undefined) return []
         const isFile = name.endsWith('_file')
-        const isLiteral = !isFile && variablesAt(place).every(isUnset) && !isSandboxAddress(keys)
-        const read = isFile ? (): string => secretFromFile(text).reveal() : (): string => text
-        return [{ path: place, key, file: isFile ? text : undefined, isLiteral, read }]
+        const isLiteral = !isFile && variablesAt(place).every(isUnset)
+        const isWrittenOut = isLiteral && holdsSecret(text) && !isSandboxAddress(keys)
+        return [{ path: place, key, file: isFile ? text : undefined, isWrittenOut }]
       }),
     ),
   )
@@ -97,7 +98,7 @@ function exposedFile({ path, file }: WrittenSecret): Finding[] {
 
 /** Warns about the configuration itself once, at the first secret written in it. */
 function exposedConfiguration(secrets: readonly WrittenSecret[], file: string): Finding[] {
-  const literal = secrets.filter(isSecretInClear)
+  const literal = secrets.filter(({ isWrittenOut }) => isWrittenOut)
   const exposure = literal.length > 0 ? findExposure(file) : undefined
   if (exposure === undefined || literal[0] === undefined) return []
   const more = literal.length === 1 ? '' : ` (and ${literal.length - 1} more)`
@@ -106,24 +107,56 @@ function exposedConfiguration(secrets: readonly WrittenSecret[], file: string): 
   return [{ path: literal[0].path, problem, remedy }]
 }
 
-function isSecretInClear({ isLiteral, read }: WrittenSecret): boolean {
-  return isLiteral && holdsSecret(read())
+/** Whether a text is no address, or one with a password or a long word, as webhook addresses have. */
+function holdsSecret(text: string): boolean {
+  const url = text.includes('://') ? URL.parse(text) : null
+  if (url === null || url.password !== '') return true
+  return /\w{16}|\w{8}(?:-\w{4}){3}-/.test(`${url.pathname}${url.search}`)
 }
 
-/** Returns a text as an address; undefined: it is none, so all of it is the secret. */
-function toAddress(text: string): URL | undefined {
-  return text.includes('://') ? (URL.parse(text) ?? undefined) : undefined
-}
+/** Docker and Podman mount secrets here, each for one container, whose users may all read it. */
+const secretsMount = '/run/secrets'
 
 /**
- * Whether a text is no address, or one with a password or a word that looks random, as webhook
- * addresses have; not `collector-v2-production`.
+ * Returns who else may read or change a file that holds a secret, and what to do; undefined: only
+ * this user and root, or it is not a regular file. Links are followed: mounted secrets are links,
+ * and only the target counts. What the group of a file of root may do is not looked at: Kubernetes
+ * (`fsGroup`), packages and systemd pass secrets to a service in this way. What Docker mounts as a
+ * secret has the owner and mode of the host's file, which say nothing.
  */
-function holdsSecret(text: string): boolean {
-  const url = toAddress(text)
-  if (url === undefined) return true
-  const words = `${url.pathname}${url.search}`.match(/[\w-]{16,}/g) ?? []
-  const isDrawn = (word: string): boolean =>
-    /(?=\w*\d)(?=\w*[a-z])\w{16}|\d[a-z]+\d|[a-z]\d+[a-z]+\d/i.test(word)
-  return url.password !== '' || words.some(isDrawn)
+export function findExposure(path: string, ownUid = process.getuid?.()): Refusal | undefined {
+  const found = statFile(path)
+  if (!found?.stat.isFile() || ownUid === undefined) return undefined
+  if (dirname(found.realPath) === secretsMount) return undefined
+  const { uid, gid, mode } = found.stat
+  const file = quoteForShell(path)
+  if (uid !== ownUid && uid !== 0) {
+    const problem = `${path} belongs to user ${uid}, and this is user ${ownUid}`
+    return refusal(problem, `run as root: chown ${ownUid} ${file} && chmod 600 ${file}`)
+  }
+  const groupBits = uid === 0 ? 0 : mode >> 3
+  const verbs = accessVerbs(mode) || accessVerbs(groupBits)
+  if (verbs === '') return undefined
+  const who = accessVerbs(mode) === '' ? `group ${gid}` : 'every user'
+  return refusal(
+    `${who} may ${verbs} ${path} (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`,
+    uid === ownUid ? `run: chmod 600 ${file}` : handOverRemedy,
+  )
+}
+
+const handOverRemedy =
+  'let a group of this user alone read it, by chmod 0440; in Kubernetes by defaultMode: 0440 and fsGroup'
+
+/** Returns undefined also if Kubernetes replaces the folder between the two calls. */
+function statFile(path: string): { stat: Stats; realPath: string } | undefined {
+  try {
+    const realPath = realpathSync(path)
+    return { stat: statSync(realPath), realPath }
+  } catch {
+    return undefined // the reader of the file reports that it cannot be read
+  }
+}
+
+function accessVerbs(bits: number): string {
+  return [...(bits & 4 ? ['read'] : []), ...(bits & 2 ? ['change'] : [])].join(' and ')
 }

@@ -4,21 +4,22 @@
  * process that remains starts it again.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '../lib/clock.ts'
-import { errorMessage } from '../lib/errors.ts'
+import { errorMessage, quoteForShell } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
-import {
-  dropLockFile,
-  isOwnSocket,
-  findLockFile,
-  openPrivateLog,
-  replacePrivateFile,
-  takeLockFile,
-  checkPrivateFolder,
-} from '../lib/config/private-files.ts'
 import type { RedisConfig } from './config.ts'
 import { socketName } from './connection-options.ts'
 import { StoreError } from './health.ts'
@@ -34,6 +35,8 @@ interface Home {
   stopping: AbortSignal
   /** The server, if this process started it. */
   own: ServerProcess | undefined
+  /** Lets another process start it; undefined: this one may not. */
+  unlock: (() => void) | undefined
 }
 
 const startPatienceMs = 15_000
@@ -46,7 +49,7 @@ export async function ensureRedis(
 ): Promise<RedisHandle> {
   if (folder === undefined) return { release: () => Promise.resolve() }
   const stop = new AbortController()
-  const home: Home = { folder, logger, stopping: stop.signal, own: undefined }
+  const home: Home = { folder, logger, stopping: stop.signal, own: undefined, unlock: undefined }
   await bringUp(home)
   const watching = keepRunning(home)
   return {
@@ -70,32 +73,25 @@ async function bringUp(home: Home): Promise<void> {
 /** Joins the server or starts it; waits while another process is starting it. */
 async function joinOrStart(home: Home): Promise<void> {
   const { folder, stopping } = home
-  const isOpen = checkPrivateFolder(folder)
-  if (isOpen !== undefined) throw folderError(folder, isOpen)
+  const exposure = openPrivateFolder(folder)
+  if (exposure !== undefined) throw folderError(folder, exposure)
   for (let waitedMs = 0; waitedMs < startPatienceMs; waitedMs += checkEveryMs) {
     if (stopping.aborted || (await isListening(folder))) return
-    if (takeLockFile(lockPath(folder))) return start(home)
+    home.unlock = await takeLock(folder)
+    if (home.unlock !== undefined) return start(home)
     await systemClock.sleep(checkEveryMs, stopping)
   }
-  throw folderError(
-    folder,
-    `another process has begun to start it and it does not answer; end that one, or delete ${findLockFile(lockPath(folder))} if there is none`,
-  )
+  throw folderError(folder, 'the process that started it does not answer; end that one')
 }
 
 async function start(home: Home): Promise<void> {
   const { folder, logger, stopping } = home
   try {
-    home.own = startServerProcess(folder, [
-      'port 0',
-      `unixsocket ${socketName}`,
-      'unixsocketperm 700',
-    ])
+    home.own = startServerProcess(folder)
     await untilListening(home.own, home)
     logger.info({ folder }, 'embedded redis started')
   } catch (error) {
     await stopOwn(home)
-    dropLockFile(lockPath(folder)) // stopOwn drops it only if a server process was started
     throw error
   }
   if (stopping.aborted) await stopOwn(home)
@@ -132,16 +128,39 @@ async function keepRunning(home: Home): Promise<void> {
 }
 
 async function stopOwn(home: Home): Promise<void> {
-  const { own, folder } = home
+  await home.own?.stop()
   home.own = undefined
-  if (own === undefined) return
-  await own.stop()
-  dropLockFile(lockPath(folder))
+  home.unlock?.()
+  home.unlock = undefined
 }
+
+/**
+ * Takes the lock of a folder, which the system frees when this process ends. Returns a function that
+ * frees it; undefined: another process has it. Throws StoreError.
+ */
+async function takeLock(folder: string): Promise<(() => void) | undefined> {
+  const { DatabaseSync } = await import('node:sqlite') // needed here alone
+  try {
+    const database = new DatabaseSync(join(folder, 'lock'))
+    try {
+      database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+      return () => database.close()
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  } catch (error) {
+    if (error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy) return
+    throw folderError(folder, `its lock cannot be taken (${errorMessage(error)})`)
+  }
+}
+
+const sqliteBusy = 5
 
 async function isListening(folder: string): Promise<boolean> {
   const path = join(folder, socketName)
-  if (!isOwnSocket(path)) return false
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (stat?.isSocket() !== true || !isOwn(stat)) return false
   return new Promise((resolve) => {
     const socket = connect(path)
     const answer = (isThere: boolean): void => {
@@ -152,8 +171,24 @@ async function isListening(folder: string): Promise<boolean> {
   })
 }
 
-function lockPath(folder: string): string {
-  return join(folder, 'lock')
+/**
+ * Creates the folder if it is missing. Returns why others may put another server into it; undefined:
+ * they may not.
+ */
+function openPrivateFolder(folder: string): string | undefined {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const stat = lstatSync(folder)
+  if (stat.isSymbolicLink()) return 'it is a symbolic link; name the folder itself'
+  if (!isOwn(stat)) {
+    return `it belongs to user ${stat.uid}, and this is user ${process.getuid?.()}; name a folder of your own`
+  }
+  if ((stat.mode & 0o077) === 0) return undefined
+  const mode = (stat.mode & 0o777).toString(8)
+  return `others may enter it (mode ${mode}); run: chmod 700 ${quoteForShell(folder)}`
+}
+
+function isOwn({ uid }: { uid: number }): boolean {
+  return uid === (process.getuid?.() ?? uid)
 }
 
 function folderError(folder: string, problem: string): StoreError {
@@ -170,7 +205,9 @@ interface ServerProcess {
   stop(): Promise<void>
 }
 
+/** It tells why a former server ended. */
 const logName = 'redis.log'
+const maxLogBytes = 2 ** 20
 
 const stopPatienceMs = 5_000
 
@@ -181,22 +218,20 @@ const stopPatienceMs = 5_000
  */
 const shellWrapper = `umask 077; exec 3<&0; (read -r _ <&3 || kill $$) & exec 3<&- "$0" redis.conf </dev/null`
 
-/** The settings that `health.ts` demands: no eviction, durable storage. */
-const safeSettings = [
-  'appendonly yes',
-  'appendfsync everysec',
-  'maxmemory-policy noeviction',
-  'save ""',
-]
+/** A socket alone, and what `health.ts` demands: no eviction, durable storage. */
+const settings = `port 0
+unixsocket ${socketName}
+unixsocketperm 700
+appendonly yes
+appendfsync everysec
+maxmemory-policy noeviction
+save ""
+`
 
-/**
- * Starts a server in `folder`; `listening` are the lines of its configuration that say where it
- * listens. Throws StoreError if no redis-server is installed.
- */
-function startServerProcess(folder: string, listening: readonly string[]): ServerProcess {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+/** Starts a server in `folder`. Throws StoreError if no redis-server is installed. */
+function startServerProcess(folder: string): ServerProcess {
   linkServer(folder)
-  replacePrivateFile(join(folder, 'redis.conf'), [...listening, ...safeSettings, ''].join('\n'))
+  writeFileSync(join(folder, 'redis.conf'), settings)
   const child = launch(folder)
   const gone = new AbortController()
   child.once('error', () => gone.abort())
@@ -209,8 +244,9 @@ function startServerProcess(folder: string, listening: readonly string[]): Serve
 
 /** `detached`: a session of its own, so that Ctrl-C at the terminal does not reach the server. */
 function launch(folder: string): ChildProcess {
-  const log = openPrivateLog(join(folder, logName))
+  const log = openSync(join(folder, logName), 'a', 0o600)
   try {
+    if (fstatSync(log).size > maxLogBytes) ftruncateSync(log)
     const child = spawn('/bin/sh', ['-c', shellWrapper, `./${linkName}`], {
       cwd: folder,
       detached: true,

@@ -86,6 +86,16 @@ route: {sinks: [siem]}
   })
 })
 
+test('of several that begin at once one starts it', async () => {
+  const lines: string[] = []
+  const destination = { write: (line: string) => void lines.push(line) }
+  const logger = createLogger({ level: 'info', destination })
+  const home = join(folder, 'data')
+  const held = await Promise.all([1, 2, 3].map(() => hold(home, logger)))
+  expect(lines.join('').match(/embedded redis started/g)).toHaveLength(1)
+  for (const one of held.toReversed()) await one.release()
+})
+
 test('who joined it has it again when the one that started it has ended', async () => {
   const home = join(folder, 'data')
   const first = await hold(home)

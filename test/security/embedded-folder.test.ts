@@ -57,6 +57,19 @@ test.each(strangers)(
   },
 )
 
+test.runIf(process.getuid?.() === 0)('a socket of another user is not joined', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'tocsin-socket-'))
+  let joined = 0
+  const server = createServer(() => (joined += 1)).listen(join(home, 'redis.sock'))
+  await new Promise((resolve) => server.once('listening', resolve))
+  chownSync(join(home, 'redis.sock'), 65_534, 65_534)
+  const held = await ensureRedis({ embedded: home, prefix: 'tocsin', allowUnsafe: false }, silent)
+  await held.release()
+  expect(joined).toBe(0)
+  await new Promise((resolve) => server.close(resolve))
+  rmSync(home, { recursive: true, force: true })
+})
+
 /** The environments of the processes that work in a folder. */
 function environmentsIn(folder: string): string[] {
   return readdirSync('/proc')

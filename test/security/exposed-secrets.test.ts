@@ -1,24 +1,15 @@
 /** `check` and the daemon's log warn of secrets that other users read, or the network carries. */
 import { randomBytes } from 'node:crypto'
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { sandboxConfig } from '../../src/cli/demo/sandbox.ts'
 import { formatMistake } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
-import { findExposure } from '../../src/lib/config/private-files.ts'
+import { findExposure } from '../../src/config/secret-warnings.ts'
 import { findSecretKey } from '../../src/lib/config/secret.ts'
-import { startTocsin, tocsin } from '../integration/cli/tocsin.ts'
+import { startTocsin } from '../integration/cli/tocsin.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-exposed-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -116,17 +107,6 @@ describe('a file that holds a secret', () => {
     )
   })
 
-  test('is named where its group may read it, and where others may change it', () => {
-    const own = { uid: process.getuid!(), gids: [], secretsMount: '/run/secrets' }
-    const group = aFile('group', 'x', 0o640)
-    if (isRoot) chownSync(group, 0, 65534) // root's own group is root
-    expect(findExposure(group, own)).toMatchObject({
-      problem: expect.stringMatching(/^group \d+ may read \S+ \(mode 0640\)$/) as string,
-    })
-    expect(findExposure(aFile('drop', 'x', 0o602), own)!.problem).toContain('may change')
-    expect(findExposure(aFile('open', 'x', 0o666), own)!.problem).toContain('may read and change')
-  })
-
   test.runIf(isRoot)('is named where it belongs to another user', () => {
     const path = inFiles()
     chownSync(at('secret_file'), 65534, 65534)
@@ -136,50 +116,22 @@ describe('a file that holds a secret', () => {
       ),
     ])
   })
-})
 
-describe.runIf(isRoot)('a secret that root hands to a service', () => {
-  const service = { uid: 1000, gids: [1000, 2000], secretsMount: at('run') }
-
-  /** As the kubelet mounts one: `key` → `..data/key`, and `..data` → a folder named after the time. */
-  function mounted(mode: number, gid: number): string {
-    const base = mkdtempSync(at('mount-'))
-    const made = '..2026_01_31_08_00_00.123456'
-    mkdirSync(join(base, made))
-    writeFileSync(join(base, made, 'key'), 'x')
-    chmodSync(join(base, made, 'key'), mode)
-    chownSync(join(base, made, 'key'), 0, gid)
-    symlinkSync(made, join(base, '..data'))
-    symlinkSync('..data/key', join(base, 'key'))
-    return join(base, 'key')
-  }
-
-  test.each([
-    { as: 'defaultMode 0400 with fsGroup', mode: 0o440, gid: 2000 },
-    { as: 'its own group', mode: 0o440, gid: 1000 },
-    { as: 'a package: root and its group, 0640', mode: 0o640, gid: 1000 },
-    { as: 'a credential of systemd, readable by a list', mode: 0o440, gid: 0 },
-  ])('is in order as $as', ({ mode, gid }) => {
-    expect(findExposure(mounted(mode, gid), service)).toBeUndefined()
-  })
-
-  test('is in order as Docker mounts it for one container, whatever its owner and mode on the host', () => {
-    mkdirSync(join(service.secretsMount, 'deeper'), { recursive: true })
-    const mountedFile = aFile('run/api-key', 'x', 0o444)
-    chownSync(mountedFile, 1001, 1001)
-    expect(findExposure(mountedFile, service)).toBeUndefined()
-    expect(findExposure(aFile('run/deeper/key', 'x', 0o444), service)).toBeDefined()
-    symlinkSync(aFile('elsewhere', 'x', 0o444), join(service.secretsMount, 'link'))
-    expect(findExposure(join(service.secretsMount, 'link'), service)).toBeDefined()
-  })
-
-  test('is named where every user may read it, as Kubernetes mounts by default, or another group', () => {
-    expect(findExposure(mounted(0o644, 2000), service)).toEqual({
-      problem: expect.stringMatching(/^every user may read \S+\/key \(mode 0644\)$/) as string,
-      remedy: 'set defaultMode: 0440 on the volume, and fsGroup in the securityContext of the pod',
-    })
-    expect(findExposure(mounted(0o440, 3000), service)!.problem).toContain('group 3000 may read')
-    expect(findExposure(mounted(0o660, 2000), service)!.problem).toContain('change')
+  test.runIf(isRoot).each<[owner: number, mode: number, said: RegExp, todo: string]>([
+    [1000, 0o600, /^$/, ''],
+    [1000, 0o640, /^group 2000 may read \S+ \(mode 0640\)$/, 'run: chmod 600'],
+    [1000, 0o602, /^every user may change /, 'run: chmod 600'],
+    [1000, 0o666, /^every user may read and change /, 'run: chmod 600'],
+    [0, 0o440, /^$/, ''], // Kubernetes with fsGroup, a package, a credential of systemd
+    [0, 0o644, /^every user may read .*mode 0644/, 'defaultMode'], // Kubernetes by default
+  ])('of user %i and mode %o is judged for user 1000', (owner, mode, said, todo) => {
+    const target = aFile('target', 'x', mode)
+    chownSync(target, owner, 2000)
+    rmSync(at('link'), { force: true })
+    symlinkSync(target, at('link')) // as a secret is mounted
+    const { problem, remedy } = findExposure(at('link'), 1000) ?? { problem: '', remedy: '' }
+    expect(problem).toMatch(said)
+    expect(remedy).toContain(todo)
   })
 })
 
@@ -209,29 +161,6 @@ describe('a configuration that others may read', () => {
       expect.stringContaining('accounts.main.api_key: a secret is written out here, and every'),
     ])
     expect(warningsOf(path, { NEVER_SET: env.KEY })).toEqual([])
-  })
-
-  test('is no matter with what the sandbox made up, which goes to this machine in clear', () => {
-    const places = {
-      url: 'http://127.0.0.1:8080',
-      slackUrl: 'http://127.0.0.1:8080/slack/T0/B0/x1',
-    }
-    const sandbox = {
-      ...places,
-      teamsUrl: 'http://127.0.0.1:8080/teams/x1?sig=Pq7Zr2Lx9Vt4Kw8N',
-      pagerDutyUrl: 'http://127.0.0.1:8080',
-      pagerDutyKey: 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p',
-      webhookUrl: 'http://127.0.0.1:8080/hooks/siem',
-      webhookSecret: drawn,
-      smtpUrl: 'smtp://127.0.0.1:2525',
-      apiKeys: ['fw_sandbox'],
-    }
-    const text = sandboxConfig(sandbox, [{ id: 1042, name: 'Brand', tenantId: 1, identifiers: [] }])
-    expect(warningsOf(aFile('sandbox.yaml', text, 0o644))).toEqual([])
-    const real = text.replace(/base_url: .*/, 'base_url: https://api.example.org')
-    expect(warningsOf(aFile('sandbox.yaml', real, 0o644))).toEqual([
-      expect.stringContaining(' accounts.main.api_key: a secret is written out here, and'),
-    ])
   })
 
   test.each([
@@ -285,12 +214,6 @@ test('an environment in which no certificate is checked is named', () => {
   expect(named('0')).toEqual([
     expect.stringMatching(/^environment NODE_TLS_REJECT_UNAUTHORIZED: .*; remove the variable/),
   ])
-})
-
-test('check prints them, and they are no mistakes', async () => {
-  const { code, out } = await tocsin('check', inFiles({ secret_file: 0o644 }))
-  expect(out).toMatch(/^warning \S+ sinks\.siem\.secret_file: every user may read/m)
-  expect(code).toBe(0)
 })
 
 test('the daemon says them in its log at start, with place and remedy', async () => {

@@ -3,7 +3,8 @@
  * Redis, in a temporary folder that is removed at the end.
  */
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
@@ -12,7 +13,6 @@ import { type App, createApp } from '../../daemon/daemon.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { createLogger, type Logger, prettyLines } from '../../lib/logger.ts'
 import { hashPassword } from '../../lib/password-hash.ts'
-import { createProcessFolder, removeLeftFolders } from '../../lib/config/private-files.ts'
 import { ensureRedis } from '../../redis/embedded-redis.ts'
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
 import type { FaultInput } from '../../sandbox/server.ts'
@@ -41,8 +41,6 @@ export function demoCommand(context: Context): Command {
       context.exitCode = await runDemo(context, forMs)
     })
 }
-
-const folderName = 'tocsin-demo'
 
 /** So there are dead letters, which PagerDuty takes when they are sent again. */
 const firstRefused: FaultInput = {
@@ -86,8 +84,7 @@ async function runDemo(context: Context, forMs: number): Promise<number> {
 
 function makeFolder(): string {
   try {
-    removeLeftFolders(folderName)
-    return createProcessFolder(folderName)
+    return mkdtempSync(join(tmpdir(), 'tocsin-demo-'))
   } catch (cause) {
     const problem = `no folder for temporary files (${errorMessage(cause)}); name one in TMPDIR`
     throw new CommandError('refused', problem, { cause })

@@ -1,10 +1,10 @@
 /** The `sandbox` command: starts the sandbox, and writes a configuration for it. */
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { errorCode, quoteForShell } from '../../lib/errors.ts'
 import { rate } from '../../lib/config/config-fields.ts'
-import { createPrivateFile, replacePrivateFile } from '../../lib/config/private-files.ts'
+import { createPrivateFile } from '../../lib/config/private-files.ts'
 import { appHost } from '../../sandbox/api/event-items.ts'
 import { type SandboxGroup, withDefaults } from '../../sandbox/options.ts'
 import { type Sandbox, type SandboxAddresses, startSandbox } from '../../sandbox/sandbox.ts'
@@ -109,10 +109,9 @@ function writeConfig(file: string, config: string): void {
   if (file === '-') throw new CommandError('mistake', '--write-config -: write the name of a file')
   const text = `${writtenBySandbox}redis:\n  embedded: ./data-sandbox\n\n${config}`
   try {
-    if (!existsSync(file)) return createPrivateFile(file, text)
-    if (readFileSync(file, 'utf8').startsWith(writtenBySandbox)) {
-      return replacePrivateFile(file, text)
-    }
+    const isOwn = existsSync(file) && readFileSync(file, 'utf8').startsWith(writtenBySandbox)
+    if (isOwn) rmSync(file)
+    if (isOwn || !existsSync(file)) return createPrivateFile(file, text)
   } catch (cause) {
     const code = errorCode(cause)
     throw new CommandError('mistake', `--write-config: ${file} cannot be written (${code})`, {
