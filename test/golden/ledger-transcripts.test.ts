@@ -335,16 +335,19 @@ test('routes and render', async () => {
 })
 
 test('audit --ledger', async () => {
-  const { run } = await aLedgerScene(tests)
+  const { run, ledger } = await aLedgerScene(tests)
   await expect(
-    await transcript(run, ({ type }) =>
-      type(`
+    await transcript(run, async ({ type }) => {
+      await type(`
       audit --ledger
       audit --ledger --output json
       audit --ledger --feed brand
       audit --feed brnd
       audit --since soon
-    `),
-    ),
+    `)
+      await ledger.redis.zremrangebyrank(ledger.key('due', 'lake'), '0', '0')
+      await ledger.redis.hincrby(ledger.key('counters'), 's|soc|pending|queued', 3)
+      await type('audit --ledger')
+    }),
   ).toMatchFileSnapshot(transcriptFile('audit-ledger'))
 })

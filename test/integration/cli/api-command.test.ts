@@ -17,18 +17,6 @@ async function aScene(): Promise<ServiceScene> {
   return scene
 }
 
-test('api lists every operation with its request, its tier, and whether it writes', async () => {
-  const { code, out } = await tocsin('api')
-  expect(code).toBe(0)
-  const lines = out.trim().split('\n').slice(1)
-  expect(lines).toHaveLength(operations.length)
-  for (const [at, { name, method, path, tier = 'basic', changes }] of operations.entries()) {
-    const cells = lines[at]!.split(/ {2,}/)
-    expect(cells.slice(0, 3)).toEqual([name, `${method} ${path}`, tier])
-    expect(cells[3] === 'writes').toBe(changes === true)
-  }
-})
-
 test('an operation that there is not is named with the nearest, and one with a command of its own with that', async () => {
   expect((await tocsin('api', 'events.serch')).err).toContain('did you mean "events.search"?')
   const { code, err } = await tocsin('api', 'reports.download')
@@ -49,23 +37,6 @@ test.each(operations.filter(({ onlyBy }) => !onlyBy).map(({ name, path }) => [na
     }
   },
 )
-
-test('an unknown operation is named, whatever options follow it', async () => {
-  const { run } = await aScene()
-  const { code, err } = await run('api', 'identifiers.crate', '--name=x')
-  expect({ code, err }).toEqual({
-    code: 2,
-    err: expect.stringContaining('did you mean "identifiers.create"?'),
-  })
-})
-
-test.each([
-  ['events.act', '{"targets":[{"uid":"…"}],"action":{"type":"ignore"}}'],
-  ['assets.create', '{"data":{"fqdn":"example.com"}}'],
-  ['policies.create', '{"value":{"keywords":["…"]}}'],
-])('api %s --help shows what the body must hold', async (name, example) => {
-  expect((await tocsin('api', name, '--help')).out).toContain(`such as: ${example}\n`)
-})
 
 describe('a request', () => {
   test('takes fields that may be null as options', async () => {
@@ -153,12 +124,6 @@ describe('an answer', () => {
     expect((await run('api', 'tenants.list', '--output=json')).out).toContain('"items": [')
   })
 
-  test('of identifiers has their type in the table', async () => {
-    const { run } = await aScene()
-    const list = ['api', 'identifiers.list', '--limit=1']
-    expect((await run(...list)).out).toMatch(/^ID +NAME +TYPE .*\n77 .* domain /)
-  })
-
   test('has no two columns of one title', async () => {
     const { run } = await aScene()
     expect((await run('api', 'alerts.list')).out).toMatch(
@@ -222,15 +187,6 @@ describe('what changes something', () => {
     ])
   })
 
-  test('shows no secret in its question', async () => {
-    const { runAt } = await aScene()
-    const asset = { name: 's', type: 'secret', search_types: [], data: { secret: 'Hush-4711' } }
-    const file = aFile('asset.json', JSON.stringify(asset))
-    const { err } = await runAt('n', 'api', 'assets.create', '--body', file)
-    expect(err).toContain('POST /firework/v2/assets/')
-    expect(err).not.toContain('Hush-4711')
-  })
-
   test.each(['hush"4711', String.raw`hush\4711`, 'h7'])(
     'shows %s in no spelling in its question',
     async (secret) => {
@@ -259,15 +215,6 @@ describe('what changes something', () => {
     expect(known).toMatchObject({ writes })
   })
 
-  test('is found by the hash of a credential, too', async () => {
-    const { run } = await aScene()
-    const body = { targets: [{ credential_hash: 'h1' }], action: { type: 'remediate' } }
-    await run('api', 'credentials.act', '--yes', '--by=ann', '--body', JSON.stringify(body))
-    expect((await run('items', 'show', 'h1')).out).toContain(
-      '"credentials.act remediate" asked of the service by ann',
-    )
-  })
-
   test('and names no event and no credential is not recorded, since nothing would show it', async () => {
     const { run, prefix } = await aScene()
     const toggle = ['api', 'assets.toggle', '--asset-id=77', '--is-disabled=true', '--yes']
@@ -281,17 +228,5 @@ describe('what changes something', () => {
     await tests.redis.set(`{${prefix}:main}:writes`, 'no stream')
     expect((await run(...ignore, '--yes')).code).toBe(1)
     expect(sent()).toEqual([])
-  })
-})
-
-describe('an operation that not every server has', () => {
-  test.each([
-    [404, 'this server does not have GET /firework/v2/me/tenants'],
-    [403, "tenants.list takes the permission to see its user's tenants"],
-  ])('says so of a %d', async (status, told) => {
-    const { run, sandbox } = await aScene()
-    sandbox.faults.add({ on: '/firework/*', effect: 'status', status, body: 'message' })
-    const { code, err } = await run('api', 'tenants.list')
-    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(told) })
   })
 })

@@ -1,5 +1,5 @@
 /** Walks that something ends early, and places of walks that are given to another. */
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
 
@@ -23,47 +23,18 @@ function pageIn(out: string): Page {
   return JSON.parse(out) as Page
 }
 
-describe('a walk that is broken off', () => {
-  test('by a failure is JSON all the same, with the place where it goes on', async () => {
-    const { run, sandbox } = await aScene()
-    const mend = sandbox.faults.add({ on: path, effect: 'status', status: 403, withCursor: true })
-    const { code, out, err } = await run(...search)
-    const { items, next } = pageIn(out)
-    expect({ code, rows: items.length }).toEqual({ code: 1, rows: 10 })
-    expect(err).toContain(`10 rows shown; go on with --from '${next}'\n`)
-    mend()
-    expect(pageIn((await run(...search, '--from', next!)).out).items).toHaveLength(15)
-  })
-
-  test('by Ctrl-C is JSON all the same, and no defect', async () => {
-    const { runUntil, sandbox } = await aScene()
-    sandbox.faults.add({ on: path, effect: 'hang', withCursor: true })
-    const stop = new AbortController()
-    const ended = runUntil(stop.signal, ...search)
-    const isSecondAsked = () => sandbox.requests.filter((one) => one.path.endsWith('/_search'))[1]
-    await vi.waitUntil(isSecondAsked, { timeout: 45_000 })
-    stop.abort()
-    const { code, out, err } = await ended
-    const { items, next } = pageIn(out)
-    expect({ code, rows: items.length }).toEqual({ code: 130, rows: 10 })
-    expect(err).toBe(`10 rows shown; go on with --from '${next}'\n`)
-  })
-
-  test('before its first page has printed nothing, and says of no place', async () => {
-    const { run, sandbox } = await aScene()
-    sandbox.faults.add({ on: path, effect: 'status', status: 403 })
-    const { out, err } = await run(...search)
-    expect(out).toBe('')
-    expect(err).not.toContain('--from')
-  })
-})
-
-test('--from takes the cursor of an earlier answer, however much is shown, and in which form', async () => {
-  const { run } = await aScene()
-  const group = ['events', 'search', '--group=1042']
-  const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)
-  const rest = await run(...group, '--all', '--from', next!, '--output=ndjson', '--reveal')
-  expect(rest.out.trim().split('\n')).toHaveLength(15)
+test('a walk that Ctrl-C ends is JSON all the same, and no defect', async () => {
+  const { runUntil, sandbox } = await aScene()
+  sandbox.faults.add({ on: path, effect: 'hang', withCursor: true })
+  const stop = new AbortController()
+  const ended = runUntil(stop.signal, ...search)
+  const isSecondAsked = () => sandbox.requests.filter((one) => one.path.endsWith('/_search'))[1]
+  await vi.waitUntil(isSecondAsked, { timeout: 45_000 })
+  stop.abort()
+  const { code, out, err } = await ended
+  const { items, next } = pageIn(out)
+  expect({ code, rows: items.length }).toEqual({ code: 130, rows: 10 })
+  expect(err).toBe(`10 rows shown; go on with --from '${next}'\n`)
 })
 
 test.each([

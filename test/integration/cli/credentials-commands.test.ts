@@ -81,40 +81,6 @@ describe('credentials search', () => {
     expect(sent()).toMatchObject([{ body: { query: { type: 'secret', secret } } }])
   })
 
-  test('asks for no more at once than it is told', async () => {
-    const { run, sent } = await aScene()
-    const ask = ['credentials', 'search', '--domain=example.com']
-    await run(...ask, '--limit=2')
-    await run(...ask, '--all')
-    expect(sent().map(({ body }) => body)).toMatchObject([{ size: 2 }, { size: 100 }])
-  })
-
-  test('keeps to the times', async () => {
-    const { run, sent } = await aScene()
-    const ask = ['credentials', 'search', '--domain=example.com', '--output=json']
-    expect(namesIn((await run(...ask, '--since=7d')).out)).toHaveLength(2)
-    expect(namesIn((await run(...ask, '--until=7d')).out)).toEqual(['old@example.com'])
-    const filters = { imported_at: { gte: expect.any(String) } }
-    expect(sent()[0]?.body).toMatchObject({ filters })
-  })
-
-  test('goes on where it ended', async () => {
-    const { run, sandbox } = await aScene()
-    const since = new Date(Date.now() - 30 * 86_400_000).toISOString()
-    const ask = [
-      'credentials',
-      'search',
-      '--domain=example.com',
-      '--output=json',
-      `--since=${since}`,
-    ]
-    const first = JSON.parse((await run(...ask, '--limit=2')).out) as Page
-    expect(first.items).toHaveLength(2)
-    const rest = JSON.parse((await run(...ask, '--from', first.next ?? '')).out) as Page
-    expect(rest).toMatchObject({ items: [{ id: expect.any(Number) }], next: null })
-    expect(sandbox.violations().changedScans).toBe(0)
-  })
-
   test.each([
     [[], 'give exactly one of --domain, --auth-domain, --email, --keyword and --secret'],
     [['--domain=a.example', '--email=a@b.example'], 'choose one of: --domain, --email'],

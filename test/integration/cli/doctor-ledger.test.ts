@@ -14,7 +14,6 @@ import { ledgerInTime } from '../../support/script-clock.ts'
 import { reportFeeds } from '../../../src/operator/reports/feed-report.ts'
 import { noteCanary } from '../../../src/operator/alerts/canary.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
-import { tocsin } from './tocsin.ts'
 import { destinationsBySink } from '../../../src/operator/recipients.ts'
 
 const tests = redisForTests()
@@ -349,13 +348,6 @@ test.each(troubles)('doctor says %s', async (_what, disturb, said) => {
   await disturb(scene)
   const findings = lines(await found(scene))
   expect(findings).toEqual(said.map((line) => expect.stringMatching(line)))
-})
-
-test('feeds list shows at each feed that the key of its account is refused', async () => {
-  const scene = await aScene()
-  await refuseKey(scene)
-  const { out } = await tocsin('feeds', 'list', ...scene.config)
-  expect(out).toMatch(/^brand .*\n {2}problem {2}account main: its key: failing since .*401/m)
 })
 
 test('rescans that were switched off fail no more, for doctor and feeds list', async () => {

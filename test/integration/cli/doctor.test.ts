@@ -3,12 +3,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished, expect, test } from 'vitest'
 import type { Finding } from '../../../src/operator/probes/probe.ts'
-import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { noteLoss } from '../../../src/store/account-ledger.ts'
 import { startHttpServer } from '../../support/http-server.ts'
-import { connectTo, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { connectTo, redisForTests } from '../../support/ledger.ts'
 import { application, startMicrosoft } from '../../support/microsoft.ts'
 import { startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
@@ -101,36 +100,6 @@ test('where all is well every check says so, and nobody gets a message', async (
   expect(Object.values(countReceived(sandbox))).toEqual([0, 0, 0, 0, 0])
 })
 
-test('--send sends one TEST message to each destination', async () => {
-  const sandbox = await aSandbox()
-  const { code, findings } = await doctor(configText(sandbox, tests.server.url), '--send')
-  expect(code).toBe(0)
-  expect(countReceived(sandbox)).toMatchObject({ slack: 1, webhook: 1, email: 2 })
-  const sent = findings.filter(({ detail }) => detail.startsWith('took a TEST message'))
-  expect(sent).toHaveLength(6)
-})
-
-test('--send says which template fails, once for a sink', async () => {
-  const sandbox = await aSandbox()
-  const fails = `templates: { title: '{% if facts.size > 2 %}{{ "now" | date }}{% endif %}x' }`
-  const text = configText(sandbox, tests.server.url)
-    .replace('type: slack,', `type: slack, ${fails},`)
-    .replace('type: email\n', `type: email\n    ${fails}\n`)
-  const { code, findings } = await doctor(text, '--send')
-  expect(code).toBe(1)
-  expect(countReceived(sandbox)).toMatchObject({ slack: 1, email: 2 })
-  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
-    'problem sink soc (slack)',
-    'problem sink oncall (email)',
-  ])
-  expect(
-    findings.find(({ subject, status }) => status !== 'ok' && /soc/.test(subject)),
-  ).toMatchObject({
-    detail: expect.stringMatching(/^the template title failed: the present time .*\(line 1, /),
-    remedy: expect.stringContaining('tocsin render <uid or file> --sink soc'),
-  })
-})
-
 test('each thing that is wrong is a line with its remedy, and hides no other', async () => {
   const sandbox = await aSandbox()
   const redis = await startRedis({ settings: ['maxmemory-policy allkeys-lru', 'maxmemory 100mb'] })
@@ -162,20 +131,6 @@ test('each thing that is wrong is a line with its remedy, and hides no other', a
   }
 })
 
-test('what stands still in the ledger is a problem, though all is reached', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox, tests.server.url)
-  const keys = createKeys(`doctor${prefixes}`)
-  await takeIn(await tests.ledger({ keys }), [routed({ uid: 'a/b/1' }, ['siem'])])
-  await createCircuit(tests.redis, keys).report('siem', 'broken')
-  const { code, findings } = await doctor(text)
-  expect(code).toBe(1)
-  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
-    'problem daemon tocsin run',
-    'problem delivery siem',
-  ])
-})
-
 test('without Redis the rest is looked at, and the keys are said to wait for it', async () => {
   const sandbox = await aSandbox()
   const { code, findings } = await doctor(configText(sandbox, 'redis://127.0.0.1:9'))
@@ -194,19 +149,6 @@ test('without Redis the rest is looked at, and the keys are said to wait for it'
   expect(findings.filter(({ check, status }) => check === 'sink' && status === 'ok')).toHaveLength(
     5,
   )
-})
-
-test('a service that is not there is said with the host', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox, tests.server.url).replace(
-    sandbox.url,
-    'https://no-such-host.invalid',
-  )
-  const { code, findings } = await doctor(text)
-  expect(code).toBe(1)
-  const reach = findings.find(({ check }) => check === 'reach')
-  expect(reach).toMatchObject({ subject: 'main (no-such-host.invalid)', status: 'problem' })
-  expect(reach?.remedy).toContain('base_url')
 })
 
 function judged(findings: readonly Finding[], check: string): string[] {
@@ -266,19 +208,6 @@ test.each<[string, Answered, RegExp, RegExp]>([
   expect(judged(findings, 'clock')).toEqual([expect.stringMatching(clock)])
 })
 
-test('a service is not asked through a ledger of a newer version', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox, tests.server.url)
-  await tests.redis.set(`{doctor${prefixes}}:schema`, 99)
-  const { code, findings } = await doctor(text)
-  expect(code).toBe(1)
-  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
-    `problem redis layout doctor${prefixes}`,
-    'warning key main',
-  ])
-  expect(await tests.redis.keys(`{doctor${prefixes}}*`)).toEqual([`{doctor${prefixes}}:schema`])
-})
-
 test('Ctrl-C ends it, and reports nothing of what it had not looked at', async () => {
   const sandbox = await aSandbox()
   const silent = createServer()
@@ -334,22 +263,4 @@ test('a mail server that takes tokens alone is reached by one, and each wrong wa
     expect.stringMatching(/^problem \| .*401 invalid_client.* \| correct oauth/i),
     expect.stringMatching(/^problem \| .*refuses the sign-in: 535 5\.7\.139 /),
   ])
-})
-
-test('for people each finding is one line, and the last one counts', async () => {
-  const sandbox = await aSandbox()
-  const text = configText(sandbox, tests.server.url)
-  const path = aFile('tocsin.yaml', text.replace(/secret: \S+, /, ''))
-  const { code, out } = await tocsin('doctor', '--config', path)
-  expect(code).toBe(0) // a warning is no problem
-  expect(out).toMatch(/^warning {2}configuration sinks\.siem: .*not signed; give a secret/m)
-  expect(out).toMatch(/^ok {7}redis redis\.url: Redis at 127\.0\.0\.1:\d+ answers: \w+ [\d.]+$/m)
-  expect(out).toMatch(/^ok {7}key main: works\. Organization /m)
-  expect(out).toMatch(/\n0 problems, [1-9]\d* warnings?, \d+ ok\n$/)
-})
-
-test('a mistake in the configuration is said as by check', async () => {
-  const { code, findings, said } = await doctor('accounts: {}\n')
-  expect([code, findings]).toEqual([2, []])
-  expect(said).toContain('the configuration has')
 })

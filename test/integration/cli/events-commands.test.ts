@@ -221,28 +221,6 @@ describe('events search', () => {
   })
 })
 
-describe('events get', () => {
-  test('shows a link that does not lead to the service as text', async () => {
-    const { run } = await aScene({
-      change: (text) => text.replace(/ +link_hosts: .*\n/, ''),
-    })
-    const { out } = await run('events', 'get', 'forum_post/exploit/1')
-    expect(out).toContain('\nUnverified link: hxxps://app[.]example[.]com/#/uid')
-    expect(out).not.toContain('https://app')
-  })
-
-  test('cuts a long text for people and says by how much, and takes a defanged uid', async () => {
-    const { run, sandbox } = await aScene()
-    const uid = 'domain/flare/login.example.com'
-    const data = { domain: 'login.example.com', content: 'a word '.repeat(1_000), empty: null }
-    sandbox.addEvent({ uid, type: 'lookalike', data })
-    const { out } = await run('events', 'get', 'domain/flare/login[.]example[.]com')
-    expect(out).toContain(`\n${uid}\n`)
-    expect(out).toMatch(/^content +(a word )+.*\(… \d{4} more characters\)$/m)
-    expect(out).not.toContain('empty')
-  })
-})
-
 describe('what the tenant watches for', () => {
   test('is found by the tenant and by an identifier', async () => {
     const { sandbox, run, sent } = await aServiceScene(tests)
@@ -281,29 +259,5 @@ describe('what the tenant watches for', () => {
     expect(code).toBe(2)
     expect(err.split('\n')[0]).toBe(said)
     expect(sandbox.requests).toEqual([])
-  })
-
-  test.each([
-    [404, 'this server does not have'],
-    [403, 'takes the permission'],
-  ])('is refused by a %i with what it takes and what to do', async (status, said) => {
-    const { run, sandbox } = await aServiceScene(tests)
-    for (const on of [
-      '/firework/v4/events/tenant/_search',
-      '/firework/v2/me/feed/credentials',
-      '/astp/v2/credentials/_search',
-    ]) {
-      sandbox.faults.add({ on, effect: 'status', status, body: 'text', message: 'Not Found' })
-    }
-    const commands = [
-      ['events', 'search', '--tenant'],
-      ['api', 'credentials.tenant-feed'],
-      ['api', 'credentials.search-astp', '--body={"query":{"type":"domain","fqdn":"a.example"}}'],
-    ]
-    for (const command of commands) {
-      const { code, err } = await run(...command)
-      expect(code).toBe(1)
-      expect(err).toContain(said)
-    }
   })
 })

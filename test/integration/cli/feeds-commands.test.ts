@@ -1,7 +1,7 @@
 /** `feeds list`, `pause` and `resume` over feeds of every type, in two accounts. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
+import { peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lanes/lane-store.ts'
 import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
 import { anAccount } from '../../support/replica.ts'
@@ -127,51 +127,6 @@ test('a paused feed says so with the reason, until it is resumed', async () => {
   expect(resumed.out).toContain('brand is resumed')
   expect((await peekFeed(ledger, 'brand', 0))?.paused).toBeUndefined()
   expect((await tocsin('feeds', 'list', ...config)).out).not.toContain('paused')
-})
-
-test('a feed that is paused again stays so since then, with the new reason', async () => {
-  const { ledger, config } = await aScene()
-  await pauseFeed(ledger, 'brand', { reason: 'first', sinceMs: Date.UTC(2026, 0, 1) })
-  const { out } = await tocsin(
-    'feeds',
-    'pause',
-    'brand',
-    '--reason= second ',
-    '--output=json',
-    ...config,
-  )
-  expect(JSON.parse(out)).toEqual({
-    feed: 'brand',
-    paused: { reason: 'second', since: '2026-01-01T00:00:00.000Z' },
-  })
-})
-
-test('a feed is paused in its own account, also before it ever polled', async () => {
-  const { ledger, second, config } = await aScene()
-  await tocsin('feeds', 'pause', 'staff', '--reason', 'not yet', ...config)
-  expect((await peekFeed(second, 'staff', 0))?.paused?.reason).toBe('not yet')
-  expect(await peekFeed(ledger, 'staff', 0)).toBeUndefined()
-  expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
-    /^staff .*\n {2}problem {2}paused since .* UTC: not yet; /m,
-  )
-})
-
-test('a pause moves neither the cursor nor what was read', async () => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
-  const before = await peekFeed(ledger, 'brand', 0)
-  await tocsin('feeds', 'pause', 'brand', '--reason', 'a while', ...config)
-  await tocsin('feeds', 'resume', 'brand', ...config)
-  expect(await peekFeed(ledger, 'brand', 0)).toEqual(before)
-})
-
-test('resuming a feed that is not paused changes nothing and says so', async () => {
-  const { ledger, config } = await aScene()
-  const { code, out } = await tocsin('feeds', 'resume', 'brand', '--output=json', ...config)
-  expect(code).toBe(0)
-  expect(JSON.parse(out)).toEqual({ feed: 'brand', was_paused: false })
-  expect((await tocsin('feeds', 'resume', 'brand', ...config)).out).toBe('brand was not paused\n')
-  expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
 })
 
 test('feeds list tells how soon late events are found with the share that is left after 429s', async () => {

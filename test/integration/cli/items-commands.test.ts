@@ -76,16 +76,6 @@ async function aScene(): Promise<SocScene> {
   return scene
 }
 
-test('items list has what needs somebody, the worst first, of all accounts', async () => {
-  const scene = await aScene()
-  const found = await list(scene)
-  expect(found.items).toMatchObject([
-    { uid: 'a/b/5', state: 'quarantined', reason: 'malformed', problem, account: 'second' },
-    { uid: 'a/dead/1', state: 'dead', reason: 'gone', severity: 'low', attempts: 1 },
-  ])
-  expect(found.next).toBeNull()
-})
-
 test.each([
   ['--state delivered', ['a/sent/3']],
   ['--state delivered,dead', ['a/sent/3', 'a/dead/1']],
@@ -317,14 +307,4 @@ route: { sinks: [lake] }
   expect(uidsOf(await list({ config }))).toEqual([])
   const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']).toMatchObject({ new: 4, quarantined: 1 })
-})
-
-test.each([
-  ['list --since 1h --until 2h', 2, '--since lies after --until; exchange them'],
-  ['list --since 2999-01-01', 2, 'lies in the future'],
-])('items %s is refused in a sentence', async (command, code, words) => {
-  const scene = await aSocScene(tests)
-  const ended = await items(scene, command)
-  expect(ended.err).toContain(words)
-  expect(ended.code).toBe(code)
 })

@@ -1,12 +1,12 @@
 /** What an operator gets wrong is named with its place, and nothing is half-started meanwhile. */
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
-import { dirname } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { freePort } from '../../support/free-port.ts'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
-import { aFile, environment, main, tocsinProcess } from './tocsin.ts'
+import { aFile, tocsin, tocsinProcess } from './tocsin.ts'
 
 const tests = redisForTests()
 let server: Server | undefined
@@ -54,27 +54,6 @@ test('a mistake is named with its place, and nothing is begun', async () => {
   expect(await tests.redis.dbsize()).toBe(0)
 })
 
-test('where there is no configuration at all, init is named', () => {
-  const cwd = dirname(aFile('other.yaml', ''))
-  const options = { cwd, env: environment, encoding: 'utf8' } as const
-  const { stderr, status } = spawnSync(process.execPath, [main, 'doctor'], options)
-  expect(stderr).toBe(
-    'there is no tocsin.yaml or config/tocsin.yaml here; make one with "tocsin init", or name yours with --config\n',
-  )
-  expect(status).toBe(2)
-})
-
-test('a file that cannot be read is named', async () => {
-  const folder = aFile('tocsin.yaml', '').replace('/tocsin.yaml', '')
-  const [missing, directory] = await Promise.all([
-    tocsinProcess('run', '--config', `${folder}/nowhere.yaml`),
-    tocsinProcess('run', '--config', folder),
-  ])
-  expect(missing.err).toContain('nowhere.yaml: there is no such file; name the configuration')
-  expect(directory.err).toContain(`${folder}: cannot be read (EISDIR)`)
-  expect([missing.code, directory.code]).toEqual([2, 2])
-})
-
 test.each([
   ['without persistence', 'appendonly no', 'set "appendonly yes"'],
   ['that may evict', 'maxmemory-policy allkeys-lru', 'set "maxmemory-policy noeviction"'],
@@ -105,4 +84,42 @@ test('a port that another process uses is the world, not a mistake: 1', async ()
   const { code, err } = await tocsinProcess('run', '--config', path)
   expect(err).toContain(`http: cannot listen on 127.0.0.1 port ${takenPort}`)
   expect(code).toBe(1)
+})
+
+test.each([
+  ['is away', () => freePort(), 'ECONNREFUSED'],
+  ['gets no password', () => portOfLocked(), 'NOAUTH', ''],
+  ['gets a wrong password', () => portOfLocked(), 'WRONGPASS'],
+])('a command names the place of a Redis that %s, and no password', async (...row) => {
+  const [, place, said, login = 'user:guess-work@'] = row
+  const port = await place()
+  const path = aConfig((good) => good, `redis://${login}127.0.0.1:${port}`)
+  const { code, err } = await tocsin('feeds', 'list', '--config', path)
+  expect(err).toContain(`Redis at 127.0.0.1:${port} `)
+  expect(err).toContain(said)
+  expect(err).not.toMatch(/pass-word|guess-work/)
+  expect(code).toBe(1)
+})
+
+async function portOfLocked(): Promise<number> {
+  const redis = await startRedis({ settings: ['requirepass pass-word'] })
+  onTestFinished(() => redis.stop())
+  return redis.port
+}
+
+test('a command refuses a ledger of a newer version', async () => {
+  const prefix = 'of-a-newer-one'
+  await tests.redis.set(createKeys(prefix).shared('schema'), 99)
+  const path = aConfig((good) => good.replace('redis:', `redis:\n  prefix: ${prefix}`))
+  const { code, err } = await tocsin('feeds', 'list', '--config', path)
+  expect(err).toContain('Redis holds a ledger of layout 99')
+  expect(code).toBe(1)
+})
+
+test('a command says that Redis has no memory left', async () => {
+  onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
+  await tests.redis.config('SET', 'maxmemory', '1')
+  const path = aConfig((good) => good)
+  const { code, err } = await tocsin('feeds', 'pause', 'brand', '--reason=x', '--config', path)
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('has no memory left') })
 })

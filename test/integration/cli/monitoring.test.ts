@@ -29,28 +29,6 @@ function named({ sandbox }: MonitoringScene, name: string) {
   return sandbox.monitoring.assets.all().find((asset) => asset.name === name)
 }
 
-test('plan lists the steps and sends nothing; its JSON holds nothing of what is written', async () => {
-  const scene = await aMonitoringScene(tests, two)
-  expect((await scene.plan()).out.split('\n')).toEqual([
-    '+ create policy no-jobs: EXCLUDED_KEYWORDS',
-    '+ create policy logins: ASTP_COOKIES',
-    '+ create asset brand: keyword',
-    '+ create asset site: domain',
-    '+ assign policy no-jobs to brand, site',
-    '+ assign policy logins to site',
-    '6 steps',
-    expect.stringMatching(/^not in the file: \d assets; --prune deletes them$/),
-    '',
-  ])
-  const { out } = await scene.plan('--output=json')
-  expect((JSON.parse(out) as { steps: unknown[] }).steps[0]).toEqual({
-    do: 'create policy',
-    key: 'no-jobs',
-    state: 'planned',
-  })
-  expect(scene.writes()).toEqual([])
-})
-
 test('a first run creates and assigns all, and a second finds nothing to do', async () => {
   const scene = await aMonitoringScene(tests, two)
   expect(await scene.apply()).toMatchObject({ code: 0, err: '' })
@@ -309,18 +287,4 @@ test('an asset of the service whose search types are not readable has not none: 
   expect(code).toBe(1)
   expect(err).toContain('asset 78 of the service: search_types is not readable; read it with')
   expect(scene.writes()).toEqual([])
-})
-
-test('what an asset watches for is not empty', async () => {
-  const scene = await aMonitoringScene(
-    tests,
-    `assets:
-  a: { type: domain, data: { fqdn: " " }, search_types: [leak] }
-  b: { type: identity, data: { attributes: [] }, search_types: [leak] }
-`,
-  )
-  const { code, err } = await scene.plan()
-  expect(code).toBe(2)
-  expect(err).toContain('assets.a.data.fqdn: empty; write what it watches for')
-  expect(err).toContain('assets.b.data.attributes: empty')
 })

@@ -1,4 +1,4 @@
-import { rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { getCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -104,19 +104,6 @@ test('a file with mistakes is refused in the words of check, and a mended one is
   expect(mended).toContain('sink="extra"')
 })
 
-test('a file that is gone is refused; one that is back as it was changes nothing', async () => {
-  const config = configurations()
-  const daemon = await startDaemon(config())
-  rmSync(daemon.file)
-  daemon.child.kill('SIGHUP')
-  await daemon.hasSaid(kept, 1)
-  expect(JSON.stringify(daemon.lines(kept))).toContain('there is no such file')
-  daemon.reload(`${config()}\n# as before`)
-  await daemon.says('configuration read again; nothing in it has changed')
-  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
-  expect(daemon.lines(reloaded)).toEqual([])
-})
-
 test('what only a restart can change is refused by name, with all else in the file', async () => {
   const config = configurations()
   const daemon = await startDaemon(config())
@@ -184,14 +171,6 @@ test('`POST /api/v1/reload` takes the file over, says the generation, and refuse
   const detail = expect.stringContaining('feeds.brand.evry') as unknown
   expect(await reload(all)).toMatchObject({ status: 400, detail })
   expect(await daemon.metrics()).toContain('sink="extra"')
-})
-
-test('a change of nothing but a sink is a generation of its own', async () => {
-  const config = configurations()
-  const daemon = await startDaemon(config())
-  daemon.reload(config().replace('allow_private: true', 'allow_private: true, batch: {wait: 2s}'))
-  await daemon.hasSaid(reloaded, 1)
-  expect(daemon.lines(reloaded)).toMatchObject([{ generation: 2, changes: ['sinks.siem changed'] }])
 })
 
 test('the log warns that a renamed account sends all again', async () => {

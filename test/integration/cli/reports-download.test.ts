@@ -47,14 +47,6 @@ test.each([
   expect(readdirSync(dirname(out))).toEqual(['old', 'report'])
 })
 
-test('with --output json the command says what it wrote', async () => {
-  const { run } = await aServiceScene(tests)
-  const file = aTarget()
-  const { out } = await run(...download, '--format=pdf', '--out', file, '--output=json')
-  const bytes = statSync(file).size
-  expect(JSON.parse(out)).toEqual({ id: 9001, format: 'pdf', file, bytes })
-})
-
 test('what is there under this name stays, a link that leads nowhere too', async () => {
   const { run } = await aServiceScene(tests)
   const [file, link] = [aFile('report', 'mine'), aTarget()]
@@ -66,12 +58,6 @@ test('what is there under this name stays, a link that leads nowhere too', async
   expect(readFileSync(file, 'utf8')).toBe('mine')
   expect(readlinkSync(link)).toBe('nowhere')
   expect(readdirSync(dirname(link))).toEqual(['old', 'report'])
-})
-
-test('a file has a name: - is none', async () => {
-  const { run } = await aServiceScene(tests)
-  const err = '--out -: write the name of a file\n'
-  expect(await run(...download, '--out', '-')).toEqual({ code: 2, out: '', err })
 })
 
 test.each([

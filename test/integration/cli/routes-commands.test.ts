@@ -1,8 +1,5 @@
 /** `routes explain`: of a file, and of what the ledger holds. */
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../../src/cli/program.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -128,27 +125,6 @@ test('routes explain tells of an event in a file which way it takes, and what ke
   ])
 })
 
-test('a silence keeps nothing back that is above its severity', async () => {
-  const { config } = await aScene()
-  const severe = aFile('event.json', anItem({ severity: 'high' }))
-  const [way] = await waysOf(severe, '--feed', 'executives', ...config)
-  expect(way?.silence).toBeNull()
-  expect(way?.decisions).toMatchObject([{ route: 'root' }, { route: 'trial' }])
-})
-
-test('an event may come by standard input', async () => {
-  const { config } = await aScene()
-  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const stop = new AbortController().signal
-  input.end(anItem({ severity: 'info' }))
-  const args = ['routes', 'explain', '-', '--feed=brand', '--output=json', ...config]
-  expect(await runProgram(args, { input, output, errors, stop })).toBe(0)
-  output.end()
-  expect(JSON.parse(await text(output))).toMatchObject([
-    { decisions: [{ route: 'trial' }, { route: 'alone', group: null }] },
-  ])
-})
-
 test('a stored event is asked about as each feed that showed it, or as the one named', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid, type: 'paste', severity: 'low' })])
@@ -160,54 +136,4 @@ test('a stored event is asked about as each feed that showed it, or as the one n
   ])
   const one = await waysOf(uid, '--feed', 'executives', '--account', 'main', ...config)
   expect(one.map(({ feed }) => feed)).toEqual(['executives'])
-})
-
-test('a feed that the file no longer has is asked about with the labels it had', async () => {
-  const { ledger, config } = await aScene()
-  const event = routed({ uid, type: 'chat', severity: 'low' })
-  await takeIn(ledger, [event], { feed: 'gone', labels: { team: 'brand' } })
-  const [way] = await waysOf(uid, ...config)
-  expect(way).toMatchObject({ feed: 'gone', decisions: [{ route: 'brand' }] })
-})
-
-test('an event that is not known, or of which only the history is left, ends with 1', async () => {
-  const { ledger, config } = await aScene()
-  await takeIn(ledger, [routed({ uid })])
-  const args = ['routes', 'explain', ...config]
-  expect(await tocsin(...args, 'paste/other/1')).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('was never taken in'),
-  })
-  expect((await tocsin(...args, uid, '--account', 'second')).code).toBe(1)
-  await ledger.redis.del(ledger.key('pay', ledger.fingerprints.recordId(uid)))
-  expect(await tocsin(...args, uid)).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('its content is no longer kept (retention.payload)'),
-  })
-})
-
-test.each([
-  ['nothing', [], "missing required argument 'event'"],
-  ['no feed among several', ['FILE'], 'with --feed which feed brings it: brand, executives'],
-  ['an unknown feed', ['a/b/c', '--feed=brnd'], 'no feed "brnd"; did you mean "brand"?'],
-  ['an unknown account', ['FILE', '--account=nobody'], 'no account "nobody"'],
-  ['a file that is not there', ['/nowhere.json', '--feed=brand'], 'there is no such file'],
-  ['what is no JSON', ['FILE', '--feed=brand'], 'not JSON; write one item of a search'],
-])('routes explain refuses %s', async (_what, args, said) => {
-  const { config } = await aScene()
-  const file = aFile('event.json', '{"password": hush-hush')
-  const given = args.map((arg) => arg.replace('FILE', file))
-  const { code, err } = await tocsin('routes', 'explain', ...given, ...config)
-  expect(err).toContain(said)
-  expect(err).not.toContain('hush-hush')
-  expect(code).toBe(2)
-})
-
-test('routes explain says what makes a text no event', async () => {
-  const { config } = await aScene()
-  const file = aFile('event.json', '{"metadata": {"type": "paste"}}')
-  const args = [file, '--feed', 'brand', ...config]
-  const { code, err } = await tocsin('routes', 'explain', ...args)
-  expect(err).toMatch(/not an event: metadata\.uid: .*; write one item of a search answer/)
-  expect(code).toBe(2)
 })

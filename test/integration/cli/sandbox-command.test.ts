@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { aFile, startTocsin, tocsin } from './tocsin.ts'
+import { aFile, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
 
 test('--write-config writes a configuration that works, with a Redis of its own, and prints none', async () => {
   const file = join(aFile('folder', ''), '../sandbox.yaml')
@@ -30,4 +32,14 @@ test('--write-config replaces no file of anybody else', async () => {
   expect({ code, out }).toEqual({ code: 2, out: '' })
   expect(err).toContain('is not of a sandbox; name another file')
   expect(readFileSync(mine, 'utf8')).toBe('accounts: {}\n')
+})
+
+test('the sandbox names a port that is taken', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as { port: number }
+  const { code, err } = await tocsinProcess('sandbox', `--port=${port}`, '--smtp-port=0')
+  expect(err).toContain(`at the ports ${port} and 0 (EADDRINUSE)`)
+  expect(code).toBe(1)
 })

@@ -24,15 +24,6 @@ test.each(commands)('a refusal names what was asked for: %j', async (args, _writ
   expect({ code, out }).toEqual({ code: 1, out: '' })
 })
 
-test.each(commands)('a service that is not there is no defect: %j', async (args) => {
-  const { run } = await aServiceScene(tests, {
-    change: (text) => text.replace(/base_url: "[^"]+"/, 'base_url: "http://127.0.0.1:9"'),
-  })
-  const { code, out, err } = await run(...args)
-  expect(err).toMatch(/^nobody answers at the host and port of base_url \(ECONNREFUSED\)$/m)
-  expect({ code, out }).toEqual({ code: 1, out: '' })
-})
-
 test.each(commands)('a wrong key is told, and not shown: %j', async (args) => {
   const { run } = await aServiceScene(tests, {
     change: (text) => text.replace(/api_key: \S+/, 'api_key: fw_hush_hush'),

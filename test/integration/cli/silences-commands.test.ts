@@ -1,7 +1,6 @@
 /** `silences list|add|expire`, and that the routes' own commands know of what was made by command. */
 import { expect, test } from 'vitest'
 import { readSilences } from '../../../src/delivery/silences.ts'
-import { writeSilence } from '../../../src/store/silences.ts'
 import type { Silence } from '../../../src/routing/silences.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
@@ -84,13 +83,6 @@ test('a sink whose routes take only what a silence leaves alone is not named', a
   )
 })
 
-test('what cannot be read as a silence is listed as such', async () => {
-  const { ledger, keys, config } = await aSocScene(tests)
-  await writeSilence(ledger.redis, keys, { id: 'odd', text: '{"matchers":[]}' })
-  const { out } = await tocsin('silences', 'list', ...config)
-  expect(out).toContain('odd cannot be read: it silences nothing')
-})
-
 test('an expired silence ends now and stays listed as over', async () => {
   const scene = await aSocScene(tests)
   const id = await add(scene, 'type="paste"', '--for=2h', ...why)
@@ -102,29 +94,6 @@ test('an expired silence ends now and stays listed as over', async () => {
   )
   const again = await tocsin('silences', 'expire', id, ...scene.config)
   expect(again).toMatchObject({ code: 0, out: `${id} was over already\n` })
-})
-
-test('one of the file is not expired by command: its line is named', async () => {
-  const scene = await aSocScene(tests)
-  const [silence] = scene.parsed.silences
-  const { code, err } = await tocsin('silences', 'expire', silence!.id, ...scene.config)
-  expect(err).toMatch(/tocsin\.yaml:\d+:\d+ silences\[0\]: c[0-9a-f]{8} is a silence of the file; /)
-  expect(err).toContain('remove it there')
-  expect(code).toBe(2)
-})
-
-test.each([
-  ['no end', ['type="x"'], 'say when it ends: --for <span>, such as 2h, or --until <time>'],
-  ['two ends', ['type="x"', '--for=1h', '--until=2999-01-01'], 'cannot be used with option'],
-  ['more than 30 days', ['type="x"', '--for=31d'], '--for: more than 30 days after it begins'],
-  ['a time that has passed', ['type="x"', '--until=2026-01-01'], 'has passed; name a time that'],
-  ['what is no time', ['type="x"', '--until=noon'], '"noon" is not a time; write a time such as'],
-])('silences add refuses %s', async (_name, args, said) => {
-  const scene = await aSocScene(tests)
-  const { code, err } = await tocsin('silences', 'add', ...why, ...args, ...scene.config)
-  expect(err).toContain(said)
-  expect(code).toBe(2)
-  expect(await made(scene)).toEqual([])
 })
 
 const item = JSON.stringify({

@@ -63,14 +63,6 @@ test('a sink that is down is tried at once when it is resumed, and the command s
   expect(JSON.parse(json.out)).toMatchObject({ was_open: true, was_paused: false })
 })
 
-test('a sink that is paused again stays so since then, with the new reason', async () => {
-  const { ledger, keys, config } = await aSocScene(tests)
-  const circuit = createCircuit(ledger.redis, keys)
-  await circuit.pause('soc', { reason: 'first', sinceMs: 1_000 })
-  await tocsin('sinks', 'pause', 'soc', '--reason=second', ...config)
-  expect((await circuit.read('soc', 0)).paused).toEqual({ reason: 'second', sinceMs: 1_000 })
-})
-
 test('a sink whose only recipient takes nothing is shown as open, and resumed with it', async () => {
   const { keys, ledger, config } = await aSocScene(tests, (text) =>
     text.replace(', bob@example.com]', ']'),

@@ -34,25 +34,6 @@ async function statusOf(
   return { code, lines: out.trimEnd().split('\n') }
 }
 
-test('is one sentence and one line of the last day where all is well', async () => {
-  const scene = await aScene()
-  await scene.show(['lake'], [{ uid: 'a/b/1', severity: 'critical', matchedAtMs: Date.now() }])
-  await scene.attempt('lake', { outcome: 'delivered', answer: '204' })
-  await scene.show(
-    ['soc'],
-    [{ uid: 'a/b/2', severity: 'critical', matchedAtMs: Date.now() - 17_000 }],
-  )
-  await scene.attempt('soc', { outcome: 'delivered', answer: '200' })
-  const { code, lines } = await statusOf(scene)
-  expect(lines).toEqual([
-    'well: 2 accounts, 2 feeds, 5 sinks: nothing is late, refused, paused or given up',
-    expect.stringMatching(
-      /^last 24 h: 2 events seen, told 2 times in 2 messages, 0 suppressed, 0 diverted, 0 dead, 0 lost; slowest critical to people ≤ \d+ s$/,
-    ),
-  ])
-  expect(code).toBe(0)
-})
-
 test.each<[string, (scene: SocScene) => Promise<unknown>, number, RegExp]>([
   [
     'a sink whose circuit is open',
@@ -100,16 +81,6 @@ test.each<[string, (scene: SocScene) => Promise<unknown>, number, RegExp]>([
   expect(code).toBe(exitCode)
 })
 
-test('warns of a daemon whose last sign was a while ago', async () => {
-  const scene = await aScene()
-  const quiet = String(Date.now() - 25_000)
-  await tests.redis.hset(scene.keys.shared('generation'), 'confirmed', quiet)
-  const { code, lines } = await statusOf(scene)
-  expect(lines[0]).toMatch(/^well: .*, and 1 warning$/)
-  expect(lines[2]).toMatch(/^warning {2}daemon tocsin run: its last sign was 2\d s ago/)
-  expect(code).toBe(0)
-})
-
 test('without a daemon, and without Redis, nothing works', async () => {
   const scene = await aSocScene(tests)
   expect(await statusOf(scene)).toMatchObject({
@@ -140,40 +111,4 @@ test('of one account tells what it has, and not what others have', async () => {
       expect.objectContaining({ check: 'feed', subject: 'brand' }),
     ]),
   })
-})
-
-test('three hundred tenants with trouble are a screen', async () => {
-  const names = Array.from({ length: 300 }, (_one, n) => `t${n}`)
-  const scene = await aSocScene(tests, (text) => {
-    const [redis = ''] = text.split('\n')
-    return [
-      redis,
-      'accounts:',
-      ...names.map((name) => `  ${name}: { base_url: "http://127.0.0.1:9", api_key: k }`),
-      'feeds:',
-      ...names.map((name) => `  f-${name}: { type: events, account: ${name} }`),
-      'sinks:',
-      ...names.map(
-        (name) => `  s-${name}: { type: webhook, url: "https://x.example.com/${name}" }`,
-      ),
-      'route:',
-      '  sinks: [s-t0]',
-      '  routes:',
-      ...names.map(
-        (name) => `    - { name: ${name}, matchers: ['account=${name}'], sinks: [s-${name}] }`,
-      ),
-    ].join('\n')
-  })
-  await activateGeneration(tests.redis, scene.keys, 'h')
-  for (const name of names) {
-    const ledger = await tests.ledger({ keys: scene.keys, account: name })
-    await takeIn(ledger, [], { feed: `f-${name}`, isCaughtUp: true, requestedAtMs: Date.now() })
-    await pauseFeed(ledger, `f-${name}`, { reason: 'maintenance', sinceMs: Date.now() })
-  }
-  const { code, lines } = await statusOf(scene)
-  expect(code).toBe(2)
-  expect(lines[0]).toMatch(/^broken: .*300 feeds/)
-  expect(lines.length).toBeLessThanOrEqual(23)
-  expect(lines.at(-1)).toMatch(/^and \d+ more: --wide lists them$/)
-  expect((await statusOf(scene, '--wide')).lines.length).toBeGreaterThan(300)
 })
