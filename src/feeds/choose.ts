@@ -37,7 +37,6 @@ async function chooseRescan(
   const plan = options.rescanBudget?.plan(feed, {
     perWeek: state.rescans.perWeek,
     isMatched: matchedNowMs !== undefined,
-    perSecond: run.allowedPerSecond?.(),
   })
   const rememberedMs = options.ledger(feed.account).horizonMs
   const context = {

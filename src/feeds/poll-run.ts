@@ -57,8 +57,6 @@ export interface PollRequest {
   signal: AbortSignal
   /** Since when the run has been due, wall clock ms; undefined: since now. */
   dueSinceMs?: number | undefined
-  /** Requests per second that the lane may send now; absent: as configured. */
-  allowedPerSecond?: (() => number) | undefined
   /** Called when the request of a page begins to wait for its slot, and for nothing else. */
   onJoin?: (() => void) | undefined
   /** Called when the request of a page gets its slot. */

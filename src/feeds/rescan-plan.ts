@@ -229,62 +229,50 @@ function sum(numbers: readonly number[]): number {
 }
 
 export interface RescanBudget {
-  /**
-   * The plan of a feed, given what is known of all feeds of its tier. `perSecond`: the requests that
-   * they may send now; undefined: as configured.
-   */
-  plan(
-    feed: FeedConfig,
-    known: { perWeek: number | undefined; isMatched: boolean; perSecond?: number | undefined },
-  ): RescanPlan
+  /** The plan of a feed, given what is known of all feeds of its tier. */
+  plan(feed: FeedConfig, known: { perWeek: number | undefined; isMatched: boolean }): RescanPlan
 }
 
 /**
- * `laneFor` names the organization and tier that a feed's pages count against; `limitFor` gives the
- * requests per second that its feeds may send by configuration.
+ * `laneFor` names the organization and tier that a feed's pages count against, which may become
+ * known at run time; `limitFor` gives the requests per second that its feeds may send.
  */
 export function createRescanBudget(
   feeds: readonly FeedConfig[],
   laneFor: (feed: FeedConfig) => string,
   limitFor: (feed: FeedConfig) => number,
 ): RescanBudget {
-  /** Feeds that share a plan, and the load of each: by lane, then by feed. */
-  const lanes = new Map<string, Map<string, RescanLoad>>()
-  const laneByFeed = new Map<string, string>()
-  const plans = new Map<string, { plan: RescanPlan; perSecond: number }>()
-  const feedKey = ({ account, name }: FeedConfig): string => `${account}\0${name}`
+  const idOf = ({ account, name }: FeedConfig): string => `${account}\0${name}`
+  const planned = feeds.filter((feed) => feed.rescan && isFrequent(feed))
+  const loads = new Map(planned.map((feed) => [idOf(feed), toRescanLoad(feed)]))
+  const plans = new Map<string, RescanPlan>()
+  let laneById = new Map<string, string>()
 
-  /** Moves a feed when its organization becomes known at run time. */
-  function assignToLane(lane: string, feed: FeedConfig): RescanLoad {
-    const id = feedKey(feed)
-    const previousLane = laneByFeed.get(id)
-    const load = lanes.get(previousLane ?? '')?.get(id) ?? toRescanLoad(feed)
-    if (previousLane === lane) return load
-    lanes.get(previousLane ?? '')?.delete(id)
-    plans.delete(previousLane ?? '')
-    plans.delete(lane)
-    laneByFeed.set(id, lane)
-    lanes.set(lane, (lanes.get(lane) ?? new Map<string, RescanLoad>()).set(id, load))
-    return load
+  function groupByLane(): void {
+    laneById = new Map(planned.map((feed) => [idOf(feed), laneFor(feed)]))
+    plans.clear()
   }
 
-  for (const feed of feeds) {
-    if (feed.rescan && isFrequent(feed)) assignToLane(laneFor(feed), feed)
+  function planLane(lane: string, perSecond: number): RescanPlan {
+    const inLane = [...loads].filter(([id]) => laneById.get(id) === lane)
+    const plan = planRescans(
+      inLane.map(([, load]) => load),
+      perSecond,
+    )
+    plans.set(lane, plan)
+    return plan
   }
 
   return {
-    plan(feed, { perWeek = usualPerWeek, isMatched, perSecond = limitFor(feed) }) {
-      const lane = laneFor(feed)
-      const load = feed.rescan && isFrequent(feed) ? assignToLane(lane, feed) : undefined
+    plan(feed, { perWeek = usualPerWeek, isMatched }) {
+      const [id, lane] = [idOf(feed), laneFor(feed)]
+      const load = loads.get(id)
+      if (load && laneById.get(id) !== lane) groupByLane()
       if (load && (load.perWeek !== perWeek || load.isMatched !== isMatched)) {
         Object.assign(load, { perWeek, isMatched })
         plans.delete(lane)
       }
-      const known = plans.get(lane)
-      if (known?.perSecond === perSecond) return known.plan
-      const plan = planRescans([...(lanes.get(lane)?.values() ?? [])], perSecond)
-      plans.set(lane, { plan, perSecond })
-      return plan
+      return plans.get(lane) ?? planLane(lane, limitFor(feed))
     },
   }
 }

@@ -158,7 +158,6 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
       kind: 'rescan',
       ...onePage,
       pagesBefore: rescan.pages,
-      allowedPerSecond: () => perSecond,
       onPage: () => (rescan.pages += 1),
     })
     rescan.atMs = nextPollMs(outcome, { nowMs, failures: 0 })

@@ -1,23 +1,14 @@
 /**
  * The state of a lane that replicas hand over to each other through Redis: what is known of its
- * feeds, its share after 429s, and when it may send again. The ledger does not depend on it: when
- * it is lost, feeds count as average ones.
+ * feeds, and when it may send again. The ledger does not depend on it: when it is lost, feeds count
+ * as average ones.
  */
 import type { Keys } from '../../redis/keys.ts'
 import type { Redis } from '../../redis/client.ts'
-import {
-  newFleetPlace,
-  newFeedPlace,
-  type FeedPlace,
-  type FleetPlace,
-  type Share,
-} from './next-feed.ts'
+import { newFleetPlace, newFeedPlace, type FeedPlace, type FleetPlace } from './next-feed.ts'
 
 export interface LaneState {
   fleet: FleetPlace
-  share: Share | undefined
-  /** Pauses after a 429 that `share` already accounts for. */
-  pauses: number
   /** When feeds may send again, and when rescans may while tails are due; wall clock, ms. */
   freeAtMs: number
   rescansFreeAtMs: number
@@ -36,13 +27,7 @@ export interface LaneName {
 }
 
 export function newLane(nowMs: number): StoredLane {
-  const state = {
-    fleet: newFleetPlace(nowMs),
-    share: undefined,
-    pauses: 0,
-    freeAtMs: 0,
-    rescansFreeAtMs: 0,
-  }
+  const state = { fleet: newFleetPlace(nowMs), freeAtMs: 0, rescansFreeAtMs: 0 }
   return { state, places: new Map() }
 }
 
@@ -65,26 +50,19 @@ export async function loadLane(
   redis: Redis,
   keys: Keys,
   lane: LaneName,
-  given: { generation: number | undefined; nowMs: number },
+  given: { generation: number; nowMs: number },
 ): Promise<StoredLane> {
-  const [fields, pauses] = await Promise.all([
-    redis.hgetall(laneKey(keys, lane)),
-    readPauses(redis, keys, lane),
-  ])
-  const { '': own, ...feeds } = fields
-  const state = parseOrEmpty<Partial<LaneState>>(own)
+  const { '': own, ...feeds } = await redis.hgetall(laneKey(keys, lane))
   const places = new Map<string, FeedPlace>()
   for (const [id, text] of Object.entries(feeds)) {
     const { generation, ...known } = parseOrEmpty<Partial<StoredPlace>>(text)
     const place = { ...newFeedPlace(), ...known }
-    if (given.generation !== undefined && generation !== given.generation) {
-      place.wait = undefined
-      place.failures = 0
-      place.rescan = undefined
-    }
+    if (generation !== given.generation)
+      Object.assign(place, { wait: undefined, failures: 0, rescan: undefined })
     places.set(id, place)
   }
-  return { state: { ...newLane(given.nowMs).state, pauses, ...state }, places }
+  const state = { ...newLane(given.nowMs).state, ...parseOrEmpty<Partial<LaneState>>(own) }
+  return { state, places }
 }
 
 type StoredPlace = FeedPlace & { generation: number }
@@ -101,22 +79,6 @@ export async function saveLane(
   for (const [id, place] of places) fields[id] = JSON.stringify({ ...place, generation })
   const name = laneKey(keys, lane)
   await Promise.all([redis.hset(name, fields), redis.pexpire(name, laneTtlMs)])
-}
-
-/** The share after 429s, as a holder of the lane noted it last; undefined: as configured. */
-export async function readShare(
-  redis: Redis,
-  keys: Keys,
-  lane: LaneName,
-): Promise<Share | undefined> {
-  const own = await redis.hget(laneKey(keys, lane), '')
-  return parseOrEmpty<Partial<LaneState>>(own ?? undefined).share
-}
-
-/** Counts the times a 429 has paused the tier. */
-export async function readPauses(redis: Redis, keys: Keys, lane: LaneName): Promise<number> {
-  const name = keys.shared('limit', lane.organization, lane.tier)
-  return Number((await redis.hget(name, 'pauses')) ?? 0)
 }
 
 /** Returns an empty object for text that is missing or cannot be parsed. */

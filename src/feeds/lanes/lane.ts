@@ -12,25 +12,15 @@ import type { Clock, Timings } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Redis } from '../../redis/client.ts'
 import type { Keys } from '../../redis/keys.ts'
-import {
-  feedId,
-  type LaneName,
-  type LaneState,
-  loadLane,
-  newLane,
-  readPauses,
-  saveLane,
-} from './lane-store.ts'
+import { feedId, type LaneName, type LaneState, loadLane, newLane, saveLane } from './lane-store.ts'
 import {
   type Candidate,
   chooseNext,
   type FeedPlace,
   clampFutureTimes,
-  halveShare,
   newFeedPlace,
   notePage,
   minPollInterval,
-  currentShare,
   retryEvery,
 } from './next-feed.ts'
 import {
@@ -78,10 +68,7 @@ export interface LaneFeeds {
 export interface LaneReader {
   /** The lanes by id. They change as organizations become known: two accounts may share one. */
   lanes(): ReadonlyMap<string, LaneFeeds>
-  /**
-   * What this process knows of a feed; undefined unless it holds the lane or released it within
-   * `laneHoldMs`.
-   */
+  /** What this process knows of a feed; undefined unless it holds the lane. */
   feedPlace: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   /** Reads a lane until `isOver` returns true. Never throws. */
   hold(lane: LaneLimit, isOver: () => boolean): Promise<void>
@@ -96,11 +83,6 @@ export interface LaneReader {
 const saveEveryMs = 5_000
 /** The longest sleep of a lane with nothing to read, ms: a feed may have joined it meanwhile. */
 const maxSleepMs = 5_000
-/**
- * How long the lane waits for what a request needs before it can queue for a slot, such as a token,
- * unless another feed of the account waits already; ms.
- */
-const preparationMs = 2_000
 /** After this many pages a rescan yields to others that are due. */
 const rescanPages = 4
 
@@ -122,13 +104,10 @@ interface HeldLane {
 interface LaneRun {
   feed: PolledFeed
   kind: Kind
-  /**
-   * `readying`: the request lacks something, such as a token; `queued`: it waits for a slot;
-   * `sent`: it waits for the answer.
-   */
-  phase: 'readying' | 'queued' | 'sent'
-  /** Monotonic ms. */
-  phaseSinceMs: number
+  /** Whether it waits for a slot, and not for a token or an answer. */
+  isQueued: boolean
+  /** Since when, monotonic ms. */
+  sinceMs: number
   /** Whether the lane waits for this run. */
   isFollowed: boolean
   stopping: AbortController
@@ -138,14 +117,11 @@ interface LaneRun {
 
 interface ReaderState extends LaneOptions {
   lanes: () => ReadonlyMap<string, LaneFeeds>
+  /** Of the feeds that are held, and of those whose run goes on after a hold. */
   places: Map<string, FeedPlace>
-  /** All feeds by id. While its organization is unknown, a feed is in a provisional lane. */
-  configured: ReadonlyMap<string, PolledFeed>
   /** By kind and feed id: at most one run of each. */
   runs: Map<string, LaneRun>
   held: Map<string, HeldLane>
-  /** When each lane was released, monotonic ms. */
-  leftAtMs: Map<string, number>
   minIntervalMs: number
   logWaiting: (feed: PolledFeed, status: PollOutcome['status']) => void
 }
@@ -156,16 +132,14 @@ export function createLaneReader(options: LaneOptions): LaneReader {
     ...options,
     lanes: groupFeeds(options),
     places: new Map(),
-    configured: new Map(feeds.map((feed) => [feedId(feed), feed])),
     runs: new Map(),
     held: new Map(),
-    leftAtMs: new Map(),
     minIntervalMs: minPollInterval(feeds, options.pollsPerSecond, timings.minPollIntervalMs),
     logWaiting: createWaitingLog(logger),
   }
   return {
     lanes: reader.lanes,
-    feedPlace: (feed) => known(reader, feedId(feed)),
+    feedPlace: (feed) => reader.places.get(feedId(feed)),
     hold: (lane, isOver) => hold(reader, lane, isOver),
     async abort() {
       reader.held.forEach(wakeLoops)
@@ -174,16 +148,6 @@ export function createLaneReader(options: LaneOptions): LaneReader {
       await Promise.all(openRuns.map(({ end }) => end))
     },
   }
-}
-
-/** Another replica's lane is known only from its last hand-over, which may be long ago. */
-function known(reader: ReaderState, id: string): Readonly<FeedPlace> | undefined {
-  const { configured, held, leftAtMs, places, laneFor, clock, timings } = reader
-  const feed = configured.get(id)
-  const lane = feed && laneFor(feed).id
-  if (lane === undefined) return undefined
-  const sinceMs = clock.monotonic() - (leftAtMs.get(lane) ?? -Infinity)
-  return held.has(lane) || sinceMs < timings.laneHoldMs ? places.get(id) : undefined
 }
 
 async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean): Promise<void> {
@@ -201,23 +165,13 @@ async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean)
   // when one loop ends, the other may be sleeping beyond the end of the hold
   await Promise.all(loops.map((loop) => loop.finally(() => wakeLoops(held))))
   reader.held.delete(lane.id)
-  reader.leftAtMs.set(lane.id, reader.clock.monotonic())
-  leaveUnanswered(reader, held)
   await saveState(reader, held)
+  for (const feed of feedsInLane(reader, lane)) forget(reader, feed)
 }
 
-/**
- * Hands over feeds with a fixed interval whose answer is still out as read just now: asking again may
- * cost quota.
- */
-function leaveUnanswered(reader: ReaderState, { lane, changed }: HeldLane): void {
-  const nowMs = reader.clock.now()
-  const read = { askedAtMs: nowMs, readAtMs: nowMs, notedAtMs: nowMs }
-  for (const { feed, kind, stopping } of reader.runs.values()) {
-    const isAwaited = kind === 'feed' && feed.everyMs !== undefined && !stopping.signal.aborted
-    if (!isAwaited || reader.laneFor(feed).id !== lane.id) continue
-    changed.set(feedId(feed), { ...ensurePlace(reader, feed), ...read })
-  }
+/** Leaves what is known of a feed to the next holder of its lane, unless a run goes on here. */
+function forget(reader: ReaderState, feed: PolledFeed): void {
+  if (!isRunning(reader, feed)) reader.places.delete(feedId(feed))
 }
 
 /** Reads tails, or rescans, one after the other until the hold is over. */
@@ -270,7 +224,7 @@ function chooseTail(
   }
   const { turnsSinceRetry } = held
   const { minIntervalMs } = reader
-  const budget = { perSecond: allowedPerSecond(reader, held), minIntervalMs, turnsSinceRetry }
+  const budget = { perSecond: 1000 / slotSpacingMs(held), minIntervalMs, turnsSinceRetry }
   const choice = chooseNext(candidates, held.state.fleet, budget, nowMs)
   return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
 }
@@ -278,7 +232,7 @@ function chooseTail(
 /** When the lane may send again. Clamped to a few slots ahead, in case a clock was set back. */
 function laneFreeMs(reader: ReaderState, held: HeldLane): number {
   const { state } = held
-  const latestMs = reader.clock.now() + maxSlotsAhead * slotSpacingMs(reader, held)
+  const latestMs = reader.clock.now() + maxSlotsAhead * slotSpacingMs(held)
   state.freeAtMs = Math.min(state.freeAtMs, latestMs)
   return state.freeAtMs
 }
@@ -315,7 +269,7 @@ function oldestRescan(
 function nextRescanSlotMs(reader: ReaderState, held: HeldLane): number {
   const { state } = held
   const nowMs = reader.clock.now()
-  const spacingMs = slotSpacingMs(reader, held)
+  const spacingMs = slotSpacingMs(held)
   state.rescansFreeAtMs = Math.min(state.rescansFreeAtMs, nowMs + spacingMs / rescanShare) // as laneFreeMs
   const spareMs = Math.max(nowMs, state.freeAtMs)
   const isSpare = typeof chooseTail(reader, held, spareMs) === 'number'
@@ -335,8 +289,8 @@ async function waitForRescanSlot(reader: ReaderState, held: HeldLane, run: LaneR
 function takeSlot(reader: ReaderState, held: HeldLane, run: LaneRun): number {
   const nowMs = reader.clock.now()
   const { state } = held
-  const spacingMs = slotSpacingMs(reader, held)
-  enterPhase(reader, run, 'sent')
+  const spacingMs = slotSpacingMs(held)
+  noteQueued(reader, run, false)
   state.freeAtMs = Math.max(state.freeAtMs, nowMs) + spacingMs
   if (run.kind === 'rescan') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
   else held.turnsSinceRetry += 1
@@ -347,8 +301,8 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
   const run: LaneRun = {
     feed,
     kind,
-    phase: 'readying',
-    phaseSinceMs: reader.clock.monotonic(),
+    isQueued: false,
+    sinceMs: reader.clock.monotonic(),
     isFollowed: true,
     stopping: new AbortController(),
     hasEnded: false,
@@ -360,6 +314,7 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
   const take = kind === 'feed' ? runTail : runRescan
   run.end = take(reader, held, run).finally(() => {
     reader.runs.delete(id)
+    if (!reader.held.has(held.lane.id)) forget(reader, feed)
     run.hasEnded = true
     wakeLoops(held) // the loop that follows the run
     const holder = reader.held.get(held.lane.id)
@@ -371,19 +326,14 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
 /** Waits for a run, but gives up on an answer or a token that takes too long. */
 async function waitForRun(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
   const { clock } = reader
-  const patienceMs = slotSpacingMs(reader, held)
-  const { account } = run.feed
-  const others = [...reader.runs.values()].filter(({ feed }) => feed.account === account)
-  const isStuck = others.some(({ phase, isFollowed }) => phase === 'readying' && !isFollowed)
-  const readyingMs = isStuck ? patienceMs : Math.max(patienceMs, preparationMs)
+  const patienceMs = slotSpacingMs(held)
   while (!run.hasEnded) {
     await sleepUntilWoken(reader, held, patienceMs)
-    const { phase, phaseSinceMs } = run
-    const longestMs = phase === 'sent' ? patienceMs : readyingMs
-    if (phase === 'queued') {
+    const { isQueued, sinceMs } = run
+    if (isQueued) {
       // it has no slot yet: the next holder of the lane takes one
       if (held.isOver()) run.stopping.abort()
-    } else if (held.isOver() || clock.monotonic() - phaseSinceMs >= longestMs) {
+    } else if (held.isOver() || clock.monotonic() - sinceMs >= patienceMs) {
       break
     }
   }
@@ -394,15 +344,20 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
   const { clock } = reader
   const { feed } = run
   const place = ensurePlace(reader, feed)
+  const { askedAtMs: before } = place
   let askedAtMs = clock.now()
   const outcome = await poll(reader, run, {
-    onJoin: () => enterPhase(reader, run, 'queued'),
+    onJoin: () => noteQueued(reader, run, true),
     onSlot() {
       askedAtMs = takeSlot(reader, held, run)
+      if (feed.everyMs === undefined) return
+      // whoever holds the lane next does not ask again while the answer is out: it may cost quota
+      place.askedAtMs = askedAtMs
+      held.changed.set(feedId(feed), place)
     },
     waitAfter: (failure) => nextAttemptMs(reader, failure, place.failures + 1) - clock.now(),
     onPage(page) {
-      enterPhase(reader, run, 'queued')
+      noteQueued(reader, run, true)
       if (place.failures > 0) held.turnsSinceRetry = retryEvery
       notePage(place, held.state.fleet, { askedAtMs, ...page })
       if (page.isNewScan && place.rescan) place.rescan.atMs = clock.now()
@@ -412,15 +367,15 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
       return run.isFollowed && !held.isOver() && nextTail(reader, held, feed) === feed
     },
   })
+  if (outcome.status === 'failed') place.askedAtMs = before
   notePollOutcome(place, outcome, nextAttemptMs(reader, outcome, place.failures + 1))
-  place.notedAtMs = clock.now()
-  held.changed.set(feedId(feed), place)
+  await handOver(reader, held, feed)
   reader.logWaiting(feed, outcome.status)
 }
 
-function enterPhase({ clock }: ReaderState, run: LaneRun, phase: LaneRun['phase']): void {
-  run.phase = phase
-  run.phaseSinceMs = clock.monotonic()
+function noteQueued({ clock }: ReaderState, run: LaneRun, isQueued: boolean): void {
+  run.isQueued = isQueued
+  run.sinceMs = clock.monotonic()
 }
 
 async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
@@ -431,12 +386,11 @@ async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Pro
   const outcome = await poll(reader, run, {
     dueSinceMs: Math.min(previous.atMs, clock.now()),
     pagesBefore: pages,
-    allowedPerSecond: () => allowedPerSecond(reader, held),
-    onJoin: () => enterPhase(reader, run, 'queued'),
+    onJoin: () => noteQueued(reader, run, true),
     onSlot: () => void takeSlot(reader, held, run),
     waitAfter: (failure) => nextAttemptMs(reader, failure, previous.failures + 1) - clock.now(),
     onPage() {
-      enterPhase(reader, run, 'queued')
+      noteQueued(reader, run, true)
       pages += 1
     },
     async mayContinue(count) {
@@ -449,8 +403,7 @@ async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Pro
   const failures = outcome.status === 'failed' ? previous.failures + 1 : 0
   const place = ensurePlace(reader, feed)
   place.rescan = { atMs: nextRescanMs(reader, outcome, failures), failures, pages }
-  place.notedAtMs = clock.now()
-  held.changed.set(feedId(feed), place)
+  await handOver(reader, held, feed)
 }
 
 /**
@@ -472,9 +425,7 @@ function nextAttemptMs(
   return nextPollMs(outcome, { nowMs: clock.now(), failures }, timings)
 }
 
-/**
- * Loads what the previous holder knew; a place replaces this process's own only where it is newer.
- */
+/** Loads what the previous holder knew, but for feeds whose run goes on here. */
 async function loadState(reader: ReaderState, lane: LaneLimit): Promise<LaneState> {
   const { redis, keys, clock, logger, places } = reader
   const options = { generation: reader.generation(), nowMs: clock.now() }
@@ -482,14 +433,19 @@ async function loadState(reader: ReaderState, lane: LaneLimit): Promise<LaneStat
     logger.debug({ err: error }, 'the lane begins without what others know of it')
     return newLane(options.nowMs)
   })
-  const { fleet, share } = stored.state
-  clampFutureTimes({ fleet, share }, options.nowMs)
+  clampFutureTimes(stored.state, options.nowMs)
   for (const feed of feedsInLane(reader, lane)) {
     const place = stored.places.get(feedId(feed))
-    const isNewer = (place?.notedAtMs ?? 0) > ensurePlace(reader, feed).notedAtMs
-    if (place && isNewer && !reader.runs.has(runKey('feed', feed))) places.set(feedId(feed), place)
+    if (place && !isRunning(reader, feed)) places.set(feedId(feed), place)
   }
   return stored.state
+}
+
+/** Keeps what a run has learned: with the lane, or at once if its hold is over. */
+async function handOver(reader: ReaderState, held: HeldLane, feed: PolledFeed): Promise<void> {
+  const holder = reader.held.get(held.lane.id) ?? held
+  holder.changed.set(feedId(feed), ensurePlace(reader, feed))
+  if (!reader.held.has(held.lane.id)) await saveState(reader, holder)
 }
 
 async function saveState(reader: ReaderState, held: HeldLane): Promise<void> {
@@ -499,9 +455,6 @@ async function saveState(reader: ReaderState, held: HeldLane): Promise<void> {
   const changes = { state, places: new Map(changed), generation: reader.generation() }
   changed.clear()
   try {
-    const pauses = await readPauses(redis, keys, lane)
-    if (pauses > state.pauses) state.share = halveShare(state.share, lane.share, clock.now())
-    state.pauses = pauses
     await saveLane(redis, keys, lane, changes)
   } catch (error) {
     logger.debug({ err: error }, 'what is known of the lane was not kept')
@@ -518,13 +471,13 @@ function ensurePlace({ places }: ReaderState, feed: PolledFeed): FeedPlace {
   return place
 }
 
-function allowedPerSecond({ clock }: ReaderState, { lane, state }: HeldLane): number {
-  return lane.perSecond * currentShare(state.share, lane.share, clock.now())
+/** Time between two requests, ms. */
+function slotSpacingMs({ lane: { perSecond, share } }: HeldLane): number {
+  return 1000 / (perSecond * share)
 }
 
-/** Time between two requests, ms. */
-function slotSpacingMs(reader: ReaderState, held: HeldLane): number {
-  return 1000 / allowedPerSecond(reader, held)
+function isRunning({ runs }: ReaderState, feed: PolledFeed): boolean {
+  return runs.has(runKey('feed', feed)) || runs.has(runKey('rescan', feed))
 }
 
 function runKey(kind: Kind, feed: PolledFeed): string {

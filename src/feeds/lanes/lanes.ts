@@ -11,10 +11,7 @@ import type { FeedPlace } from './next-feed.ts'
 import { createLaneReader, type LaneOptions } from './lane.ts'
 
 export interface Lanes {
-  /**
-   * What this process knows of a feed; undefined unless it holds the lane or released it within
-   * `laneHoldMs`.
-   */
+  /** What this process knows of a feed; undefined unless it holds the lane. */
   feedPlace: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   start(): void
   /** Adds the job of every lane that this process does not hold; an existing job stays as it is. */

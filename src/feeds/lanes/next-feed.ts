@@ -62,8 +62,6 @@ export interface FeedPlace {
   sinceRead: number
   /** State of its rescans; undefined: none was looked for yet. */
   rescan: RescanPlace | undefined
-  /** When the place last changed, ms: of two replicas, the later one counts. */
-  notedAtMs: number
 }
 
 interface RescanPlace {
@@ -151,7 +149,6 @@ export function newFeedPlace(): FeedPlace {
     watchedSeconds: 0,
     sinceRead: 0,
     rescan: undefined,
-    notedAtMs: 0,
   }
 }
 
@@ -164,21 +161,19 @@ const longestWaitMs = 16 * 60_000
 
 /**
  * Clamps past times that lie in the future to now, and drops waits that are too long: a clock was
- * ahead. Changes all three.
+ * ahead. Changes both.
  */
 export function clampFutureTimes(
-  { place, fleet, share }: { place?: FeedPlace; fleet?: FleetPlace; share?: Share | undefined },
+  { place, fleet }: { place?: FeedPlace; fleet?: FleetPlace },
   nowMs: number,
 ): void {
   if (fleet) fleet.atMs = Math.min(fleet.atMs, nowMs)
-  if (share) share.atMs = Math.min(share.atMs, nowMs)
   if (!place) return
-  const { readAtMs, askedAtMs, wait } = place
+  const { readAtMs, askedAtMs, wait, rescan } = place
   if (readAtMs !== undefined) place.readAtMs = Math.min(readAtMs, nowMs)
   if (askedAtMs !== undefined) place.askedAtMs = Math.min(askedAtMs, nowMs)
-  place.notedAtMs = Math.min(place.notedAtMs, nowMs)
   if (wait && wait.untilMs > nowMs + longestWaitMs) place.wait = undefined
-  if (place.rescan && place.rescan.atMs > nowMs + longestWaitMs) place.rescan.atMs = nowMs
+  if (rescan && rescan.atMs > nowMs + longestWaitMs) rescan.atMs = nowMs
 }
 
 export interface Candidate {
@@ -391,30 +386,4 @@ function decayFleet(fleet: FleetPlace, atMs: number): void {
   fleet.expected *= remaining
   fleet.deviation *= remaining
   fleet.atMs = Math.max(fleet.atMs, atMs)
-}
-
-/** The share of a tier that feeds use after 429s: `value` at `atMs`, growing from there. */
-export interface Share {
-  value: number
-  atMs: number
-}
-
-const minShare = 0.05
-const regainedPerMinute = 0.01
-
-/**
- * The share now: each full minute it regains a hundredth, up to the configured one. It stays the
- * same in between, so that what is planned by it does too.
- */
-export function currentShare(share: Share | undefined, configured: number, nowMs: number): number {
-  if (!share) return configured
-  const minutes = Math.floor(Math.max(0, nowMs - share.atMs) / 60_000)
-  const grown = share.value + minutes * regainedPerMinute
-  return Math.min(configured, Math.max(minShare, grown))
-}
-
-/** The share after a pause by a 429. */
-export function halveShare(share: Share | undefined, configured: number, nowMs: number): Share {
-  const value = Math.min(configured, Math.max(minShare, currentShare(share, configured, nowMs) / 2))
-  return { value, atMs: nowMs }
 }

@@ -2,8 +2,6 @@
 import type { Config } from '../../config/config.ts'
 import { expectPolling, type PollingConfig } from '../../config/warnings.ts'
 import type { FeedConfig } from '../../feeds/types/config.ts'
-import { readShare } from '../../feeds/lanes/lane-store.ts'
-import { currentShare } from '../../feeds/lanes/next-feed.ts'
 import { readNotes } from '../../feeds/rescan.ts'
 import {
   createRescanBudget,
@@ -86,29 +84,12 @@ export async function reportFeeds(
       return { feed, state, lagMs, lagObjectiveMs, counts, quarantined }
     }),
   )
-  const shareFor = await readShares(store, config.feeds, { organizations, nowMs })
-  return withBounds(reports, config.feeds, organizations, shareFor)
+  return withBounds(reports, config.feeds, organizations)
 }
 
 /** What failed before rescans were switched off is over. */
 function withoutOldRescans(feed: FeedConfig): Partial<FeedState> {
   return feed.rescan ? {} : { rescanTrouble: undefined }
-}
-
-/** The share of each lane that is in force: less than the configured one after a 429. */
-async function readShares(
-  { redis, keys }: OpenLedgers,
-  feeds: readonly FeedConfig[],
-  { organizations, nowMs }: { organizations: Organizations; nowMs: number },
-): Promise<(lane: Lane) => number> {
-  const lanes = feeds.map(({ account, tier }) => organizations.laneFor(account, tier))
-  const byId = new Map(lanes.map((lane) => [laneId(lane), lane]))
-  const entries = [...byId].map(async ([id, lane]) => {
-    const share = await readShare(redis, keys, lane)
-    return [id, currentShare(share, organizations.shareFor(lane), nowMs)] as const
-  })
-  const shares = new Map(await Promise.all(entries))
-  return (lane) => shares.get(laneId(lane)) ?? organizations.shareFor(lane)
 }
 
 function laneId({ organization, tier }: Lane): string {
@@ -136,13 +117,12 @@ function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   reports: readonly Report[],
   feeds: readonly FeedConfig[],
   organizations: Organizations,
-  shareFor: (lane: Lane) => number,
 ): (Report & Pick<FeedReport, 'bounds'>)[] {
   const laneFor = ({ account, tier }: FeedConfig): Lane => organizations.laneFor(account, tier)
   const budget = createRescanBudget(
     feeds,
     (feed) => laneId(laneFor(feed)),
-    (feed) => organizations.limitFor(laneFor(feed)) * shareFor(laneFor(feed)),
+    (feed) => organizations.limitFor(laneFor(feed)) * organizations.shareFor(laneFor(feed)),
   )
   const planRescan = ({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): RescanPlan =>
     budget.plan(feed, { perWeek: state?.rescans.perWeek, isMatched: isMatched(state) })

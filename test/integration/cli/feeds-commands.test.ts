@@ -2,9 +2,6 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { peekFeed } from '../../../src/store/feed-state.ts'
-import { newLane, saveLane } from '../../../src/feeds/lanes/lane-store.ts'
-import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
-import { anAccount } from '../../support/replica.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aFile, tocsin } from './tocsin.ts'
@@ -129,20 +126,6 @@ test('a paused feed says so with the reason, until it is resumed', async () => {
   expect((await tocsin('feeds', 'list', ...config)).out).not.toContain('paused')
 })
 
-test('feeds list tells how soon late events are found with the share that is left after 429s', async () => {
-  const { keys, config } = await aScene()
-  async function wholeWithin(): Promise<number> {
-    const [brand] = (await listed(config)) as { rescan: { whole_within_seconds: number } }[]
-    return brand!.rescan.whole_within_seconds
-  }
-  expect(await wholeWithin()).toBe(3_600)
-  const lane = { organization: laneOfTest(), tier: 'search' as const }
-  const nowMs = Date.now()
-  const state = { ...newLane(nowMs).state, share: { value: 0.05, atMs: nowMs } }
-  await saveLane(tests.redis, keys, lane, { state, places: new Map(), generation: 1 })
-  expect(await wholeWithin()).toBeCloseTo(100 / (0.05 / 20)) // a hundred pages by a twentieth of 0.05/s
-})
-
 test('feeds list promises match time only while the recent past is read by it', async () => {
   const { ledger, config } = await aScene()
   await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
@@ -157,9 +140,3 @@ test('feeds list promises match time only while the recent past is read by it', 
   expect(await isByMatchTime('matched')).toBe(true)
   expect(await isByMatchTime('rung')).toBe(false) // the service was found not to filter by it
 })
-
-/** Of accounts whose organization nobody knows, the lane is that of their server. */
-function laneOfTest(): string {
-  const account = anAccount({ baseUrl: 'http://127.0.0.1:9' })
-  return createOrganizations([account]).laneFor('main', 'search').organization
-}

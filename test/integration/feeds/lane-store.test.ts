@@ -19,8 +19,6 @@ const place: FeedPlace = {
 }
 const state = {
   fleet: { events: 7, watchedSeconds: 60, deviation: 2, expected: 3, atMs: nowMs },
-  share: { value: 0.35, atMs: nowMs },
-  pauses: 2,
   freeAtMs: nowMs + 1_000,
   rescansFreeAtMs: nowMs + 2_000,
 }
@@ -31,16 +29,14 @@ async function saved(generation = 4) {
   return {
     keys,
     name: keys.shared('lane', 'seven', 'search'),
-    load: (as: number | undefined) =>
+    load: (as: number) =>
       loadLane(tests.redis, keys, lane, { generation: as, nowMs: nowMs + 5_000 }),
   }
 }
 
-test('what was noted is read as it was, by its own configuration and by who only looks', async () => {
+test('what was noted is read as it was by its own configuration', async () => {
   const { load } = await saved()
-  for (const generation of [4, undefined]) {
-    expect(await load(generation)).toEqual({ state, places: new Map([['a/b', place]]) })
-  }
+  expect(await load(4)).toEqual({ state, places: new Map([['a/b', place]]) })
 })
 
 test('another configuration takes over what is known of a feed, and neither that it waits nor when it is read again', async () => {
@@ -49,18 +45,10 @@ test('another configuration takes over what is known of a feed, and neither that
   expect((await load(5)).places.get('a/b')).toEqual(known)
 })
 
-test('a lane that nobody has noted begins anew, with the pauses that its tier has had', async () => {
-  const keys = tests.keys()
-  const load = () => loadLane(tests.redis, keys, lane, { generation: 1, nowMs })
+test('a lane that nobody has noted begins anew', async () => {
+  const load = () => loadLane(tests.redis, tests.keys(), lane, { generation: 1, nowMs })
   expect(await load()).toEqual(newLane(nowMs))
-  expect(newLane(nowMs).state).toMatchObject({
-    pauses: 0,
-    freeAtMs: 0,
-    rescansFreeAtMs: 0,
-    share: undefined,
-  })
-  await tests.redis.hset(keys.shared('limit', 'seven', 'search'), 'pauses', 4)
-  expect((await load()).state.pauses).toBe(4)
+  expect(newLane(nowMs).state).toMatchObject({ freeAtMs: 0, rescansFreeAtMs: 0 })
 })
 
 test('only what has changed is written, and a lane that nobody reads is forgotten after a week', async () => {

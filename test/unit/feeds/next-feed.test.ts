@@ -4,12 +4,10 @@ import {
   chooseNext,
   expectIntervals,
   clampFutureTimes,
-  halveShare,
   newFleetPlace,
   newFeedPlace,
   notePage,
   eventRate,
-  currentShare,
   type Candidate,
   type FeedPlace,
   type FeedTiming,
@@ -268,19 +266,6 @@ describe('the rate of a feed', () => {
   })
 })
 
-describe('the share of the limit', () => {
-  test('halves, not below a twentieth, and comes back by a hundredth a minute', () => {
-    const halved = halveShare(undefined, 0.7, 0)
-    expect(currentShare(halved, 0.7, 0)).toBeCloseTo(0.35)
-    expect(currentShare(halved, 0.7, 59_999)).toBe(0.35)
-    expect(currentShare(halved, 0.7, 600_000)).toBeCloseTo(0.45)
-    expect(currentShare(halved, 0.7, 3_600_000)).toBe(0.7)
-    let share = halved
-    for (let times = 0; times < 10; times += 1) share = halveShare(share, 0.7, 0)
-    expect(currentShare(share, 0.7, 0)).toBe(0.05)
-  })
-})
-
 describe('what was written while a clock was ahead', () => {
   const ahead = nowMs + 1
   const longestMs = 16 * 60_000
@@ -290,15 +275,13 @@ describe('what was written while a clock was ahead', () => {
       ...newFeedPlace(),
       readAtMs: ahead,
       askedAtMs: ahead,
-      notedAtMs: ahead,
       wait: { untilMs: nowMs + longestMs + 1, why: 'x' },
       rescan: { atMs: nowMs + longestMs + 1, failures: 0, pages: 0 },
     }
     const fleet = newFleetPlace(ahead)
-    const share = { value: 0.5, atMs: ahead }
-    clampFutureTimes({ place, fleet, share }, nowMs)
-    expect(place).toMatchObject({ readAtMs: nowMs, askedAtMs: nowMs, notedAtMs: nowMs })
+    clampFutureTimes({ place, fleet }, nowMs)
+    expect(place).toMatchObject({ readAtMs: nowMs, askedAtMs: nowMs })
     expect([place.wait, place.rescan?.atMs]).toEqual([undefined, nowMs])
-    expect([fleet.atMs, share.atMs]).toEqual([nowMs, nowMs])
+    expect(fleet.atMs).toBe(nowMs)
   })
 })

@@ -474,7 +474,7 @@ describe('the plan of an organization', () => {
     for (const one of [...mine, ...other]) budget.plan(one, known)
     const together = budget.plan(mine[0]!, known)
     expect(together.wholeEveryMs).toBeCloseTo(2 * alone.wholeEveryMs)
-    expect(asked).toBe(121) // each plan asks for its own feed alone
+    expect(asked).toBe(121 + 120) // each plan asks for its own feed, and one of them for all
   })
 
   test('counts feeds of which nothing is known yet as usual ones that are read by the ladder', () => {

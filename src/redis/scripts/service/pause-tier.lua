@@ -8,9 +8,6 @@
 local own, base = KEYS[1], KEYS[2]
 local stop = now + tonumber(ARGV[1]) * 1000
 local before = believable(redis.call('HGET', own, 'pause'), 0)
-if before <= now then
-  redis.call('HINCRBY', own, 'pauses', 1) -- further 429 answers during a pause do not count again
-end
 stop = math.max(stop, before)
 redis.call('HSET', own, 'pause', micros(stop))
 keep(own)
