@@ -196,15 +196,6 @@ describe('the webhook', () => {
   })
 })
 
-test('every promise names the test that shows it', () => {
-  const [, section = ''] = readPage('docs/testing.md').split('\n## Promises\n')
-  const rows = (section.split('\n## ')[0] ?? '')
-    .split('\n')
-    .filter((line) => line.startsWith('| **'))
-  expect(rows.length).toBeGreaterThan(10)
-  expect(rows.filter((row) => !/\(\.\.\/test\/[\w/.-]+\.test\.ts\)/.test(row))).toEqual([])
-})
-
 test('every script that a page names is in package.json', () => {
   const named = [...everything.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name)
   expect(named.length).toBeGreaterThan(20)

@@ -1,4 +1,5 @@
 /** No sink is pointed at an address that is not public, however the address is written. */
+import type { LookupFunction } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -93,6 +94,24 @@ test('no IPv6 address that carries one passes either', () => {
       }
     }),
   )
+})
+
+/** The resolver of an attacker: whatever the name, this machine. */
+const resolve: LookupFunction = (_hostname, options, callback) => {
+  if (!options.all) callback(null, '127.0.0.1', 4)
+  else
+    callback(
+      null,
+      ['127.0.0.1', '::1'].map((address, at) => ({ address, family: at ? 6 : 4 })),
+    )
+}
+
+test('a name that leads to a private address at the connect is refused, and nothing connects', async () => {
+  const server = await aTcpServer()
+  const url = `https://siem.example.com:${server.port}/`
+  const sink = aWebhookSink(url, { allowPrivate: false }, { resolve })
+  expect(await failureOf(sink)).toMatchObject({ reason: 'forbidden_address' })
+  expect(server.connections()).toBe(0)
 })
 
 function aSlackSink(url: string, allowPrivate: boolean): Sink {
