@@ -15,7 +15,6 @@ import {
 } from './account-ledger.ts'
 import { countQuarantined } from './feed-state.ts'
 import { countDeadLetters, readSinkNames } from './pending-items.ts'
-import { pendingStates, scanPendingRecords } from './records.ts'
 
 export interface AccountEntry {
   name: string
@@ -318,21 +317,6 @@ export function parseAccounting(counters: Iterable<[string, string]>): Accountin
 
 export function sumPending({ pending }: Pick<SinkCounts, 'pending'>): number {
   return Object.values(pending).reduce((sum, count) => sum + count, 0)
-}
-
-/**
- * Counts pending items by sink from the records themselves, of which it reads all pending ones. A
- * difference from the counters is an item that a counter lost or invented.
- */
-export async function scanPendingCounts(ledger: AccountLedger): Promise<Record<string, number>> {
-  const counts = createNameMap<number>()
-  for await (const record of scanPendingRecords(ledger)) {
-    for (const item of record.items) {
-      const isPending = (pendingStates as readonly string[]).includes(item.state)
-      if (isPending) counts[item.sink] = (counts[item.sink] ?? 0) + 1
-    }
-  }
-  return counts
 }
 
 /** Without a prototype: a feed or sink may be called `constructor`. */

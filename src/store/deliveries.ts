@@ -2,13 +2,7 @@
 import { redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import { type Ending, searchEndings } from './history/endings.ts'
-import {
-  deliveryId,
-  type Item,
-  type LedgerRecord,
-  readRecords,
-  scanNewestRecords,
-} from './records.ts'
+import { deliveryId, type Item, type LedgerRecord, readRecords, scanRecords } from './records.ts'
 
 /** An item of a delivery, with its record. */
 export interface Delivered {
@@ -197,9 +191,8 @@ async function findSingle(
   id: string,
   fromMs: number,
 ): Promise<Delivered | undefined> {
-  const leastMs = (isPending: boolean): number => (isPending ? -Infinity : fromMs)
   for (const ledger of ledgers) {
-    for await (const record of scanNewestRecords(ledger, leastMs)) {
+    for await (const record of scanRecords(ledger, () => fromMs)) {
       const item = record.items.find((one) => one.id === id)
       if (item) return { record, item }
     }

@@ -10,7 +10,6 @@ import {
   type Item,
   type LedgerRecord,
   readRecord,
-  scanNewestRecords,
   scanPendingRecords,
   scanRecords,
 } from './records.ts'
@@ -63,14 +62,11 @@ export function fits(item: LedgerItem, filter: ItemFilter): boolean {
   )
 }
 
-/**
- * Scans the items that fit, each once. With `leastMs`, what is final comes newest first, and the scan
- * ends at what is older than that.
- */
+/** Scans the items that fit, each once; of what is final those that are so since `leastMs` or later. */
 export async function* scanItems(
   ledger: AccountLedger,
   filter: ItemFilter,
-  leastMs?: () => number,
+  leastMs: () => number = () => 0,
 ): AsyncGenerator<LedgerItem> {
   const { states, sink } = filter
   if ((states?.has('quarantined') ?? true) && sink === undefined) {
@@ -91,7 +87,7 @@ export async function* scanItems(
 function scansFor(
   ledger: AccountLedger,
   { states, sink, fromMs = 0 }: ItemFilter,
-  leastMs?: () => number,
+  leastMs: () => number,
 ): AsyncIterable<LedgerRecord>[] {
   const stored = [...(states ?? [])].filter((state) => state !== 'quarantined')
   if (states !== undefined && stored.length === 0) return []
@@ -104,10 +100,7 @@ function scansFor(
       ...(states.has('dead') ? [scanDead(ledger, sink)] : []),
     ]
   }
-  if (leastMs === undefined) return [scanRecords(ledger, fromMs)]
-  const bound = (isPending: boolean): number =>
-    isPending ? -Infinity : Math.max(fromMs, leastMs())
-  return [scanNewestRecords(ledger, bound)]
+  return [scanRecords(ledger, () => Math.max(fromMs, leastMs()))]
 }
 
 async function* scanDead(

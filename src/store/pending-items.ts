@@ -12,10 +12,8 @@ import {
   type LedgerRecord,
   parseHistory,
   type Payload,
-  pendingStates,
   readPayload,
-  readRecord,
-  scanPendingRecords,
+  readRecords,
   type StoredItem,
   type Suppression,
 } from './records.ts'
@@ -233,37 +231,12 @@ export function toStoredGroup(group: Group): Record<string, unknown> {
   return { id, kind, wait: waitMs, at: atMs, urgent: isUrgent, about: JSON.stringify(about) }
 }
 
-/** An item with its record, as commands list, move, discard or resend it. */
-export interface RecordItem {
-  ref: string
-  record: LedgerRecord
-  item: Item
-}
-
 /**
  * `collect`: done, it waits in its sink's batch; `busy`: it is being sent or in a frozen message
  * (to reroute: also held until later; to resend: not final yet); `other`: it is in no such state
  * any more; `no_payload`: retention dropped what would be sent.
  */
 export type RedirectStatus = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
-
-/** Scans the pending items of a sink, or of all sinks. */
-export async function* scanPendingItems(
-  ledger: AccountLedger,
-  sink?: string,
-): AsyncGenerator<RecordItem> {
-  for await (const record of scanPendingRecords(ledger)) {
-    yield* selectSinkItems(record, sink).filter(({ item }) =>
-      (pendingStates as readonly string[]).includes(item.state),
-    )
-  }
-}
-
-function selectSinkItems(record: LedgerRecord, sink: string | undefined): RecordItem[] {
-  return record.items
-    .filter((item) => sink === undefined || item.sink === sink)
-    .map((item) => ({ ref: `i:${record.recordId}:${item.index}:${item.sink}`, record, item }))
-}
 
 export interface MoveTarget {
   sink: string
@@ -388,40 +361,18 @@ export function worstFirst(a: Pick<MovableItem, 'item'>, b: Pick<MovableItem, 'i
   return severityRank(b.item.severity) - severityRank(a.item.severity)
 }
 
-/** An item that was given up; it can be sent again while its payload is kept. */
-export interface DeadLetter extends RecordItem {
-  diedAtMs: number
-}
-
-interface DeadLetterPage {
-  total: number
-  letters: DeadLetter[]
-}
-
-/** One page of a sink's dead letters, newest first, and how many there are. */
-export async function listDeadLetters(
-  ledger: AccountLedger,
-  sink: string,
-  { offset, count }: { offset: number; count: number },
-): Promise<DeadLetterPage> {
-  const total = await countDeadLetters(ledger, sink)
-  const name = ledger.key('dead', sink)
-  const refs = await ledger.redis.zrevrange(name, offset, offset + count - 1)
-  const letters = await Promise.all(refs.map((ref) => readLetter(ledger, ref)))
-  return { total, letters: letters.filter((letter) => letter !== undefined) }
-}
-
 const lettersPerPage = 200
 
-/** The record of each dead letter of a sink, newest first; one of two letters comes twice. */
+/** Scans the records of a sink's dead letters, newest first; one of two letters may come twice. */
 export async function* scanDeadRecords(
   ledger: AccountLedger,
   sink: string,
 ): AsyncGenerator<LedgerRecord> {
-  for (let offset = 0, total = 1; offset < total; offset += lettersPerPage) {
-    const page = await listDeadLetters(ledger, sink, { offset, count: lettersPerPage })
-    total = page.total
-    for (const { record } of page.letters) yield record
+  const name = ledger.key('dead', sink)
+  for (let from = 0, isEnd = false; !isEnd; from += lettersPerPage) {
+    const refs = await ledger.redis.zrevrange(name, from, from + lettersPerPage - 1)
+    yield* await readRecords(ledger, [...new Set(refs.map((ref) => ref.split(':')[1] ?? ''))])
+    isEnd = refs.length < lettersPerPage
   }
 }
 
@@ -437,13 +388,4 @@ export async function countDeadLetters(ledger: AccountLedger, sink: string): Pro
     return Number(count)
   })
   return total - kept.filter((exists) => exists === 0).length
-}
-
-/** undefined if the item is not dead any more; its event may have come again as a new record. */
-async function readLetter(ledger: AccountLedger, ref: string): Promise<DeadLetter | undefined> {
-  const [, recordId = '', index = ''] = ref.split(':')
-  const record = await readRecord(ledger, recordId)
-  const item = record?.items[Number(index)]
-  if (!record || item?.state !== 'dead') return undefined
-  return { ref, diedAtMs: item.endedAtMs ?? 0, record, item }
 }

@@ -24,90 +24,75 @@ export interface IndexEntry {
 /** Entries that one step reads. */
 const pageLength = 200
 
-/** Scans pending records, the longest pending first; what becomes pending meanwhile comes last. */
-export function scanPendingEntries(store: AccountStore): AsyncGenerator<IndexEntry[]> {
-  return scanIndex(store, { from: '(0', isPending: true })
-}
-
-/**
- * Scans records settled at `sinceMs` or later, oldest first; what is settled meanwhile comes last.
- */
-function scanSettledEntries(store: AccountStore, sinceMs: number): AsyncGenerator<IndexEntry[]> {
-  return scanIndex(store, { from: String(sinceMs), isPending: false })
-}
-
-/**
- * Scans records, newest first: pending ones from the latest pending on, then settled ones from the
- * latest settled on. Each of the two ends at the first entry before `leastMs(isPending)`, which may
- * rise meanwhile. Nothing of a record is newer than its score but what was sent of one that is
- * pending. A record that is made pending and settled again meanwhile may be left out.
- */
-export async function* scanNewestEntries(
-  store: AccountStore,
-  leastMs: (isPending: boolean) => number,
-): AsyncGenerator<IndexEntry[]> {
-  const seen = new Set<string>()
-  for (const isPending of [true, false]) {
-    const from = isPending ? '-inf' : '+inf'
-    for await (const entries of scanIndex(store, { from, isPending, isNewestFirst: true })) {
-      const bound = leastMs(isPending) - clockErrorMs
-      const needed = entries.filter(({ score }) => Math.abs(score) >= bound)
-      const unseen = needed.filter(({ recordId }) => !seen.has(recordId))
-      if (isPending) needed.forEach(({ recordId }) => seen.add(recordId))
-      if (unseen.length > 0) yield unseen
-      if (needed.length < entries.length) break
-    }
-  }
-}
-
 /** By how much Redis' clock may step back, or the nodes of a Cluster disagree about the time, ms. */
 const clockErrorMs = 60_000
 
 /**
- * Scans every pending record and those settled at `sinceMs` or later. A record that existed when
- * the scan began comes at least once, even if it becomes settled or pending meanwhile.
+ * Scans every pending record, then those settled at `leastMs()` or later, of each the newest first. What
+ * becomes pending or settled meanwhile is scanned again, so none that existed when the scan began is
+ * missed. `leastMs` may rise meanwhile; Infinity: only what is pending.
  */
-export async function* scanEntries(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
+export async function* scanEntries(
+  store: AccountStore,
+  leastMs: () => number = () => 0,
+): AsyncGenerator<IndexEntry[]> {
   const begunMs = await redisNow(store)
+  const parts: [isPending: boolean, leastMs: () => number][] = [
+    [true, () => 0],
+    [false, leastMs],
+    [true, () => begunMs],
+    [false, () => Math.max(begunMs, leastMs())],
+  ]
   const seen = new Set<string>()
-  for await (const entries of scanPendingEntries(store)) {
-    for (const { recordId } of entries) seen.add(recordId)
-    yield entries
-  }
-  const replayed = { from: String(clockErrorMs - begunMs), isPending: true }
-  for (const part of [scanSettledEntries(store, sinceMs), scanIndex(store, replayed)]) {
-    for await (const entries of part) {
+  for (const [isPending, boundMs] of parts) {
+    for await (const entries of scanUntil(store, isPending, boundMs)) {
       const unseen = entries.filter(({ recordId }) => !seen.has(recordId))
+      const mayReturn = unseen.filter(({ score }) => score < 0 || score >= begunMs - clockErrorMs)
+      for (const { recordId } of mayReturn) seen.add(recordId)
       if (unseen.length > 0) yield unseen
     }
   }
 }
 
-interface IndexScan {
-  from: string
+async function* scanUntil(
+  store: AccountStore,
+  isPending: boolean,
+  leastMs: () => number,
+): AsyncGenerator<IndexEntry[]> {
+  if (leastMs() === Infinity) return
+  for await (const entries of scanIndex(store, { isPending })) {
+    const bound = leastMs() - clockErrorMs
+    const needed = entries.filter(({ score }) => Math.abs(score) >= bound)
+    if (needed.length > 0) yield needed
+    if (needed.length < entries.length) return
+  }
+}
+
+export interface IndexScan {
   isPending: boolean
-  isNewestFirst?: boolean
+  /** undefined: from the newest on. */
+  beforeMs?: number | undefined
   /** Whoever looks into no more than these needs no longer steps. */
   atMost?: number | undefined
 }
 
 /**
- * Scans from a score on; among entries of one score those already yielded are known by their ids.
+ * Scans entries that wait, or that were settled, since `beforeMs` or before, newest first; among entries
+ * of one score those already yielded are known by their ids.
  */
-async function* scanIndex(
+export async function* scanIndex(
   { redis, key }: AccountStore,
-  { from, isPending, isNewestFirst = false, atMost = pageLength }: IndexScan,
+  { isPending, beforeMs = Infinity, atMost = pageLength }: IndexScan,
 ): AsyncGenerator<IndexEntry[]> {
-  const isAscending = isPending === isNewestFirst
-  let bound = from
+  let bound = String(isPending ? -beforeMs : beforeMs).replace('Infinity', 'inf')
   let yieldedIds = new Set<string>()
   for (;;) {
     const count = Math.min(pageLength, atMost) + yieldedIds.size
     const page = ['WITHSCORES', 'LIMIT', 0, count] as const
-    const answer = isAscending
-      ? await redis.zrangebyscore(key('records'), bound, isPending ? '(0' : '+inf', ...page)
-      : await redis.zrevrangebyscore(key('records'), bound, isPending ? '-inf' : '0', ...page)
-    const entries = parseEntries(answer)
+    const answer = isPending
+      ? await redis.zrangebyscore(key('records'), bound, '(0', ...page)
+      : await redis.zrevrangebyscore(key('records'), bound, '0', ...page)
+    const entries = pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
     const fresh = entries.filter(({ recordId }) => !yieldedIds.has(recordId))
     if (fresh.length > 0) yield fresh
     if (entries.length < count) return
@@ -115,22 +100,4 @@ async function* scanIndex(
     const last = entries.filter(({ score }) => score === Number(bound))
     yieldedIds = new Set(last.map(({ recordId }) => recordId))
   }
-}
-
-function parseEntries(answer: readonly string[]): IndexEntry[] {
-  return pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
-}
-
-export type BackwardScan = Pick<IndexScan, 'isPending' | 'atMost'> & {
-  beforeMs: number | undefined
-}
-
-/** Entries that wait, or that were settled, since `beforeMs` or before, newest first; undefined: the newest. */
-export function scanEntriesBefore(
-  store: AccountStore,
-  { isPending, beforeMs = Infinity, atMost }: BackwardScan,
-): AsyncGenerator<IndexEntry[]> {
-  const bound = isPending ? -beforeMs : beforeMs
-  const from = Number.isFinite(bound) ? String(bound) : `${isPending ? '-' : '+'}inf`
-  return scanIndex(store, { from, isPending, isNewestFirst: true, atMost })
 }

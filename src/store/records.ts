@@ -1,14 +1,7 @@
 /** Records: as the scripts store them (short fields), and as the rest of the code reads them. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
 import { type AccountLedger, itemId } from './account-ledger.ts'
-import {
-  type BackwardScan,
-  type IndexEntry,
-  scanEntries,
-  scanNewestEntries,
-  scanPendingEntries,
-  scanEntriesBefore,
-} from './record-index.ts'
+import { type IndexScan, scanEntries, scanIndex } from './record-index.ts'
 
 /** States of an item; the last five are final. */
 export type ItemState =
@@ -292,47 +285,34 @@ export async function readItems(
   })
 }
 
-/** Scans every pending record, then those settled at `sinceMs` or later; one may come twice. */
-export function scanRecords(ledger: AccountLedger, sinceMs = 0): AsyncGenerator<LedgerRecord> {
-  return readRecordPages(ledger, scanEntries(ledger, sinceMs))
-}
-
-/** Scans pending records, the longest pending first. */
-export function scanPendingRecords(ledger: AccountLedger): AsyncGenerator<LedgerRecord> {
-  return readRecordPages(ledger, scanPendingEntries(ledger))
-}
-
-/** Scans records, newest first, as `scanNewestEntries` does. */
-export function scanNewestRecords(
+/** Scans records as `scanEntries` does; one that is sent again meanwhile may come twice. */
+export async function* scanRecords(
   ledger: AccountLedger,
-  leastMs: (isPending: boolean) => number,
+  leastMs?: () => number,
 ): AsyncGenerator<LedgerRecord> {
-  return readRecordPages(ledger, scanNewestEntries(ledger, leastMs))
+  for await (const entries of scanEntries(ledger, leastMs)) {
+    yield* await readRecords(
+      ledger,
+      entries.map(({ recordId }) => recordId),
+    )
+  }
+}
+
+export function scanPendingRecords(ledger: AccountLedger): AsyncGenerator<LedgerRecord> {
+  return scanRecords(ledger, () => Infinity)
 }
 
 /** Scans records that wait, or those that were settled, with since when, ms; newest first, from that time on. */
 export async function* scanRecordsBefore(
   ledger: AccountLedger,
-  from: BackwardScan,
+  from: IndexScan,
 ): AsyncGenerator<{ record: LedgerRecord; sinceMs: number }> {
-  for await (const entries of scanEntriesBefore(ledger, from)) {
+  for await (const entries of scanIndex(ledger, from)) {
     const scores = new Map(entries.map(({ recordId, score }) => [recordId, score]))
     const records = await readRecords(ledger, [...scores.keys()])
     for (const record of records) {
       yield { record, sinceMs: Math.abs(scores.get(record.recordId) ?? 0) }
     }
-  }
-}
-
-async function* readRecordPages(
-  ledger: AccountLedger,
-  pages: AsyncIterable<IndexEntry[]>,
-): AsyncGenerator<LedgerRecord> {
-  for await (const entries of pages) {
-    yield* await readRecords(
-      ledger,
-      entries.map(({ recordId }) => recordId),
-    )
   }
 }
 

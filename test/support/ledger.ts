@@ -14,7 +14,6 @@ import {
   type Accounting,
   readAccounting,
   readAccountingSnapshot,
-  scanPendingCounts,
   type SinkCounts,
 } from '../../src/store/accounts.ts'
 import { type Ending, readEndings } from '../../src/store/history/endings.ts'
@@ -25,7 +24,13 @@ import {
   type Page,
   type RoutedEvent,
 } from '../../src/store/intake.ts'
-import { pendingStates, scanRecords } from '../../src/store/records.ts'
+import {
+  type Item,
+  type LedgerRecord,
+  pendingStates,
+  scanPendingRecords,
+  scanRecords,
+} from '../../src/store/records.ts'
 import { aThreatEvent } from './events.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 
@@ -152,6 +157,26 @@ export async function takeIn(
     },
     () => batchWaitMs,
   )
+}
+
+/** Pending items, with their records. */
+export async function* scanPendingItems(
+  ledger: AccountLedger,
+): AsyncGenerator<{ ref: string; record: LedgerRecord; item: Item }> {
+  for await (const record of scanPendingRecords(ledger)) {
+    for (const item of record.items) {
+      if (!(pendingStates as readonly string[]).includes(item.state)) continue
+      yield { ref: `i:${record.recordId}:${item.index}:${item.sink}`, record, item }
+    }
+  }
+}
+
+async function scanPendingCounts(ledger: AccountLedger): Promise<Record<string, number>> {
+  const counts = Object.create(null) as Record<string, number>
+  for await (const { item } of scanPendingItems(ledger)) {
+    counts[item.sink] = (counts[item.sink] ?? 0) + 1
+  }
+  return counts
 }
 
 /**

@@ -20,7 +20,7 @@ import {
   readHoldings,
   removeLedger,
 } from '../../store/accounts.ts'
-import { scanPendingItems } from '../../store/pending-items.ts'
+import { scanPendingRecords } from '../../store/records.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -166,13 +166,14 @@ async function requireSettled(store: OpenStore, ledger: AccountLedger): Promise<
 async function lacksHead(ledgers: readonly AccountLedger[]): Promise<boolean> {
   const found = new Set<string>()
   for (const ledger of ledgers) {
-    for await (const { item } of scanPendingItems(ledger)) {
-      const { state, messageId } = item
-      if (state !== 'batch' || messageId === undefined || found.has(messageId)) continue
-      const heads = ledgers.map((one) => one.redis.exists(one.key('batch', messageId)))
-      if (!(await Promise.all(heads)).includes(1)) return true
-      found.add(messageId)
+    for await (const { items } of scanPendingRecords(ledger)) {
+      const frozen = items.filter(({ state }) => state === 'batch')
+      frozen.forEach(({ messageId = '' }) => found.add(messageId))
     }
+  }
+  for (const messageId of found) {
+    const heads = ledgers.map((one) => one.redis.exists(one.key('batch', messageId)))
+    if (!(await Promise.all(heads)).includes(1)) return true
   }
   return false
 }

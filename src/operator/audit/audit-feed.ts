@@ -210,7 +210,8 @@ async function findExtraEvents(
     for (const one of await filterByWindow(ledger, searched, waiting)) extra.set(one.uid, one)
     waiting = []
   }
-  for await (const record of scanRecords(ledger, searched.fromMs - maxServiceClockSkewMs)) {
+  const leastMs = searched.fromMs - maxServiceClockSkewMs
+  for await (const record of scanRecords(ledger, () => leastMs)) {
     if (shown.has(record.uid) || record.firstSeenMs >= searched.begunMs) continue
     if (!record.sightings.some(({ feed }) => feed === searched.feed)) continue
     waiting.push(record)

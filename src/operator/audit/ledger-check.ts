@@ -155,7 +155,7 @@ async function* scanLedger(
   const tallies: PendingTallies = new Map()
   let records = 0
   let pending: string[] = []
-  for await (const { recordId, items } of scanRecords(ledger, atMs)) {
+  for await (const { recordId, items } of scanRecords(ledger, () => atMs)) {
     for (const item of items) tallyItem(tallies, item, atMs)
     if (items.some(isPending)) pending.push(recordId)
     if (pending.length >= recordsPerPage) await onPending(pending.splice(0))

@@ -2,7 +2,7 @@
 import { blankEvent, isKnownSeverity, severityRank, type ThreatEvent } from '../../event.ts'
 import { allMatch } from '../../routing/router.ts'
 import type { Silence } from '../../routing/silences.ts'
-import { type LedgerRecord, readPayloads, scanNewestRecords } from '../../store/records.ts'
+import { type LedgerRecord, readPayloads, scanRecords } from '../../store/records.ts'
 import { type Asker, isHiddenRecord } from '../asker.ts'
 import { isSilencedSink } from '../../operator/silences.ts'
 import { eventUrl } from '../output/urls.ts'
@@ -27,7 +27,7 @@ export async function previewSilence(
   const share = Math.max(50, Math.floor(recordsAtMost / Math.max(1, ledgers.length)))
   for (const ledger of ledgers) {
     const records: LedgerRecord[] = []
-    for await (const record of scanNewestRecords(ledger, () => -Infinity)) {
+    for await (const record of scanRecords(ledger)) {
       if (isHiddenRecord(asker, record)) continue
       if (records.length === share) break
       records.push(record)

@@ -1,5 +1,4 @@
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import { countDeadLetters, listDeadLetters } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { sinkNames, type Stage } from './stage.ts'
@@ -13,9 +12,7 @@ export function callOperator({ ledger, store }: Pick<Stage, 'ledger' | 'store'>)
   const keys = createKeys('tocsin')
   const circuit = createCircuit(store.client, keys)
   async function replay(sink: string): Promise<void> {
-    if ((await countDeadLetters(ledger, sink)) === 0) return
-    const { letters } = await listDeadLetters(ledger, sink, { offset: 0, count: 500 })
-    for (const { ref } of letters) {
+    for (const ref of await ledger.redis.zrange(ledger.key('dead', sink), '0', '499')) {
       await replayDeadLetter(ledger, ref, sink === 'batch' ? 300 : undefined)
     }
   }

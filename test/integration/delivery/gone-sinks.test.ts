@@ -5,13 +5,14 @@ import { type ClaimResult, claimDue } from '../../../src/delivery/claims.ts'
 import { blockedGroup } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { discardItem, type Group, scanPendingItems } from '../../../src/store/pending-items.ts'
+import { discardItem, type Group } from '../../../src/store/pending-items.ts'
 import { beginAttempt, makeDue, sealBatch } from '../../support/attempts.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import {
   aStanding,
   expectConservation,
+  scanPendingItems,
   expectNothingStranded,
   redisForTests,
   routed,

@@ -145,7 +145,7 @@ async function makeAllDue({ keys, ledger }: Place): Promise<void> {
 
 async function itemsOf(ledger: AccountLedger): Promise<Item[]> {
   const items: Item[] = []
-  for await (const record of scanRecords(ledger, 0)) items.push(...record.items)
+  for await (const record of scanRecords(ledger)) items.push(...record.items)
   return items
 }
 

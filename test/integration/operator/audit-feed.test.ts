@@ -12,12 +12,12 @@ import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
-import { discardItem, scanPendingItems } from '../../../src/store/pending-items.ts'
+import { discardItem } from '../../../src/store/pending-items.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { type FeedRig, startFeedRig } from '../../support/feed-rig.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed, anEventSearch } from '../../support/feeds.ts'
 import { startHttpServer } from '../../support/http-server.ts'
-import { pastThisMillisecond, redisForTests } from '../../support/ledger.ts'
+import { pastThisMillisecond, redisForTests, scanPendingItems } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const dayMs = 86_400_000

@@ -6,7 +6,6 @@ import {
   firstDueMs,
   type Group,
   groupItems,
-  listDeadLetters,
   makeRetriesDue,
   postponeDue,
   readMemberRefs,
@@ -423,23 +422,6 @@ async function letters(ledger: AccountLedger, count: number): Promise<void> {
   }
 }
 
-test('letters come in pages, the newest first, and those without a record are left out', async () => {
-  const ledger = await tests.ledger()
-  await letters(ledger, 5)
-  const uids = async (offset: number, count: number) => {
-    const page = await listDeadLetters(ledger, 'soc', { offset, count })
-    return [page.total, page.letters.map(({ record }) => record.uid)]
-  }
-  expect(await uids(0, 2)).toEqual([5, ['a/b/0', 'a/b/1']])
-  expect(await uids(4, 2)).toEqual([5, ['a/b/4']])
-  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
-  expect(await uids(0, 3)).toEqual([5, ['a/b/0', 'a/b/2']])
-  const page = await listDeadLetters(ledger, 'soc', { offset: 1, count: 2 })
-  const { endedAtMs: diedAtMs } = await itemOf(ledger, 2)
-  const item = { history: [{ reason: 'invalid' }] }
-  expect(page.letters).toMatchObject([{ ref: refOf(ledger, 2), diedAtMs, item }])
-})
-
 test('a letter is counted until its record has expired, however long another item keeps that', async () => {
   const ledger = await tests.ledger()
   await letters(ledger, 1)
@@ -517,7 +499,6 @@ test('what is no letter, or lost its payload, is not replayed, and nothing happe
   const before = await itemOf(ledger, 2)
   await tests.redis.zadd(ledger.key('dead', 'soc'), Date.now(), waiting, Date.now(), gone)
   await tests.redis.del(ledger.key('pay', ledger.fingerprints.recordId('a/b/1')))
-  expect((await listDeadLetters(ledger, 'soc', { offset: 0, count: 9 })).letters).toHaveLength(2)
   expect(await replayDeadLetter(ledger, delivered, undefined)).toBe('done')
   await attemptOf(ledger, delivered, { outcome: 'delivered' })
   const words = { [delivered]: 'other', [empty]: 'no_payload', [waiting]: 'busy', [gone]: 'other' }

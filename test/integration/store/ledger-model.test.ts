@@ -23,7 +23,6 @@ import {
   readSinkNames,
   releaseDetail,
   resendItem,
-  scanPendingItems,
 } from '../../../src/store/pending-items.ts'
 import { readDueRefs } from '../../support/due-refs.ts'
 import { pendingStates, readPayload, scanRecords } from '../../../src/store/records.ts'
@@ -34,6 +33,7 @@ import {
   expectConservation,
   expectNothingStranded,
   redisForTests,
+  scanPendingItems,
   takeIn,
 } from '../../support/ledger.ts'
 import { leaseMs, RehearsedClaims } from '../../support/rehearsed-claims.ts'
@@ -310,8 +310,9 @@ async function redirect(
   { a }: Draws,
   act: (ref: string, placed: Placed) => Promise<unknown>,
 ): Promise<void> {
-  for await (const placed of scanPendingItems(ledger, 'soc')) {
-    if (placed.record.uid === pick(uids, a)) await act(placed.ref, placed)
+  for await (const placed of scanPendingItems(ledger)) {
+    if (placed.item.sink === 'soc' && placed.record.uid === pick(uids, a))
+      await act(placed.ref, placed)
   }
 }
 

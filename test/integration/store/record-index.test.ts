@@ -1,17 +1,12 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { type LedgerCheck, isConsistent } from '../../../src/operator/audit/ledger-check.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { scanPendingItems } from '../../../src/store/pending-items.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
-import {
-  scanPendingEntries,
-  scanEntries,
-  scanNewestEntries,
-} from '../../../src/store/record-index.ts'
+import { scanEntries } from '../../../src/store/record-index.ts'
 import { createRetention } from '../../../src/store/retention.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import {
@@ -19,6 +14,7 @@ import {
   proofOf,
   redisForTests,
   routed,
+  scanPendingItems,
   silent,
   takeIn,
 } from '../../support/ledger.ts'
@@ -50,52 +46,43 @@ async function idsIn(walk: AsyncIterable<{ recordId: string }[]>): Promise<strin
   return ids
 }
 
-test('a walk gives everything once though hundreds have one time, the pending first, each in the order of time', async () => {
-  const ledger = await tests.ledger()
-  const events = Array.from({ length: 900 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
-  await takeIn(ledger, events.slice(0, 450))
-  await takeIn(ledger, events.slice(450))
-  await tests.redis.zadd(ledger.key('records'), -7, 'longest', -8, 'later', 3, 'oldest')
-  const ids = await idsIn(scanEntries(ledger))
-  expect(ids.slice(0, 3)).toEqual(['longest', 'later', 'oldest'])
-  expect([ids.length, new Set(ids).size]).toEqual([903, 903])
-  expect(await idsIn(scanEntries(ledger, 4))).not.toContain('oldest')
-  expect(await idsIn(scanPendingEntries(ledger))).toEqual(['longest', 'later'])
-})
-
-test('a walk from the newest gives everything once, and each part ends at what is older than wanted', async () => {
+test('a walk gives everything once, the pending first, each from the newest to what is older than wanted', async () => {
   const ledger = await tests.ledger()
   const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
-  await takeIn(ledger, events)
+  await takeIn(ledger, events) // all at one time
   const now = await redisNow(ledger)
   const [old, older] = [now - 600_000, now - 800_000]
   await tests.redis.zadd(ledger.key('records'), -now, 'p1', -old, 'p2', -older, 'p3', older, 's')
-  const ids = await idsIn(scanNewestEntries(ledger, () => 0))
+  const ids = await idsIn(scanEntries(ledger))
   expect([ids.length, new Set(ids).size]).toEqual([454, 454])
   expect([ids.slice(0, 3), ids.at(-1)]).toEqual([['p1', 'p2', 'p3'], 's'])
-  const some = await idsIn(scanNewestEntries(ledger, () => now - 650_000))
-  expect([some.length, some[1]]).toEqual([452, 'p2'])
-  const settledAnd = await idsIn(
-    scanNewestEntries(ledger, (isPending) => (isPending ? 0 : Infinity)),
-  )
-  expect(settledAnd).toEqual(['p1', 'p2', 'p3'])
+  const some = await idsIn(scanEntries(ledger, () => now - 650_000))
+  expect([some.length, some.includes('s')]).toEqual([453, false])
   const pages: unknown[] = []
   let leastMs = 0
-  const reads = vi.spyOn(ledger.redis, 'zrevrangebyscore')
-  for await (const page of scanNewestEntries(ledger, () => leastMs)) {
+  for await (const page of scanEntries(ledger, () => leastMs)) {
     pages.push(page.length)
     if (page.length > 3) leastMs = Infinity // the rest is not read
   }
   expect(pages).toEqual([3, 200])
-  expect(reads).toHaveBeenCalledTimes(2)
-  reads.mockRestore()
+})
+
+test('pending records are found without a look at what is settled', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, [])])
+  const reads = vi.spyOn(ledger.redis, 'zrevrangebyscore')
+  onTestFinished(() => reads.mockRestore())
+  expect(await idsIn(scanEntries(ledger, () => Infinity))).toEqual([
+    ledger.fingerprints.recordId('a/b/1'),
+  ])
+  expect(reads).not.toHaveBeenCalled()
 })
 
 test('a walk from the newest gives once what settles while it goes on', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid: 'a/b/1' })])
   const ids: string[] = []
-  for await (const entries of scanNewestEntries(ledger, () => 0)) {
+  for await (const entries of scanEntries(ledger)) {
     ids.push(...entries.map(({ recordId }) => recordId))
     await settle(ledger, refOf(ledger, 1), 'delivered')
   }
@@ -146,21 +133,9 @@ test('a record is pending since the first of its items was, though it came back 
   }
   await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' })])
   const ids = [1, 2].map((n) => ledger.fingerprints.recordId(`a/b/${n}`))
-  expect(await idsIn(scanPendingEntries(ledger))).toEqual(ids)
+  expect(await idsIn(scanEntries(ledger))).toEqual(ids.toReversed())
   await settle(ledger, refOf(ledger, 1), 'delivered') // the first of its two
-  expect(await idsIn(scanPendingEntries(ledger))).toEqual(ids.toReversed())
-})
-
-test('pending items are found without a look at what is settled', async () => {
-  const ledger = await tests.ledger()
-  const settled = Array.from({ length: 500 }, (_none, n) => routed({ uid: `a/old/${n}` }, []))
-  await takeIn(ledger, settled)
-  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['lake'])])
-  await tests.redis.config('RESETSTAT')
-  const found: string[] = []
-  for await (const { ref } of scanPendingItems(ledger, 'soc')) found.push(ref)
-  expect(found).toEqual([refOf(ledger, 1)])
-  expect(await commandsRun()).toEqual({ mget: 1, zrevrangebyscore: 1 })
+  expect(await idsIn(scanEntries(ledger))).toEqual(ids)
 })
 
 /** How often each command ran since the counts were reset, but for those of the test itself. */
