@@ -1,5 +1,5 @@
 /** The type of the whole configuration, its mistakes, and the environment. */
-import type { FeedConfig, PollLimits } from '../feeds/types/config.ts'
+import type { FeedConfig } from '../feeds/types/config.ts'
 import { suggestion, TocsinError } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/logger.ts'
 import type { MessagesConfig } from '../messages/config.ts'
@@ -20,7 +20,6 @@ export interface Config {
   http: HttpConfig
   accounts: AccountConfig[]
   /** Per process. */
-  limits: PollLimits
   feeds: FeedConfig[]
   sinks: SinkConfig[]
   route: RouteConfig

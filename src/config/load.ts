@@ -66,7 +66,6 @@ function toConfig(file: z.output<typeof configFile>): Config {
     redis: file.redis,
     http: file.http,
     accounts,
-    limits: file.limits,
     feeds,
     sinks: Object.entries(file.sinks).map(([name, sink]) => ({ name, ...sink })),
     route: file.route,

@@ -1,6 +1,6 @@
 /** The schema of the configuration file, as zod and as JSON Schema. */
 import { z } from 'zod'
-import { feedConfig, pollLimits } from '../feeds/types/config.ts'
+import { feedConfig } from '../feeds/types/config.ts'
 import { messagesConfig } from '../messages/config.ts'
 import { httpConfig } from '../page/http/config.ts'
 import { ledgerSections } from '../store/account-ledger.ts'
@@ -20,7 +20,6 @@ export const configFile = section(
     redis: redisConfig.prefault({}),
     http: httpConfig.prefault({}),
     accounts: namedEntries(accountConfig, { describe: 'API keys, by name.', thing: 'account' }),
-    limits: pollLimits.prefault({}),
     feeds: namedEntries(feedConfig, { describe: 'What is polled, by name.', thing: 'feed' }),
     sinks: namedEntries(sinkConfig, { describe: 'Where messages go, by name.', thing: 'sink' }),
     route: routeConfig,

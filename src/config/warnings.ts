@@ -149,18 +149,18 @@ export interface LaneOutlook extends Outlook {
 }
 
 /** The parts of the configuration that polling depends on. */
-export type PollingConfig = Pick<Config, 'accounts' | 'feeds' | 'limits'>
+export type PollingConfig = Pick<Config, 'accounts' | 'feeds'>
 
 /** `organizations`: those known by now; default: as the configuration states them. */
 export function findOutlooks(
-  { accounts, feeds, limits }: PollingConfig,
+  { accounts, feeds }: PollingConfig,
   organizations = createOrganizations(accounts),
 ): LaneOutlook[] {
   const lanes = Map.groupBy(feeds, (feed) => {
     const { organization, tier } = organizations.laneFor(feed.account, feed.tier)
     return `${organization}.${tier}`
   })
-  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
+  const minIntervalMs = minPollInterval(feeds)
   return [...lanes.values()].flatMap((polled) => {
     const [{ account, tier } = {}] = polled
     if (account === undefined || tier === undefined) return []

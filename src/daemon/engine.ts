@@ -49,7 +49,6 @@ async function buildEngineParts(context: EngineContext, upstream: Upstream): Pro
     ...context,
     feeds,
     poller,
-    pollsPerSecond: context.config.limits.pollsPerSecond,
     laneFor: ({ account, tier }) => upstream.limit(account, tier),
     lanesVersion: () => upstream.limitsVersion(),
     generation: () => context.generation.number,

@@ -46,8 +46,6 @@ export interface LaneOptions {
   feeds: readonly PolledFeed[]
   /** Returns the lane of a feed, as far as its organization is known so far. */
   laneFor: (feed: PolledFeed) => LaneLimit
-  /** The most polls per second of all feeds together, whatever their limits. */
-  pollsPerSecond: number
   /** Increases whenever an organization becomes known. */
   lanesVersion: () => number
   poller: Poller
@@ -134,7 +132,7 @@ export function createLaneReader(options: LaneOptions): LaneReader {
     places: new Map(),
     runs: new Map(),
     held: new Map(),
-    minIntervalMs: minPollInterval(feeds, options.pollsPerSecond, timings.minPollIntervalMs),
+    minIntervalMs: minPollInterval(feeds, timings.minPollIntervalMs),
     logWaiting: createWaitingLog(logger),
   }
   return {

@@ -100,17 +100,21 @@ type Choice =
   /** Nothing is due before this time, ms. */
   | { atMs: number }
 
+/** The most polls per second of all feeds of a configuration together: it bounds a process's work. */
+const maxPollsPerSecond = 100
+
 /**
- * The minimum poll interval of all feeds of a configuration, ms: it keeps their tails within
- * `pollsPerSecond` requests per second together. Fixed intervals are kept, and the other feeds
- * share the rest. It is never less than `leastMs`.
+ * The minimum poll interval of all feeds of a configuration, ms. Fixed intervals are kept, and the
+ * other feeds share the rest of `maxPollsPerSecond`. It is never less than `leastMs`.
  */
 export function minPollInterval(
   feeds: readonly Pick<FeedTiming, 'everyMs'>[],
-  pollsPerSecond: number,
   leastMs = defaultTimings.minPollIntervalMs,
 ): number {
-  return Math.max(leastMs, (1000 * ruledFeeds(feeds).length) / besideFixed(feeds, pollsPerSecond))
+  return Math.max(
+    leastMs,
+    (1000 * ruledFeeds(feeds).length) / besideFixed(feeds, maxPollsPerSecond),
+  )
 }
 
 function ruledFeeds<Feed extends Pick<FeedTiming, 'everyMs'>>(feeds: readonly Feed[]): Feed[] {

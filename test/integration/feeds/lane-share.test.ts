@@ -68,13 +68,11 @@ function readerOf(
     clock,
     keys,
     service,
-    pollsPerSecond = 100,
     of = laneOf,
   }: {
     clock: Clock
     keys: Keys
     service: ReturnType<typeof aService>
-    pollsPerSecond?: number
     /** The lane of a feed. */
     of?: (feed: PolledFeed) => LaneLimit
   },
@@ -83,7 +81,6 @@ function readerOf(
     feeds,
     poller: service,
     laneFor: of,
-    pollsPerSecond,
     lanesVersion: () => 0,
     generation: () => 1,
     redis: tests.redis,
@@ -137,17 +134,6 @@ test('rescans take what the tails leave of the share, and no more', async () => 
   expect(service.requests.length).toBeLessThanOrEqual(0.7 * 3_600 + 2)
   expect(service.requests.length).toBeGreaterThan(0.9 * 0.7 * 3_600)
   expect(tails.length).toBeGreaterThan(550) // every 5 s, and up to a slot of 1.4 s that it waits for
-})
-
-test('all feeds together are read so often as they may, whatever their limits allow or they state', async () => {
-  const { clock, run } = aQuickClock()
-  const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
-  const [hurried, ...others] = feedsOf('large', 3)
-  const feeds = [...feedsOf('small', 1), { ...hurried!, longestMs: 5_000 }, ...others]
-  const reader = readerOf(feeds, { clock, keys: tests.keys(), service, pollsPerSecond: 0.2 })
-  await run(readFor(reader, clock, hourMs))
-  expect(service.requests.length).toBeLessThanOrEqual(0.2 * 3_600 + feeds.length)
-  expect(service.requests.length).toBeGreaterThan(0.9 * 0.2 * 3_600)
 })
 
 test('rescans go on at their pace after a replica whose clock was hours ahead', async () => {

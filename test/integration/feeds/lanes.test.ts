@@ -56,7 +56,6 @@ async function start(
     feeds,
     poller,
     laneFor: ({ account }) => laneNamed(account),
-    pollsPerSecond: 100,
     lanesVersion: () => 0,
     generation: () => 1,
     isActive: () => true,
@@ -198,7 +197,7 @@ test('many lanes that change hands all the time are each held once: none counts 
     laneHoldMs: 100,
     stalledCheckMs: 100,
   }
-  const lanes = await start(poller, feeds, { keys, timings, pollsPerSecond: 1_000 })
+  const lanes = await start(poller, feeds, { keys, timings })
   const events = keys.shared('lanes', 'events')
   const saidOf = async (event: string) => {
     const entries = await tests.redis.xrange(events, '-', '+')

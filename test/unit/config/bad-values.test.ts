@@ -8,7 +8,6 @@ type Place =
   | ''
   | 'redis'
   | 'http'
-  | 'limits'
   | 'retention'
   | 'self_alerts'
   | 'canary'
@@ -35,7 +34,6 @@ function fileWith(place: Place, line: string, left: string): string {
   return `${top}
 redis: ${keys('redis', "url: 'redis://127.0.0.1:1'")}
 http: ${keys('http', '')}
-limits: ${keys('limits', '')}
 retention: ${keys('retention', '')}
 self_alerts: ${keys('self_alerts', 'sink: soc')}
 canary: ${keys('canary', 'sinks: [soc]')}
@@ -87,7 +85,6 @@ const keys: [place: Place, key: string, good: Value[], left?: string][] = [
   ['redis', 'embedded', ['a word', 'two words'], 'url'],
   ['http', 'hosts', []],
   ['http', 'metrics', []],
-  ['limits', 'polls', ['a number', 'a large number', 'a fraction']],
   ['retention', 'history', []],
   ['retention', 'max_bytes', []],
   ['self_alerts', 'sink', [], 'sink'],

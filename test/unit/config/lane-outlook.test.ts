@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 import { createOrganizations } from '../../../src/upstream/access/organizations.ts'
 import type { Config } from '../../../src/config/config.ts'
 
-function configOf(feeds: number, top = '', keys = ''): Config {
+function configOf(feeds: number, keys = ''): Config {
   const named = Array.from(
     { length: feeds },
     (_none, at) => `  feed${at}: {type: events, identifier_group: 7${keys}}`,
@@ -15,19 +15,17 @@ sinks: {soc: {type: slack, url: 'https://hooks.example.com/x'}}
 route: {sinks: [soc]}
 feeds:
 ${named.join('\n')}
-${top}
 `
   return parseConfig(text, { file: 'tocsin.yaml', env: {} }).config
 }
 
-test('no interval is expected that is shorter than limits.polls allows for all feeds together', () => {
+test('no interval is expected that is shorter than a hundred polls a second allow', () => {
   expect(findOutlooks(configOf(500))[0]).toMatchObject({ intervalMs: 5_000 })
   expect(findOutlooks(configOf(600))[0]).toMatchObject({ intervalMs: 6_000, longestMs: 6_000 })
-  const slower = configOf(600, 'limits: {polls: 5}')
-  expect(findOutlooks(slower)[0]).toMatchObject({ intervalMs: 120_000 })
-  expect(expectPolling(slower).get('feed0')).toEqual({
-    intervalMs: 120_000,
-    lagObjectiveMs: 360_000,
+  const hurried = configOf(1_200, ', every: 10s')
+  expect(expectPolling(hurried).get('feed0')).toEqual({
+    intervalMs: 12_000,
+    lagObjectiveMs: 300_000,
   })
 })
 
@@ -59,7 +57,7 @@ ${feeds.join('\n')}
 })
 
 test('a stated interval that the budget does not keep makes no objective that nothing can meet', () => {
-  const config = configOf(100, '', ', every: 100s')
+  const config = configOf(100, ', every: 100s')
   const slow = {
     ...config,
     accounts: config.accounts.map((one) => ({ ...one, limits: { search: 0.5, basic: 4 } })),
@@ -74,7 +72,7 @@ test('a stated interval that the budget does not keep makes no objective that no
 })
 
 test('the objective is no shorter than three stated intervals where the budget keeps none of them', () => {
-  const { feeds, ...config } = configOf(10, '', ', every: 5s')
+  const { feeds, ...config } = configOf(10, ', every: 5s')
   const rare = {
     ...config,
     accounts: config.accounts.map((one) => ({ ...one, limits: { search: 0.5, basic: 4 } })),
@@ -83,12 +81,4 @@ test('the objective is no shorter than three stated intervals where the budget k
   expect(findOutlooks(rare)[0]).toMatchObject({ areStatedKept: false })
   expect(expectPolling(rare).get('feed0')).toMatchObject({ lagObjectiveMs: 3 * 3_600_000 })
   expect(expectPolling(rare).get('feed1')).toMatchObject({ lagObjectiveMs: 300_000 })
-})
-
-test('no stated interval is expected below the floor that limits.polls makes', () => {
-  const config = configOf(20, 'limits: {polls: 0.1}', ', every: 2m')
-  expect(expectPolling(config).get('feed0')).toEqual({
-    intervalMs: 200_000,
-    lagObjectiveMs: 600_000,
-  })
 })
