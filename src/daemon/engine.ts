@@ -79,10 +79,9 @@ export async function startEngineParts(
   }
 }
 
-async function startPolling({ upstream, lanes, delivery, stopping }: EngineParts): Promise<void> {
+async function startPolling({ upstream, lanes, stopping }: EngineParts): Promise<void> {
   await lanes.ensure()
   lanes.start()
-  delivery.detailJobs.start()
   void upstream.findOrganizations(stopping.signal)
 }
 
@@ -115,7 +114,7 @@ async function stopEngineParts(
   await Promise.all([
     ...loops.map(({ loop }) => waitAtMost(finishMs, loop.stop(), clock)),
     lanes.stop(finishMs),
-    delivery.detailJobs.stop(finishMs),
+    delivery.fullEvents.stop(),
     delivery.drains.stop(finishMs),
   ])
   const sinks = [...delivery.sinks.values()].map((sink) => sink.close())

@@ -155,7 +155,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
 
 /** One door per dependency: only these rooms may name the package or the global. */
 const doorTo: Record<string, string[]> = {
-  bullmq: ['delivery', 'feeds'],
+  bullmq: ['feeds'],
   ioredis: ['redis'],
   undici: ['upstream', 'sinks'],
   liquidjs: ['page', 'sinks'],

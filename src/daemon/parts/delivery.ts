@@ -4,10 +4,10 @@ import { type Circuit, createCircuit } from '../../delivery/circuit.ts'
 import { Drains } from '../../delivery/drains.ts'
 import { createFailover, type Failover } from '../../delivery/relief/failover.ts'
 import {
-  createDetailJobs,
-  type DetailJobs,
-  type DetailJobsOptions,
+  createFullEvents,
   fetchDetail,
+  type FullEvents,
+  type FullEventsOptions,
 } from '../../delivery/send/full-events.ts'
 import { createGoneSinks, type GoneSinks } from '../../delivery/relief/gone-sinks.ts'
 import { createRerouter, createRetryNow, type FailoverSink } from '../../delivery/relief/reroute.ts'
@@ -47,7 +47,7 @@ export interface DeliveryParts {
   batchWaits: SinkBatchWaits
   circuit: Circuit
   drains: Drains
-  detailJobs: DetailJobs
+  fullEvents: FullEvents
   failover: Failover
 }
 
@@ -83,7 +83,7 @@ export function buildDelivery(
   const failoverSinks = buildFailoverSinks(context, { sinks, grouping: grouping.sinks, batchWaits })
   const rerouter = createRerouter({ sinks: failoverSinks, ledgers, drains, metrics })
   const relief = { sinks: failoverSinks, circuit, retryNow, drains }
-  const release: DetailJobsOptions['release'] = (...made) => drains.announceChanges(...made)
+  const release: FullEventsOptions['release'] = (...made) => drains.announceChanges(...made)
   const drainOptions: DrainOptions = {
     ...attemptOptions(context, secrets),
     rules,
@@ -104,7 +104,7 @@ export function buildDelivery(
     batchWaits,
     circuit,
     drains,
-    detailJobs: buildDetailJobs(context, upstream, { batchWaits, release }),
+    fullEvents: buildFullEvents(context, upstream, { batchWaits, release }),
     failover: createFailover({ ...context, ...relief, rerouter }),
   }
 }
@@ -138,21 +138,18 @@ function attemptOptions(
   }
 }
 
-function buildDetailJobs(
+function buildFullEvents(
   context: EngineContext,
   upstream: Upstream,
-  parts: Pick<DetailJobsOptions, 'batchWaits' | 'release'>,
-): DetailJobs {
-  const { config, redis, keys, clock, logger, timings } = context
-  return createDetailJobs({
+  parts: Pick<FullEventsOptions, 'batchWaits' | 'release'>,
+): FullEvents {
+  const { config, clock, logger, timings } = context
+  return createFullEvents({
     ...parts,
-    redis,
-    keys,
     clock,
     logger,
     timings,
     findLedger: (account) => findLedger(context, account),
-    isForeign: (account) => context.foreignAccounts.has(account),
     // Details of an account that left are no longer fetched: its items are sent with the search
     // item alone.
     fetchDetail: async (account, uid, signal) =>

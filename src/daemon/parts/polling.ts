@@ -20,7 +20,7 @@ export function buildPoller(
   delivery: DeliveryParts,
 ): Poller {
   const { redis, keys, clock, logger, metrics } = context
-  const { batchWaits, drains, detailJobs, router, grouping, secrets } = delivery
+  const { batchWaits, drains, fullEvents, router, grouping, secrets } = delivery
   return createPoller({
     client: (account) => upstream.client(account),
     ledger(account) {
@@ -30,10 +30,11 @@ export function buildPoller(
     },
     plan: buildPlanner(context, router, grouping.sinks),
     batchWaitMs: (sink) => batchWaits[sink] || undefined,
-    async queue(account, changes) {
+    queue(account, changes) {
       countChanges(metrics, changes)
       drains.announceChanges(account, changes)
-      await detailJobs.add(account, changes)
+      fullEvents.fetch(account, changes)
+      return Promise.resolve()
     },
     generation: () => context.generation.number,
     hasRoom: createRoomCheck(context.redis, clock),
