@@ -30,7 +30,6 @@ import { flushGroups, type Member, readMembers, reportSuppressed } from './group
 import { readUndelivered } from './undelivered.ts'
 import { type GroupingSink, digestGroupId, type SinkDigest } from './placement.ts'
 import {
-  claimFlush,
   type Fence,
   readAllMemberRefs,
   postponeTimers,
@@ -107,7 +106,9 @@ export async function flushDigest(
     await postponeTimers(flush.ledger, [flush.timer], flush.dueAtMs)
     return 0
   }
-  const windowEndMs = digest.schedule.next(flush.fromMs ?? flush.openedAtMs)
+  const fromMs = flush.fromMs ?? flush.openedAtMs
+  const isAsked = (flush.askedMs ?? -Infinity) >= fromMs // since the last one ended
+  const windowEndMs = isAsked ? nowMs : digest.schedule.next(fromMs)
   if (windowEndMs > nowMs || flush.ledger !== options.ledgers[0]) {
     // The schedule changed, or the flush belongs to another account's ledger: the first ledger's
     // flush covers it.
@@ -120,27 +121,19 @@ export async function flushDigest(
 export type DigestSink = GroupingSink & { digest: SinkDigest }
 
 /**
- * Ends a destination's window now, whatever its schedule says; the next window begins now and ends
- * on schedule. Resolves with the number of messages made; undefined if a replica holds the flush
- * just now.
+ * Makes a destination's digest due now, whatever its schedule says; the next window begins with it
+ * and ends on schedule.
  */
 export async function endWindowNow(
-  options: FlushContext,
+  ledgers: readonly AccountLedger[],
   sink: DigestSink,
-  destination: string,
-): Promise<number | undefined> {
-  const [ledger] = options.ledgers
-  if (!ledger) return undefined
-  const reading = await readForDigests(options)
-  const { nowMs } = reading
-  await ensureDigest(options, sink, { destination, nowMs })
+  { destination, nowMs }: { destination: string; nowMs: number },
+): Promise<void> {
+  const [lead] = ledgers
+  await ensureDigest({ ledgers }, sink, { destination, nowMs })
   const id = digestGroupId(destination)
-  const setMs = (await readTimerMs(ledger, id, sink.name)) ?? nowMs
-  const flush = await claimFlush(ledger, `c:${id}:${sink.name}`, Math.max(nowMs, setMs))
-  if (!flush) return undefined
-  const dueAtMs = Math.min(flush.dueAtMs, nowMs)
-  const window = { flush: { ...flush, dueAtMs }, sink, digest: sink.digest }
-  return endWindow(options, window, reading)
+  await lead?.redis.hset(lead.key('group', id), 'asked', Math.floor(nowMs))
+  await lead?.redis.zadd(lead.key('timers'), 'LT', nowMs, `c:${id}:${sink.name}`)
 }
 
 async function endWindow(

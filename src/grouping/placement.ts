@@ -14,7 +14,7 @@ export interface GroupingSink {
   name: string
   /** People get groups and summaries; machines never do. */
   isForPeople: boolean
-  destinations: readonly { id: string }[]
+  destinations: readonly { id: string; label: string }[]
   digest?: SinkDigest | undefined
 }
 

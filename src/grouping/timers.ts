@@ -21,6 +21,8 @@ export interface Flush {
   /** Digests only: where the window begins, and the counters noted at the end of the last one. */
   fromMs: number | undefined
   note: string | undefined
+  /** Digests only: when somebody last asked for it before its time. */
+  askedMs: number | undefined
 }
 
 /**
@@ -71,6 +73,7 @@ interface StoredFlush {
   from?: number
   note?: string
   storm?: string
+  asked?: number
 }
 
 /**
@@ -104,6 +107,7 @@ export async function claimFlush(
     stormId: stored.storm,
     fromMs: stored.from,
     note: stored.note,
+    askedMs: stored.asked,
   }
 }
 
@@ -142,6 +146,7 @@ export async function peekFlush(
     stormId: undefined,
     fromMs: from ? Number(from) : undefined,
     note: note ?? undefined,
+    askedMs: undefined,
   }
 }
 

@@ -15,8 +15,6 @@ export interface PageEngine {
   store: OpenLedgers
   /** Since when it runs, ms; the number of its configuration; what asked for the reload, if it was one. */
   generation: { number: number; sinceMs: number; by: string | undefined }
-  /** Ends the windows of a digest now, and says so; undefined: the sink has none. */
-  endDigests(sink: string): Promise<string[] | undefined>
   /** Both throw UpstreamError. */
   triageEvent(account: string, uid: string, action: TriageAction): Promise<unknown>
   noteEvent(account: string, uid: string, note: string): Promise<unknown>

@@ -332,7 +332,6 @@ export async function servePage(
     config,
     store: { redis, keys, ledgers },
     generation: { number: 1, sinceMs: 0, by: undefined },
-    endDigests: async (sink: string) => (asked.push(`end ${sink}`), undefined),
     triageEvent: note('triage'),
     noteEvent: note('note'),
   }

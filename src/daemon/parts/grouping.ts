@@ -32,7 +32,6 @@ import type { Suppression } from '../../store/records.ts'
 import { areInhibited, removeSilence } from '../../store/silences.ts'
 import { createLinkFilter } from '../../upstream/links.ts'
 import { type EngineContext, findLedger, leftLedgers, standingOf } from '../context.ts'
-import { endDigests, type EndedDigest } from '../../operator/reports/digests.ts'
 
 export interface FlusherParts {
   sinks: ReadonlyMap<string, Sink>
@@ -50,8 +49,6 @@ export interface GroupingParts extends Pick<Flusher, 'noteGroups'> {
   sinks: ReadonlyMap<string, GroupingSink>
   flushGroupsOnce(control: PassControl): Promise<unknown>
   flushDigestsOnce(control: PassControl): Promise<unknown>
-  /** Of a sink with a digest; undefined: it has none. */
-  endDigests(sink: string): Promise<EndedDigest[] | undefined>
 }
 
 export function buildFlusher(context: EngineContext, parts: FlusherParts): GroupingParts {
@@ -66,7 +63,6 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
       await flusher.ensureDigestsOnce()
       await flusher.flushDigestsOnce(control)
     },
-    endDigests: (name) => endDigests(options, name, parts.sinks.get(name)?.destinations ?? []),
   }
 }
 

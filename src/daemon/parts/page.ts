@@ -21,10 +21,6 @@ export function buildPageEngine(
     config,
     store: { redis, keys, ledgers },
     generation: { number: generation.number, sinceMs, by },
-    async endDigests(sink) {
-      const ended = await parts.delivery.grouping.endDigests(sink)
-      return ended?.map(({ destination, said }) => `${destination}: ${said}.`)
-    },
     triageEvent: (account, uid, type) =>
       upstream
         .client(account)

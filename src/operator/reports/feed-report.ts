@@ -97,7 +97,7 @@ function laneId({ organization, tier }: Lane): string {
 }
 
 /** The organizations of the accounts, as far as the replicas have found them out. */
-export async function readKnownOrganizations(
+async function readKnownOrganizations(
   { redis, keys }: OpenLedgers,
   accounts: Config['accounts'],
 ): Promise<Organizations> {

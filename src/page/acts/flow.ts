@@ -1,6 +1,7 @@
 /** Acts on what reads and sends: sinks are tested, paused, resumed and flushed, feeds paused and resumed. */
 import { z } from 'zod'
 import { formatUtcTime } from '../../lib/time-zone.ts'
+import { flushDigests, flushedWords } from '../../operator/acts/flush-sink.ts'
 import {
   pauseFeed,
   pauseSink,
@@ -77,9 +78,9 @@ export const flushSink = act({
   input: sink,
   async perform(actor, { name }) {
     requireSink(actor, name)
-    const ended = await actor.engine.endDigests(name)
-    if (ended === undefined) throw new PageError('conflict', 'this sink has no digest')
-    return { done: true, said: ended }
+    const flushed = await flushDigests(actor.store, actor.config.sinks, name)
+    if (flushed === undefined) throw new PageError('conflict', 'this sink has no digest')
+    return { done: true, said: flushed.map((label) => `${label}: ${flushedWords}.`) }
   },
 })
 

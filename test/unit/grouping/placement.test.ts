@@ -10,7 +10,8 @@ import {
 
 const nowMs = Date.UTC(2026, 10, 1)
 const grouping = { route: 'root', waitMs: 30_000, labels: {} }
-const people: GroupingSink = { name: 'soc', isForPeople: true, destinations: [{ id: 'soc' }] }
+const destinations = [{ id: 'soc', label: 'soc' }]
+const people: GroupingSink = { name: 'soc', isForPeople: true, destinations }
 const mailbox: GroupingSink = {
   ...people,
   digest: {
