@@ -39,7 +39,6 @@ export interface UpstreamClientOptions {
   /** Called with the month's remaining global searches whenever an answer states them. */
   onQuota?: (remaining: number) => void
   random?: () => number
-  tokenLifetimeMs?: number
   timings?: Timings
 }
 
@@ -93,7 +92,6 @@ function createParts(options: UpstreamClientOptions) {
     ...shared,
     generate: (signal) => generateToken({ account, clock, accountKey, pacer, state }, signal),
     onRefresh: options.onTokenRefresh,
-    lifetimeMs: options.tokenLifetimeMs,
   })
   const session = createSession({ account, clock, accountKey, pacer, state, tokens })
   const lookup = createOrganizationLookup({

@@ -1,7 +1,7 @@
 /**
- * One access token per key and tenant, shared by all replicas. Each renews it early at a time of its
- * own, so that mostly one does; where several make one, the newest serves all. A refused token, and
- * only that token, is dropped in all replicas.
+ * One access token per key and tenant, kept in Redis alone. Each replica renews it early at a time of
+ * its own, so that mostly one does; where several make one, the newest serves all. A refused token,
+ * and only that token, is dropped.
  */
 import { createHash, createHmac } from 'node:crypto'
 import { type Clock, defaultTimings, type Timings } from '../../lib/clock.ts'
@@ -33,85 +33,40 @@ interface TokenCacheOptions {
   logger: Logger
   accountKey: () => AccountKey
   random?: (() => number) | undefined
-  /** Lifetime of a token; default one hour (docs/api-notes.md, Tokens). */
-  lifetimeMs?: number | undefined
 }
+
+/** A token lives an hour (docs/api-notes.md, Tokens). */
+const lifetimeMs = 3_600_000
 
 /** Between two attempts to renew a token that still serves, ms. */
 const retryMs = 15_000
 
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
-  const { clock, logger, accountKey, random = Math.random, lifetimeMs = 3_600_000 } = options
+  const { clock, logger, accountKey, generate, onRefresh, random = Math.random } = options
   const closing = new AbortController()
-  const store = createTokenStore({ ...options, lifetimeMs })
-  const obtain = createTokenSource(options, store, closing.signal)
-  const { isUsable, isYoung, refuse } = createTokenRules(clock, lifetimeMs, random)
-  let held: { owner: string; token: Token } | undefined
+  const store = createTokenStore(options)
+  // differs a little by replica
+  const renewsBelowMs = lifetimeMs * (0.2 + 0.1 * random())
+  const leastLeftMs = lifetimeMs / 60
   let flight: { owner: string; token: Promise<Token> } | undefined
   let nextRenewalMs = 0
 
-  async function renewQuietly(key: AccountKey, old: Token): Promise<Token> {
-    nextRenewalMs = clock.monotonic() + Math.min(retryMs, lifetimeMs / 100) * (0.5 + random())
-    try {
-      return await obtain(key, isYoung)
-    } catch (error) {
-      logger.warn({ account: options.account, err: error }, 'token not renewed; the old one serves')
-      return old
-    }
-  }
-
-  /** Lets all callers in this process wait for the same token. */
-  function shareFlight(owner: string, work: Promise<Token>): Promise<Token> {
-    const token = work
-      .then((made) => (held = { owner, token: made }).token)
-      .finally(() => (flight = flight?.token === token ? undefined : flight))
+  /** All callers in this process wait for the same token. */
+  function makeToken(key: AccountKey): Promise<Token> {
+    const owner = key.fingerprint
+    if (flight?.owner === owner) return flight.token
+    const token = generateToken(key).finally(
+      () => (flight = flight?.token === token ? undefined : flight),
+    )
     flight = { owner, token }
     return token
   }
 
-  async function get(signal?: AbortSignal): Promise<Token> {
-    if (signal?.aborted) throw abandonedError()
-    const key = accountKey()
-    const owner = key.fingerprint
-    const old = held?.owner === owner ? held.token : undefined
-    if (old && isUsable(old)) {
-      const isDue = !isYoung(old) && clock.monotonic() >= nextRenewalMs
-      if (isDue && !flight) void shareFlight(owner, renewQuietly(key, old))
-      return old
-    }
-    const underWay = flight?.owner === owner ? flight.token : undefined
-    const coming = underWay ?? shareFlight(owner, obtain(key, isUsable))
-    const token = await waitOrAbort(coming, signal)
-    // A renewal in progress may return the old token, which may have been refused meanwhile.
-    return isUsable(token) ? token : get(signal)
-  }
-
-  return {
-    get,
-    async refuse({ fingerprint }) {
-      refuse(fingerprint)
-      if (held?.token.fingerprint === fingerprint) held = undefined
-      await store.drop(accountKey(), fingerprint)
-    },
-    close: () => closing.abort(),
-  }
-}
-
-/** Returns the token of all replicas if it is good, else a new one. Throws UpstreamError. */
-type TokenSource = (key: AccountKey, isGood: (token: Token) => boolean) => Promise<Token>
-
-function createTokenSource(
-  { clock, generate, onRefresh }: TokenCacheOptions,
-  store: TokenStore,
-  closing: AbortSignal,
-): TokenSource {
-  return async (key, isGood) => {
-    const shared = await store.read(key)
-    if (shared && isGood(shared)) return shared
+  async function generateToken(key: AccountKey): Promise<Token> {
     const bornMs = clock.monotonic()
     try {
-      const value = await generate(closing)
-      const token = { value, fingerprint: tokenFingerprint(value), bornMs }
+      const value = await generate(closing.signal)
+      const token = { value, leftMs: lifetimeMs - (clock.monotonic() - bornMs) }
       await store.save(key, token)
       onRefresh?.('renewed')
       return token
@@ -120,44 +75,33 @@ function createTokenSource(
       throw error
     }
   }
-}
 
-interface TokenRules {
-  isUsable: (token: Token) => boolean
-  isYoung: (token: Token) => boolean
-  refuse: (fingerprint: string) => void
-}
-
-/**
- * A token is young, and not renewed, for three quarters of its life, give or take a few percent per
- * replica. It is usable until the last sixtieth of its life.
- */
-function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number): TokenRules {
-  const renewAfterMs = lifetimeMs * 0.75 * (0.95 + 0.1 * random())
-  const ageMs = ({ bornMs }: Token): number => clock.monotonic() - bornMs
-  let refused: { fingerprint: string; atMs: number } | undefined
-
-  /**
-   * The API may issue a token again that it refused before. Such a token counts as usable; the next
-   * 401 refuses it again.
-   */
-  function isUsable(token: Token): boolean {
-    const isRefused = token.fingerprint === refused?.fingerprint && token.bornMs < refused.atMs
-    return ageMs(token) < (lifetimeMs * 59) / 60 && !isRefused
+  function renewQuietly(key: AccountKey): void {
+    if (clock.monotonic() < nextRenewalMs) return
+    nextRenewalMs = clock.monotonic() + retryMs * (0.5 + random())
+    makeToken(key).catch((error: unknown) => {
+      logger.warn({ account: options.account, err: error }, 'token not renewed; the old one serves')
+    })
   }
 
   return {
-    isUsable,
-    isYoung: (token) => isUsable(token) && ageMs(token) < renewAfterMs,
-    refuse: (fingerprint) => (refused = { fingerprint, atMs: clock.monotonic() }),
+    async get(signal) {
+      if (signal?.aborted) throw abandonedError()
+      const key = accountKey()
+      const token = await store.read(key)
+      if (!token || token.leftMs <= leastLeftMs) return waitOrAbort(makeToken(key), signal)
+      if (token.leftMs < renewsBelowMs) renewQuietly(key)
+      return token
+    },
+    refuse: (token) => store.drop(accountKey(), token),
+    close: () => closing.abort(),
   }
 }
 
 export interface Token {
   value: string
-  fingerprint: string
-  /** Monotonic ms of this process at which it was generated, here or elsewhere. */
-  bornMs: number
+  /** How long it is still valid. */
+  leftMs: number
 }
 
 export interface TokenStore {
@@ -165,45 +109,34 @@ export interface TokenStore {
   /** Saves the token unless Redis holds a newer one. */
   save(key: AccountKey, token: Token): Promise<void>
   /** Drops the token unless another one has replaced it. */
-  drop(key: AccountKey, fingerprint: string): Promise<void>
-}
-
-interface TokenStoreOptions {
-  redis: Redis
-  keys: Keys
-  clock: Clock
-  lifetimeMs: number
+  drop(key: AccountKey, token: Token): Promise<void>
 }
 
 export function createTokenStore({
   redis,
   keys,
-  clock,
-  lifetimeMs,
-}: TokenStoreOptions): TokenStore {
+}: Pick<TokenCacheOptions, 'redis' | 'keys'>): TokenStore {
   const tokenKey = ({ fingerprint }: AccountKey): string => keys.shared('token', fingerprint)
 
   return {
     async read(key) {
-      // Age counts from before the read: a slow reply must not make a token look younger than it
-      // is.
-      const askedMs = clock.monotonic()
-      const replies = await redis.multi().hget(tokenKey(key), 'sealed').pttl(tokenKey(key)).exec()
-      const [sealed, leftMs] = (replies ?? []).map(([, reply]) => reply)
-      const value = typeof sealed === 'string' ? key.open(sealed) : null
-      if (value === null || typeof leftMs !== 'number' || leftMs <= 0) return undefined
-      const bornMs = askedMs - (lifetimeMs - leftMs)
-      return { value, fingerprint: tokenFingerprint(value), bornMs }
+      const name = tokenKey(key)
+      const [sealed, leftMs] = await Promise.all([redis.hget(name, 'sealed'), redis.pttl(name)])
+      const value = sealed === null ? null : key.open(sealed)
+      return value === null || leftMs <= 0 ? undefined : { value, leftMs }
     },
-    async save(key, { value, fingerprint, bornMs }) {
-      const leftMs = Math.max(1, Math.floor(lifetimeMs - (clock.monotonic() - bornMs)))
-      const args = [key.seal(value), fingerprint, leftMs]
+    async save(key, { value, leftMs }) {
+      const args = [key.seal(value), tokenFingerprint(value), Math.max(1, Math.floor(leftMs))]
       await runScript(redis, 'store-token', [tokenKey(key)], args)
     },
-    async drop(key, fingerprint) {
-      await runScript(redis, 'drop-token', [tokenKey(key)], [fingerprint])
+    async drop(key, { value }) {
+      await runScript(redis, 'drop-token', [tokenKey(key)], [tokenFingerprint(value)])
     },
   }
+}
+
+function tokenFingerprint(token: string): string {
+  return createHash('sha256').update(token).digest('hex').slice(0, 16)
 }
 
 export interface AccountPause {
@@ -338,10 +271,6 @@ export function createAccountKey(account: KeySource): () => AccountKey {
     if (known?.apiKey !== apiKey) known = deriveAccountKey(apiKey, account)
     return known
   }
-}
-
-export function tokenFingerprint(token: string): string {
-  return createHash('sha256').update(token).digest('hex').slice(0, 16)
 }
 
 function readKey({ apiKey }: KeySource): string {

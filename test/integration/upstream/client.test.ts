@@ -10,18 +10,13 @@ import {
   onTestFinished,
   test,
 } from 'vitest'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { secretFromText } from '../../../src/lib/config/secret.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../src/upstream/config.ts'
 import { diagnoseKey } from '../../../src/upstream/access/diagnose-key.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
-import {
-  createAccountKey,
-  createTokenStore,
-  tokenFingerprint,
-} from '../../../src/upstream/access/tokens.ts'
+import { createAccountKey, createTokenStore } from '../../../src/upstream/access/tokens.ts'
 import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
@@ -105,38 +100,6 @@ describe('two replicas', () => {
     expect(service.count('/tokens/generate')).toBe(made)
     for (const client of clients) expect(await client.pause()).toBeNull()
   })
-
-  test('renew it early while the old one serves, and then all use the newest', async () => {
-    let aheadMs = 0
-    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
-    const lifetimeMs = 3_600_000
-    const given = { clock, tokenLifetimeMs: lifetimeMs }
-    const replicas = [aReplica({}, given), aReplica({}, given)]
-    const all = async (): Promise<void> => {
-      for (const { client } of replicas) await search(client)
-    }
-    await all()
-    const [{ redis, keys }] = replicas as [Replica, Replica]
-    const [held = ''] = await redis.keys(`${keys.shared('token')}:*`)
-    const grow = async (minutes: number): Promise<void> => {
-      aheadMs = minutes * 60_000
-      await redis.pexpire(held, lifetimeMs - aheadMs)
-      await all()
-    }
-    for (const minutes of [20, 42]) await grow(minutes) // renewed at 45, more or less a twentieth
-    expect(service.count('/tokens/generate')).toBe(1)
-    await grow(48)
-    await expect.poll(() => service.count('/tokens/generate')).toBeGreaterThan(1)
-    aheadMs += 60_000 // one that found none looks again, and takes the newest over
-    await expect
-      .poll(async () => {
-        await all()
-        const used = server.requests.filter(({ path }) => path === searchPath).slice(-2)
-        return new Set(used.map(({ headers }) => headers.authorization))
-      })
-      .not.toContain(`Bearer ${service.tokens[0]}`)
-    expect(service.count('/tokens/generate')).toBeLessThanOrEqual(3)
-  })
 })
 
 test('full events that never come keep no other request of their tier waiting', async () => {
@@ -173,11 +136,9 @@ describe('a token that no header can hold', () => {
   test('is dropped where it came from elsewhere, and costs one request', async () => {
     const replica = aReplica({ organizationId: 7 })
     const { client, redis, keys } = replica
-    const clock = systemClock
-    const store = createTokenStore({ redis, keys, clock, lifetimeMs: 3_600_000 })
+    const store = createTokenStore({ redis, keys })
     const key = createAccountKey(client.account)()
-    const bad = { value: 't0ken\n', fingerprint: tokenFingerprint('t0ken\n') }
-    await store.save(key, { ...bad, bornMs: clock.monotonic() })
+    await store.save(key, { value: 't0ken\n', leftMs: 3_600_000 })
     expect(await failure(search(client))).toMatchObject({ reason: 'unavailable', fault: 'unsent' })
     expect(await store.read(key)).toBeUndefined()
     await search(client)

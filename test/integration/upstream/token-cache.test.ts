@@ -1,75 +1,41 @@
+/** Which token a request gets while one is made or renewed. */
 import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { secretFromText } from '../../../src/lib/config/secret.ts'
 import {
   createAccountKey,
   createTokenCache,
-  type TokenCache,
+  createTokenStore,
 } from '../../../src/upstream/access/tokens.ts'
-import { clockToSet } from '../../support/grouping.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 
 const tests = redisForTests()
-const hourMs = 3_600_000
 
-interface Rig {
-  cache: TokenCache
-  clock: ReturnType<typeof clockToSet>
-  /** The API key from now on. */
-  useKey: (key: string) => void
-  /** What the service issues next. */
-  issue: (...tokens: (() => Promise<string>)[]) => void
-  asked: () => number
-}
-
-function aRig(): Rig {
+/** `issued`: what the service gives, one after the other. */
+function aRig(issued: Promise<string>[]) {
   let apiKey = secretFromText('fw_first')
-  const tokens: (() => Promise<string>)[] = []
-  let asked = 0
-  const clock = clockToSet()
-  const credentials = () =>
+  const accountKey = () =>
     createAccountKey({ apiKey, tenantId: undefined, baseUrl: 'https://api.example.com' })()
+  const parts = { redis: tests.redis, keys: tests.keys() }
   const cache = createTokenCache({
+    ...parts,
     account: 'main',
-    redis: tests.redis,
-    keys: tests.keys(),
-    clock,
+    clock: systemClock,
     logger: silent,
-    accountKey: credentials,
-    generate: () => {
-      asked += 1
-      const token = tokens.shift()
-      if (token === undefined) throw new Error('asked for more tokens than there are')
-      return token()
-    },
-    random: () => 0.5,
+    accountKey,
+    generate: () => issued.shift() ?? Promise.reject(new Error('asked once too often')),
   })
   return {
     cache,
-    clock,
-    useKey: (key) => void (apiKey = secretFromText(key)),
-    issue: (...given) => void tokens.push(...given),
-    asked: () => asked,
+    useKey: (key: string) => void (apiKey = secretFromText(key)),
+    save: (value: string, leftMs: number) =>
+      createTokenStore(parts).save(accountKey(), { value, leftMs }),
   }
 }
 
-const token = (value: string) => () => Promise.resolve(value)
-
-test('a token that the service issues again after it refused it is used: the next 401 speaks for itself', async () => {
-  const { cache, issue, asked, clock } = aRig()
-  issue(token('same'), token('same'))
-  const first = await cache.get()
-  clock.aheadMs += 1_000
-  await cache.refuse(first)
-  clock.aheadMs += 1_000
-  expect((await cache.get()).value).toBe('same')
-  expect((await cache.get()).value).toBe('same')
-  expect(asked()).toBe(2)
-})
-
 test('a request under a new API key does not get the token that is being made for the old one', async () => {
-  const { cache, issue, useKey } = aRig()
   const slow = Promise.withResolvers<string>()
-  issue(() => slow.promise, token('of the new key'))
+  const { cache, useKey } = aRig([slow.promise, Promise.resolve('of the new key')])
   const old = cache.get()
   useKey('fw_second')
   const next = cache.get()
@@ -78,21 +44,21 @@ test('a request under a new API key does not get the token that is being made fo
   expect((await next).value).toBe('of the new key')
 })
 
-test('a token that was refused while it was being renewed is not handed out again where the renewal fails', async () => {
-  const { cache, issue, clock, asked } = aRig()
-  issue(token('first'))
-  const old = await cache.get()
-  clock.aheadMs += 0.8 * hourMs // time to renew it, while the old one serves
-  const refused = Promise.withResolvers<void>()
-  const fails = async () => {
-    await refused.promise
-    throw new Error('the service is away')
-  }
-  issue(fails, token('second'))
-  expect((await cache.get()).value).toBe('first')
-  await cache.refuse(old)
-  const next = cache.get()
-  refused.resolve()
-  expect((await next).value).toBe('second')
-  expect(asked()).toBe(3)
+test('an old token serves while it is renewed, and where that fails', async () => {
+  const slow = Promise.withResolvers<string>()
+  const { cache, save } = aRig([slow.promise])
+  await save('old', 12 * 60_000) // of an hour
+  for (const _time of [1, 2]) expect((await cache.get()).value).toBe('old')
+  slow.reject(new Error('the service is away'))
+  expect((await cache.get()).value).toBe('old')
+})
+
+test('a token at the end of its life is not handed out, and one is made for all who wait', async () => {
+  const slow = Promise.withResolvers<string>()
+  const { cache, save } = aRig([slow.promise])
+  await save('old', 59_000)
+  const waiting = [cache.get(), cache.get()]
+  slow.resolve('new')
+  expect((await Promise.all(waiting)).map(({ value }) => value)).toEqual(['new', 'new'])
+  expect((await cache.get()).value).toBe('new')
 })
