@@ -1,7 +1,6 @@
 /**
- * Connections as a company's network wants them: through its proxy, with its certificate authorities
- * and the client certificate that a server asks for. Files are read at each connection, so that
- * renewed certificates need no restart.
+ * Connections as a company's network wants them: through its proxy, with its certificate authorities.
+ * Their file is read at each connection, so that renewed ones need no restart.
  */
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
@@ -28,38 +27,25 @@ export class OutboundError extends Error {
 }
 
 export interface TlsSettings {
-  /** The same object as long as the files hold the same. */
+  /** The same object as long as the file holds the same. */
   secureContext?: SecureContext
 }
 
-const contexts = new WeakMap<Outbound, { files: string; context: SecureContext }>()
+const contexts = new WeakMap<Outbound, { ca: string; context: SecureContext }>()
 
-/** Reads the files of certificates. Throws OutboundError. */
+/** Reads the file of authorities. Throws OutboundError. */
 export function readTlsSettings(outbound: Outbound): TlsSettings {
-  const { caFile, clientCertFile, clientKeyFile } = outbound
-  const ca = readPem('ca_file', caFile)
-  const cert = readPem('client_cert_file', clientCertFile)
-  const key = readPem('client_key_file', clientKeyFile)
-  const files = [ca, cert, key].join('\0')
-  if (files === '\0\0') return {}
-  const known = contexts.get(outbound)
-  if (known?.files === files) return { secureContext: known.context }
+  if (outbound.caFile === undefined) return {}
   try {
-    const authorities = ca === undefined ? {} : { ca: [...getCACertificates('default'), ca] }
-    const context = createSecureContext({ ...authorities, cert, key })
-    contexts.set(outbound, { files, context })
+    const ca = readFileWithin(outbound.caFile, certificateLimits)
+    const known = contexts.get(outbound)
+    if (known?.ca === ca) return { secureContext: known.context }
+    const context = createSecureContext({ ca: [...getCACertificates('default'), ca] })
+    contexts.set(outbound, { ca, context })
     return { secureContext: context }
   } catch (error) {
-    const what = `the certificate files cannot be used (${errorCode(error)})`
+    const what = `ca_file cannot be used (${errorCode(error)})`
     throw new OutboundError(`${what}; run tocsin check`, true)
-  }
-}
-
-function readPem(key: string, path: string | undefined): string | undefined {
-  try {
-    return path === undefined ? undefined : readFileWithin(path, certificateLimits)
-  } catch (error) {
-    throw new OutboundError(`${key} cannot be read (${errorCode(error)}); run tocsin check`, true)
   }
 }
 

@@ -116,7 +116,7 @@ export interface HttpMessage {
 
 interface TransportOptions {
   allowPrivate: boolean
-  /** Default: no proxy, the system's authorities, no client certificate. */
+  /** Default: no proxy, the system's authorities. */
   outbound?: Outbound | undefined
   /** Finds the addresses of a host. Default: the system's resolver. */
   resolve?: LookupFunction | undefined
@@ -370,12 +370,7 @@ const connectionFaults: readonly [status: number, body: RegExp, remedy: string][
   [
     496,
     /^<html>\s*<head><title>400 No required SSL certificate was sent</,
-    'it asks for a client certificate; set client_cert_file and client_key_file',
-  ],
-  [
-    495,
-    /^<html>\s*<head><title>400 The SSL certificate error</,
-    'it does not take the client certificate; give one that it knows in client_cert_file',
+    'it asks for a client certificate; have it ask for none, since Tocsin sends none',
   ],
   [
     497,

@@ -239,9 +239,8 @@ test('every file that a key names holds a secret, certificates and templates apa
     .filter((key) => !key.includes('.templates.'))
     .map((key) => key.split('.').at(-1) ?? '')
     .filter((name) => name.endsWith('_file') && findSecretKey(name) === undefined)
-  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file', 'client_cert_file'])
+  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file'])
   expect(findSecretKey('key_file')).toBe('key')
-  expect(findSecretKey('client_key_file')).toBe('client_key')
   expect(findSecretKey('token_file')).toBe('token')
 })
 

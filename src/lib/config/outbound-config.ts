@@ -1,13 +1,12 @@
 /**
- * How connections leave a company's network: its proxy, its certificate authorities, the client
- * certificate that servers ask for. Accounts, sinks and the ping have the same keys for it.
+ * How connections leave a company's network: its proxy and its certificate authorities. Accounts, sinks
+ * and the ping have the same keys for it.
  */
 import { isIP } from 'node:net'
 import type { z } from 'zod'
 import { refusal, type Refusal, type Rule, text, textField } from './config-fields.ts'
 import {
   certificateFileRule,
-  keyPairRule,
   type Secret,
   secretFromSection,
   secretKeys,
@@ -22,9 +21,6 @@ export interface Outbound {
   noProxy?: readonly string[] | undefined
   /** PEM file of further certificate authorities. */
   caFile?: string | undefined
-  /** PEM files of the certificate that a server asks for, and of its key; both or neither. */
-  clientCertFile?: string | undefined
-  clientKeyFile?: string | undefined
 }
 
 const noProxyRemedy = 'write hosts with commas between, such as localhost, .example.com, 10.0.0.0/8'
@@ -42,14 +38,11 @@ export const outboundKeys = {
     parse: readNoProxy,
   }).optional(),
   ca_file: text('PEM file of further certificate authorities.').optional(),
-  client_cert_file: text('PEM file of the certificate that the other side asks for.').optional(),
-  client_key_file: text('PEM file of its key.').optional(),
 }
 
 export const outboundRules: Rule[] = [
   secretRule('proxy', { required: false, check: proxyProblem }),
   certificateFileRule('ca_file'),
-  keyPairRule('client_cert_file', 'client_key_file'),
 ]
 
 export function readOutbound(file: z.output<z.ZodObject<typeof outboundKeys>>): Outbound {
@@ -57,8 +50,6 @@ export function readOutbound(file: z.output<z.ZodObject<typeof outboundKeys>>): 
     proxy: secretFromSection(file, 'proxy'),
     noProxy: file.no_proxy,
     caFile: file.ca_file,
-    clientCertFile: file.client_cert_file,
-    clientKeyFile: file.client_key_file,
   }
 }
 

@@ -174,10 +174,15 @@ function missingFileRefusal(path: string): Refusal {
 
 /** Checks a file of certificates that a section names by reading it at load. */
 export function certificateFileRule(key: string): Rule {
-  return pemFileRule(key, 'certificate', (content) => {
+  return (section) => {
+    const path = section[key]
+    if (typeof path !== 'string' || path.trim() === '') return []
+    const content = readNamedFile(path, certificateLimits)
+    if (typeof content !== 'string') return findingsAt(key, content)
     const found = content.match(/-----BEGIN CERTIFICATE-----.*?(?:-----END CERTIFICATE-----|$)/gs)
-    return found !== null && found.every(isCertificate)
-  })
+    if (found?.every(isCertificate)) return []
+    return findingsAt(key, refusal(`the file ${path} holds no certificate`, 'give a PEM file'))
+  }
 }
 
 function isCertificate(pem: string): boolean {
@@ -188,48 +193,29 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-function pemFileRule(key: string, thing: string, isThing: (content: string) => boolean): Rule {
-  return (section) => {
-    const path = section[key]
-    if (typeof path !== 'string' || path.trim() === '') return []
-    const content = readNamedFile(path, certificateLimits)
-    if (typeof content !== 'string') return findingsAt(key, content)
-    if (isThing(content)) return []
-    return findingsAt(key, refusal(`the file ${path} holds no ${thing}`, 'give a PEM file'))
-  }
-}
-
 /** Checks the files of a certificate and of its key: both or neither, and they belong together. */
 export function keyPairRule(certKey: string, keyKey: `${string}_file`): Rule {
   declareSecretFile(keyKey)
-  const isKey = (content: string): boolean => /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/.test(content)
-  const rules = [certificateFileRule(certKey), pemFileRule(keyKey, 'private key', isKey)]
   return (section) => {
-    const found = rules.flatMap((rule) => rule(section))
     const [cert, key] = [section[certKey], section[keyKey]]
-    if (found.length > 0 || cert === key) return found
-    if (key === undefined)
-      return findingsAt(certKey, refusal('a certificate without its key', `write ${keyKey} too`))
-    if (cert === undefined)
-      return findingsAt(keyKey, refusal('a key without its certificate', `write ${certKey} too`))
-    if (typeof cert !== 'string' || typeof key !== 'string') return []
-    const texts = [cert, key].map((path) => readNamedFile(path, certificateLimits))
-    return findingsAt(keyKey, keyPairProblem(texts, certKey))
-  }
-}
-
-function keyPairProblem(
-  [cert, key]: readonly (string | Refusal | undefined)[],
-  certKey: string,
-): Refusal | undefined {
-  if (typeof cert !== 'string' || typeof key !== 'string') return undefined
-  try {
-    createSecureContext({ cert, key })
-    return undefined
-  } catch {
-    return /\bENCRYPTED\b/.test(key)
-      ? refusal('a key with a passphrase', 'write it without: openssl pkey -in <file>')
-      : refusal(`not the key of ${certKey}`, 'give the files that were made together')
+    if (typeof cert !== 'string' || typeof key !== 'string') {
+      if (cert === key) return []
+      const [given, missing] = cert === undefined ? [keyKey, certKey] : [certKey, keyKey]
+      return findingsAt(given, refusal(`given without ${missing}`, `write ${missing} too`))
+    }
+    try {
+      const [certificate, ownKey] = [cert, key].map((path) =>
+        readFileWithin(path, certificateLimits),
+      )
+      createSecureContext({ cert: certificate, key: ownKey })
+      return []
+    } catch {
+      const problem = `no certificate and its key in ${certKey} and ${keyKey}`
+      return findingsAt(
+        keyKey,
+        refusal(problem, 'give two PEM files, the key without a passphrase'),
+      )
+    }
   }
 }
 

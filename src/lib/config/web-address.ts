@@ -122,21 +122,10 @@ const certificateFailures: readonly (readonly [RegExp, string])[] = [
     'its certificate is not valid at this time; have it renewed, or mend the clock here',
   ],
   [
-    /ALERT.CERTIFICATE.REQUIRED/i,
-    'it asks for a client certificate; set client_cert_file and client_key_file',
+    /ALERT.(?:BAD.CERTIFICATE|CERTIFICATE|HANDSHAKE.FAILURE)/i,
+    'it refuses the TLS handshake; have it ask for no client certificate, since Tocsin sends none',
   ],
-  [
-    /ALERT.(?:BAD.CERTIFICATE|UNSUPPORTED.CERTIFICATE|CERTIFICATE|UNKNOWN.CA|ACCESS.DENIED)/i,
-    'it does not take the client certificate; give one that it knows in client_cert_file',
-  ],
-  [
-    /ALERT.HANDSHAKE.FAILURE/i,
-    'it refuses the TLS handshake; if it asks for a client certificate, set client_cert_file and client_key_file',
-  ],
-  [
-    /\bCERT_|UNABLE_TO_|ERR_TLS_CERT/,
-    'the TLS certificates do not fit; check ca_file and client_cert_file',
-  ],
+  [/\bCERT_|UNABLE_TO_|ERR_TLS_CERT/, 'the TLS certificates do not fit; check ca_file'],
 ]
 
 /** Likewise of all failures of TLS; what to do about certificates follows a semicolon. */
