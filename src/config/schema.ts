@@ -10,7 +10,7 @@ import { routeConfig } from '../routing/config.ts'
 import { inhibitRulesConfig } from '../routing/inhibition.ts'
 import { silencesConfig } from '../routing/silences.ts'
 import { timeIntervalsConfig } from '../routing/time-intervals.ts'
-import { isMarkedRefused, isSection, namedEntries, section } from '../lib/config/config-fields.ts'
+import { isSection, namedEntries, section } from '../lib/config/config-fields.ts'
 import { accountConfig } from '../upstream/config.ts'
 import { sinkConfig } from '../sinks/sink-types.ts'
 
@@ -36,19 +36,10 @@ export const configFile = section(
 
 type JsonSchema = Record<string, unknown>
 
-/** The JSON Schema of the file as written, for editors, without keys that are always refused. */
+/** The JSON Schema of the file as written, for editors. */
 export function configSchema(): JsonSchema {
   const schema = z.toJSONSchema(configFile, { io: 'input', target: 'draft-07' })
-  return { title: 'tocsin.yaml', ...(withoutRefused(schema) as JsonSchema) }
-}
-
-function withoutRefused(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutRefused)
-  if (!isSection(schema)) return schema
-  const entries = Object.entries(schema).filter(
-    ([, value]) => !(isSection(value) && isMarkedRefused(value)),
-  )
-  return Object.fromEntries(entries.map(([key, value]) => [key, withoutRefused(value)]))
+  return { title: 'tocsin.yaml', ...(schema as JsonSchema) }
 }
 
 /** Every key of the file, e.g. `feeds.<name>.filters.severity`, `route.routes[].sinks`; sorted. */

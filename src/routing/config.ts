@@ -6,7 +6,6 @@ import {
   flag,
   guidanceText,
   isSection,
-  refusedMark,
   list,
   name,
   refusal,
@@ -186,21 +185,6 @@ const childRoute: z.ZodType<RouteFile> = section(
   },
 )
 
-const catchesAll = 'the root of the tree takes every event that no branch takes'
-
-const branchKeys = ['name', 'matchers', 'continue', 'mode', 'mute_time_intervals', 'on_mute']
-
-const rootOnly: Rule = (root) =>
-  branchKeys
-    .filter((key) => root[key] !== undefined)
-    .map((key) => ({
-      path: [key],
-      problem: `not on the root: ${catchesAll}`,
-      remedy: 'move it to an item of routes, or remove the line',
-    }))
-
-const onlyOnBranches = z.unknown().optional().meta(refusedMark)
-
 /** The file's `route`: the whole tree. */
 export const routeConfig = section(
   {
@@ -210,23 +194,12 @@ export const routeConfig = section(
     group_interval: groupInterval.prefault('5m'),
     ...guidanceKeys,
     routes: routesField(),
-    name: onlyOnBranches,
-    matchers: onlyOnBranches,
-    continue: onlyOnBranches,
-    mode: onlyOnBranches,
-    mute_time_intervals: onlyOnBranches,
-    on_mute: onlyOnBranches,
   },
-  { describe: `The routing tree; ${catchesAll}.`, rules: [rootOnly, groupByOnce] },
-).transform((file) => {
-  const { sinks: rootSinks, group_by, group_wait, group_interval, routes } = file
-  const { note, runbook_url, mention: mentioned } = file
-  const guidance = { note, runbook_url, mention: mentioned }
-  return routeAt(
-    { sinks: rootSinks, group_by, group_wait, group_interval, routes, ...guidance },
-    'root',
-  )
-})
+  {
+    describe: 'The routing tree; its root takes every event that no branch takes.',
+    rules: [groupByOnce],
+  },
+).transform((file) => routeAt(file, 'root'))
 
 /** `place` is the node's position: `root.2.1` is the first branch of the second. */
 function routeAt(file: RouteFile, place: string): RouteConfig {

@@ -5,7 +5,6 @@ import {
   refusal,
   type Refusal,
   section,
-  share,
   textField,
   wholeNumber,
 } from '../lib/config/config-fields.ts'
@@ -51,8 +50,9 @@ const limits = section(
   {
     search: positiveNumber('Requests per second to the search endpoints.').prefault(1),
     basic: positiveNumber('Requests per second to all other endpoints.').prefault(4),
-    share: share(
+    share: positiveNumber(
       'The part of each that feeds use, their rescans included; the rest is for full events, commands and other programs.',
+      1,
     ).prefault(0.7),
   },
   { describe: 'Requests per second of the organization, shared by every replica.' },

@@ -6,7 +6,7 @@
  * write instead; none quotes a value.
  */
 import { z } from 'zod'
-import { findNearest, suggestion } from '../errors.ts'
+import { suggestion } from '../errors.ts'
 import { isTimeZone } from '../time-zone.ts'
 
 /** A mistake at a place inside a section. */
@@ -29,8 +29,8 @@ export function section<Shape extends z.core.$ZodLooseShape>(
   shape: Shape,
   { describe, rules = [], id }: SectionOptions,
 ): z.ZodObject<Shape, z.core.$loose> {
-  const known = Object.keys(shape).filter((key) => !isRefusedKey(shape[key]))
-  const allRules = [unknownKeys(shape, known), ...rules]
+  const known = Object.keys(shape)
+  const allRules = [unknownKeys(known), ...rules]
   const meta = { description: describe, additionalProperties: false, ...(id ? { id } : {}) }
   return z
     .looseObject(shape, wrongKind('a section', `write its keys: ${known.join(', ')}`))
@@ -49,47 +49,15 @@ export function isSection(value: unknown): value is Readonly<Record<string, unkn
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function unknownKeys(shape: object, knownKeys: string[]): Rule {
+function unknownKeys(knownKeys: string[]): Rule {
   return (value) =>
     Object.keys(value)
-      .filter((key) => !Object.hasOwn(shape, key))
+      .filter((key) => !knownKeys.includes(key))
       .map((key) => ({
         path: [key],
         problem: 'unknown key',
         remedy: suggestion(key, knownKeys, 'known keys here'),
       }))
-}
-
-/** Marks the schema of a key that is always refused; the JSON Schema leaves it out. */
-export const refusedMark = { refused: true } as const
-
-/** Whether a schema's metadata marks its key as always refused. */
-export function isMarkedRefused(meta: Readonly<Record<string, unknown>>): boolean {
-  return meta['refused'] === true
-}
-
-function isRefusedKey(schema: unknown): boolean {
-  return schema instanceof z.ZodType && isMarkedRefused(schema.meta() ?? {})
-}
-
-/** Keys of other types of the same section, refused with what to write instead. */
-export function foreignKeys<const Key extends string>(
-  remedies: Record<Key, string>,
-): Record<Key, z.ZodOptional<z.ZodUnknown>> {
-  const shape = Object.entries<string>(remedies).map(([key, remedy]) => {
-    const message = messageFor(refusal('not a key of this type', remedy))
-    return [key, refusedKey(message).meta(refusedMark)]
-  })
-  return Object.fromEntries(shape) as Record<Key, z.ZodOptional<z.ZodUnknown>>
-}
-
-function refusedKey(message: string): z.ZodOptional<z.ZodUnknown> {
-  return z
-    .unknown()
-    .optional()
-    .superRefine((value, context) => {
-      if (value !== undefined) context.addIssue({ code: 'custom', message })
-    })
 }
 
 /**
@@ -102,46 +70,10 @@ export function byType<
   options: Options,
   unsupported: Record<string, string> = {},
 ): z.ZodDiscriminatedUnion<Options, 'type'> {
-  return z
-    .discriminatedUnion('type', options, {
-      error: ({ input }) => messageFor(typeRefusal(input, typeNames(options), unsupported)),
-    })
-    .superRefine((input, context) => addOtherMistakes(options, input, context), {
-      when: () => true,
-    })
-}
-
-/**
- * Where the type itself is mistaken, adds what is wrong besides: as the type that was probably
- * meant, else what would be wrong with every type.
- */
-function addOtherMistakes(
-  options: readonly z.core.$ZodTypeDiscriminable[],
-  input: unknown,
-  context: z.RefinementCtx,
-): void {
-  const types = typeNames(options)
-  if (!isSection(input)) return
-  const written = typeof input['type'] === 'string' ? input['type'] : ''
-  if (types.includes(written)) return
-  const meant = findNearest(written, types)
-  const [first = [], ...others] = (meant === undefined ? types : [meant]).map((type) =>
-    options
-      .filter((option) => typeNames([option]).includes(type))
-      .flatMap(
-        (option) => z.safeParse(option as z.ZodType, { ...input, type }).error?.issues ?? [],
-      ),
-  )
-  const isSame = (one: z.core.$ZodIssue) => (other: z.core.$ZodIssue) =>
-    other.message === one.message && other.path.join('.') === one.path.join('.')
-  for (const issue of first) {
-    if (!others.every((issues) => issues.some(isSame(issue)))) continue
-    context.addIssue({ code: 'custom', message: issue.message, path: [...issue.path] })
-  }
-}
-
-function typeNames(options: readonly z.core.$ZodTypeDiscriminable[]): string[] {
-  return options.flatMap(({ _zod }) => [...(_zod.propValues['type'] ?? [])].map(String))
+  const types = options.flatMap(({ _zod }) => [...(_zod.propValues['type'] ?? [])].map(String))
+  return z.discriminatedUnion('type', options, {
+    error: ({ input }) => messageFor(typeRefusal(input, types, unsupported)),
+  })
 }
 
 function typeRefusal(
@@ -350,26 +282,16 @@ export function wholeNumber({ describe, min, max }: NumberRange): z.ZodType<numb
   }).meta({ description: describe })
 }
 
-export function positiveNumber(describe: string): z.ZodType<number> {
-  const remedy = 'write a number above 0'
-  const number = z.number().meta({ exclusiveMinimum: 0 })
+/** A number above 0 and up to `max`. */
+export function positiveNumber(describe: string, max = Infinity): z.ZodType<number> {
+  const remedy = `write a number above 0${max === Infinity ? '' : ` and up to ${max}`}`
+  const number = z.number().meta({ exclusiveMinimum: 0, ...(max !== Infinity && { maximum: max }) })
   const either = z.union([number, placeholder], wrongKind('a number', remedy))
   return parseWith(either, (input) => {
     const value = parseNumber(input)
     if (value === undefined) return refusal('not a number', remedy)
-    return value > 0 ? value : refusal('not above 0', remedy)
-  }).meta({ description: describe })
-}
-
-/** A share: above 0, and at most 1. */
-export function share(describe: string): z.ZodType<number> {
-  const remedy = 'write a number above 0 and up to 1, such as 0.7'
-  const number = z.number().meta({ exclusiveMinimum: 0, maximum: 1 })
-  const either = z.union([number, placeholder], wrongKind('a number', remedy))
-  return parseWith(either, (input) => {
-    const value = parseNumber(input)
-    if (value === undefined) return refusal('not a number', remedy)
-    return value > 0 && value <= 1 ? value : refusal('not a share', remedy)
+    if (value <= 0) return refusal('not above 0', remedy)
+    return value <= max ? value : refusal('too large', remedy)
   }).meta({ description: describe })
 }
 

@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import {
   flag,
-  foreignKeys,
   rate,
   refusal,
   type Refusal,
@@ -71,12 +70,6 @@ const pagerDutyConfig = section(
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     ...readerKeys,
     ...failoverKeys,
-    ...foreignKeys({
-      digest:
-        'remove the line: a digest opens no incident; send it by a sink of type slack or email',
-      batch: 'remove the line: each event or group is an incident of its own',
-      reveal: 'remove the line: incidents are read out and passed on, so secrets stay masked there',
-    }),
     ...outboundKeys,
   },
   {

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import {
   duration,
   flag,
-  foreignKeys,
   isSection,
   list,
   rate,
@@ -118,9 +117,6 @@ const webhookConfig = section(
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
-    ...foreignKeys({
-      digest: 'write batch: {max: 50, wait: 1s} instead: a machine gets every event, soon',
-    }),
     ...outboundKeys,
   },
   {
