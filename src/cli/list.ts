@@ -4,13 +4,9 @@
  */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
-import {
-  isAbout,
-  type LedgerState,
-  type ListedThing,
-  type Problem,
-  readLedgerState,
-} from '../operator/problems.ts'
+import { type LedgerState, readLedgerState } from '../operator/ledger-state.ts'
+import { type ListedThing, problemsOf } from '../operator/problems.ts'
+import type { Problem } from '../operator/alerts/troubles.ts'
 import { fieldLines } from './api/listing.ts'
 import { type Column, toJson } from '../operator/reports/columns.ts'
 import { tableLines } from './columns.ts'
@@ -67,14 +63,14 @@ export function printList<Row>(
   { thing, rows, nameOf, columns, problems }: Listed<Row>,
 ): void {
   const named = rows.map((row) => {
-    const own = problems.filter((one) => isAbout(one, thing, nameOf(row)))
+    const own = problemsOf(problems, thing, nameOf(row))
     return { name: nameOf(row), row, problems: own, badness: Math.max(0, ...own.map(badnessOf)) }
   })
   if (name !== undefined) findNamed(named, name, thing)
   const chosen = named.filter((one) => name === undefined || one.name === name)
   const whole = ({ row, problems: own }: (typeof named)[number]): Record<string, unknown> => ({
     ...toJson(columns, row),
-    problems: own.map(({ check: _check, subject: _subject, ...one }) => one),
+    problems: own,
   })
   print(context, options, { json: chosen.map(whole), lines })
 
@@ -118,14 +114,16 @@ export function printList<Row>(
   }
 }
 
-function badnessOf({ status, stops }: Problem): number {
+type OwnProblem = ReturnType<typeof problemsOf>[number]
+
+function badnessOf({ status, stops }: OwnProblem): number {
   if (status === 'warning') return 1
   return stops ? 3 : 2
 }
 
 const styles: Record<Problem['status'], Style> = { problem: 'red', warning: 'yellow' }
 
-function problemLines({ terminal }: Context, problems: readonly Problem[]): string[] {
+function problemLines({ terminal }: Context, problems: readonly OwnProblem[]): string[] {
   return problems.map(({ status, detail, remedy }) => {
     const word = terminal.paint(styles[status], status)
     return `  ${word}  ${sanitize(`${detail}; ${remedy}`, 1_200)}`

@@ -3,12 +3,12 @@
  * and never during a scrape.
  */
 import type { CircuitReading } from '../delivery/circuit.ts'
-import { readDigestTimes, type DigestState } from '../grouping/flusher.ts'
+import { type DigestTimes, readDigestTimes } from '../grouping/flusher.ts'
 import type { Lanes } from '../feeds/lanes/lanes.ts'
 import { reservedSearches } from '../feeds/types/polled-feed.ts'
 import { readCanary } from '../operator/alerts/canary.ts'
-import { readFleet, type FleetState } from '../page/http/fleet-state.ts'
-import { writeAccounts, writeFleet, type SharedNotes } from '../page/http/state-gauges.ts'
+import { readFleet, type FleetState } from '../operator/fleet-state.ts'
+import { writeAccounts, writeFleet, type SharedNotes } from './state-gauges.ts'
 import { inspectRedis, type RedisHealth } from '../redis/health.ts'
 import type { StateMetrics } from '../lib/metrics/metrics.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
@@ -26,7 +26,7 @@ export interface State extends FleetState {
   loss: LedgerLoss | undefined
   circuits: ReadonlyMap<string, CircuitReading>
   /** By sink with a digest. */
-  digests: ReadonlyMap<string, Pick<DigestState, 'lastSentMs' | 'nextDueMs'>>
+  digests: ReadonlyMap<string, DigestTimes>
 }
 
 export interface StateWatch {
@@ -118,7 +118,7 @@ async function readSharedState(
 ): Promise<Omit<State, keyof FleetState>> {
   const [lead] = ledgers
   const circuits = new Map<string, CircuitReading>()
-  const digests = new Map<string, Pick<DigestState, 'lastSentMs' | 'nextDueMs'>>()
+  const digests = new Map<string, DigestTimes>()
   for (let at = 0; at < config.sinks.length; at += sinksAtOnce) {
     const batch = config.sinks.slice(at, at + sinksAtOnce).map(async ({ name }) => {
       const sink = grouping.sinks.get(name)

@@ -281,25 +281,3 @@ export function toRescanLoad({ rescan }: Pick<FeedConfig, 'rescan'>): RescanLoad
   const { backMs = 0, everyMs } = rescan ?? {}
   return { perWeek: usualPerWeek, backMs, everyMs, isMatched: false }
 }
-
-/**
- * The longest time until a late event is found, ms: when it is late by seconds or minutes
- * (`soonMs`), and when it is late by up to `back` (`wholeMs`).
- */
-export function rescanBounds(
-  feed: Pick<FeedConfig, 'rescan' | 'type'>,
-  context: RescanContext,
-): { soonMs: number; wholeMs: number } | undefined {
-  if (!feed.rescan) return undefined
-  const wholeMs = wholeEveryMs(feed, context)
-  if (!isFrequent(feed)) return { soonMs: wholeMs, wholeMs }
-  if (context.matchClockMs !== undefined) {
-    const soonMs = context.plan.matchedEveryMs + matchLagMs
-    return { soonMs, wholeMs: soonMs }
-  }
-  const windows = rungWindows(feed.rescan.backMs)
-  return {
-    soonMs: maxFindDelayMs(windows, { ladder: context.plan.ladder, wholeEveryMs: wholeMs }, 0),
-    wholeMs,
-  }
-}

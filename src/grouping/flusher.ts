@@ -15,7 +15,6 @@ import { flushGroups } from './group-flush.ts'
 import { type GroupingSink, digestGroupId } from './placement.ts'
 import {
   claimFlush,
-  countMembers,
   readDestinations,
   readDueTimers,
   readEarliestTimerMs,
@@ -357,37 +356,19 @@ async function sortFlushes(flushes: Flush[]): Promise<SortedFlushes> {
   return sorted
 }
 
-export interface DigestState {
-  /** Waiting items, over all destinations and accounts. */
-  items: number
+export interface DigestTimes {
   /** When the sink last accepted a digest, ms. */
   lastSentMs: number | undefined
   /** When the next digest is due, ms; in the past while it is overdue. */
   nextDueMs: number
 }
 
-/** Resolves with undefined for a sink without a digest. */
-export async function readDigestState(
-  { ledgers, redis, keys }: { ledgers: readonly AccountLedger[]; redis: Redis; keys: Keys },
-  sink: GroupingSink,
-  { nowMs, counted = ledgers }: { nowMs: number; counted?: readonly AccountLedger[] },
-): Promise<DigestState | undefined> {
-  const [lead] = ledgers
-  const times = lead && (await readDigestTimes({ lead, redis, keys }, sink, nowMs))
-  if (!times) return undefined
-  let items = 0
-  for (const { id: destination } of sink.destinations) {
-    for (const ledger of counted) items += await countMembers(ledger, digestGroupId(destination))
-  }
-  return { items, ...times }
-}
-
-/** Reads the times alone, from the leading account's ledger. */
+/** Reads the leading account's ledger; resolves with undefined for a sink without a digest. */
 export async function readDigestTimes(
   { lead, redis, keys }: { lead: AccountLedger; redis: Redis; keys: Keys },
   { name, digest, destinations }: GroupingSink,
   nowMs: number,
-): Promise<Pick<DigestState, 'lastSentMs' | 'nextDueMs'> | undefined> {
+): Promise<DigestTimes | undefined> {
   if (!digest) return undefined
   const due: number[] = []
   for (const { id: destination } of destinations) {

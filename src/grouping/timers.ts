@@ -169,10 +169,6 @@ export function readAllMemberRefs({ ledger, id }: Pick<Flush, 'ledger' | 'id'>):
   return ledger.redis.zrange(ledger.key('collect', id), '0', '-1')
 }
 
-export function countMembers(ledger: AccountLedger, id: string): Promise<number> {
-  return ledger.redis.zcard(ledger.key('collect', id))
-}
-
 /** When a group is due, ms; undefined if no timer is set. */
 export async function readTimerMs(
   ledger: AccountLedger,

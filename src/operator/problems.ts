@@ -1,51 +1,20 @@
 /**
  * What is wrong with a ledger, its feeds, sinks and accounts: late, refused, paused, given up or in
- * nobody's hands, each with its cause and remedy. `status`, `doctor` and lists show this one list.
+ * nobody's hands, each with its cause and remedy. Pure. `status`, `doctor`, lists and self-alerts go by
+ * this one list.
  */
 import type { Config } from '../config/config.ts'
 import { reservedSearches } from '../feeds/types/polled-feed.ts'
 import { pluralize } from '../lib/errors.ts'
 import { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
 import { formatTrouble } from '../lib/trouble.ts'
-import { redisNow } from '../redis/scripts.ts'
-import { readCanary } from './alerts/canary.ts'
-import { findRemedy } from './alerts/troubles.ts'
-import { type AccountLedger, desertedAfterMs, readSilenceMs } from '../store/account-ledger.ts'
-import { readAccounting, sumPending } from '../store/accounts.ts'
+import { desertedAfterMs } from '../store/account-ledger.ts'
+import { type AccountEntry, sumPending } from '../store/accounts.ts'
 import { datedAheadMs, type FeedState } from '../store/feed-state.ts'
-import { readSinkNames } from '../store/pending-items.ts'
-import { readQuota } from '../upstream/rate-limits.ts'
-import { type AccountReport, reportAccounts } from './reports/account-report.ts'
-import { type FeedReport, reportFeeds } from './reports/feed-report.ts'
-import type { OpenLedgers } from './open-ledgers.ts'
-import { reportSinks, type SinkReport } from './reports/sink-report.ts'
-
-/** What is looked at; the subject is the name of one. */
-type Check = 'daemon' | 'account' | 'feed' | 'delivery' | 'accounting'
-
-export interface Problem {
-  check: Check
-  /** Which account, feed or sink. */
-  subject: string
-  /** `problem`: somebody must act; `warning`: somebody may want to know. */
-  status: 'problem' | 'warning'
-  /** The cause, in words; outside text in it is not sanitized. */
-  detail: string
-  remedy: string
-  /** ISO 8601, where it is known. */
-  since?: string
-  /** Nothing is read or sent by the subject meanwhile. */
-  stops?: true
-}
-
-/** Of all accounts, or of some. */
-export interface LedgerState {
-  nowMs: number
-  accounts: AccountReport[]
-  feeds: FeedReport[]
-  sinks: SinkReport[]
-  problems: Problem[]
-}
+import { type Check, findRemedy, type Problem, type ProblemKind } from './alerts/troubles.ts'
+import type { AccountState, FleetState } from './fleet-state.ts'
+import type { FeedReport } from './reports/feed-report.ts'
+import type { SinkReport } from './reports/sink-report.ts'
 
 /** What lists show, each with its problems. */
 export type ListedThing = 'feed' | 'sink' | 'account'
@@ -56,66 +25,64 @@ const checks: Record<ListedThing, readonly Check[]> = {
   sink: ['delivery'],
 }
 
-export function isAbout({ check, subject }: Problem, thing: ListedThing, name: string): boolean {
-  return checks[thing].includes(check) && subject === name
+/** The problems of one, without what its row says. */
+export function problemsOf(
+  problems: readonly Problem[],
+  thing: ListedThing,
+  name: string,
+): Omit<Problem, 'check' | 'subject'>[] {
+  return problems
+    .filter(({ check, subject }) => checks[thing].includes(check) && subject === name)
+    .map(({ check: _check, subject: _subject, ...one }) => one)
 }
 
-interface LedgerParts extends Omit<LedgerState, 'problems'> {
+/** What is judged. */
+export interface LedgerView {
   config: Config
-  store: OpenLedgers
+  fleet: FleetState
+  /** Of the registry; left out: nobody discards an account. */
+  entries?: readonly AccountEntry[]
+  feeds: readonly FeedReport[]
+  sinks: readonly SinkReport[]
+  /** When each sink of the canary last took one, ms. */
+  canaries: Readonly<Record<string, number>>
   /** Whether some replica has run within the last minute. */
   isRunning: boolean
-  ledgers: readonly AccountLedger[]
 }
 
-/** Reads the state of all that the open ledgers have, and judges it. Asks nobody but Redis. */
-export async function readLedgerState(
-  store: OpenLedgers,
-  config: Config,
-  wanted?: readonly string[],
-): Promise<LedgerState> {
-  const isWanted = (name: string): boolean => wanted?.includes(name) ?? true
-  const ledgers = store.ledgers.filter((ledger) => isWanted(ledger.account))
-  const [silentMs, nowMs] = [await readSilenceMs(store.redis, store.keys), await redisNow(store)]
-  const accounts = await reportAccounts(store, config)
-  const feeds = await reportFeeds(store, config)
-  const state = {
-    nowMs,
-    accounts: accounts.filter(({ name }) => isWanted(name)),
-    feeds: feeds.filter(({ feed }) => isWanted(feed.account)),
-    sinks: await reportSinks(store, config, ledgers),
-  }
-  const parts = { ...state, config, store, ledgers, isRunning: silentMs < desertedAfterMs }
-  const problems: Problem[] = judgeDaemon(silentMs)
-  for await (const problem of judgeAll(parts)) problems.push(problem)
-  return { ...state, problems }
+/** Of all but the daemon. */
+export function findProblems(view: LedgerView): Problem[] {
+  return [
+    ...judgeAccounts(view),
+    ...judgeFeeds(view),
+    ...judgeSinks(view),
+    ...judgeAccounting(view),
+  ]
 }
 
 /**
  * What whoever may see some accounts alone may know of these: of a sink, which all share, that theirs
  * was not taken; nothing of its state, of others in front of it, or of the installation.
  */
-export function withoutShared(state: LedgerState): LedgerState {
+export function withoutShared<State extends { problems: Problem[]; sinks: SinkReport[] }>(
+  state: State,
+): State {
   const own = state.problems.filter(({ check }) => check !== 'delivery' && check !== 'daemon')
   return { ...state, problems: [...own, ...state.sinks.flatMap(judgeDeadLetters)] }
 }
 
-async function* judgeAll(parts: LedgerParts): AsyncGenerator<Problem> {
-  for (const account of parts.accounts) yield* judgeAccount(account, parts.nowMs)
-  yield* judgeFeeds(parts)
-  yield* judgeSinks(parts)
-  yield* judgeAccounting(parts)
-}
-
 type More = Pick<Problem, 'since' | 'stops'>
 
-/** Makes the problems of one subject. */
-type Judge = Record<Problem['status'], (detail: string, remedy: string, more?: More) => Problem>
+/** Makes the problems of one subject, with the remedy of their kind. */
+type Judge = Record<Problem['status'], (kind: ProblemKind, detail: string, more?: More) => Problem>
 
 function about(check: Check, subject: string): Judge {
   const of =
     (status: Problem['status']): Judge['problem'] =>
-    (detail, remedy, more) => ({ check, subject, status, detail, remedy, ...more })
+    (kind, detail, more) => {
+      const remedy = findRemedy(kind, subject)
+      return { kind, check, subject, status, detail, remedy, ...more }
+    }
   return { problem: of('problem'), warning: of('warning') }
 }
 
@@ -134,161 +101,146 @@ const quietMs = 15_000
 export function judgeDaemon(silentMs: number): Problem[] {
   const judge = about('daemon', 'tocsin run')
   if (silentMs >= desertedAfterMs) {
-    return [judge.problem('none has run for a minute: nothing is polled or sent', 'start it')]
+    return [judge.problem('daemon-down', 'none has run for a minute: nothing is polled or sent')]
   }
   if (silentMs < quietMs) return []
-  const detail = `its last sign was ${formatDuration(silentMs)} ago`
-  return [judge.warning(detail, 'start it, unless it is being restarted just now')]
+  return [judge.warning('daemon-quiet', `its last sign was ${formatDuration(silentMs)} ago`)]
 }
 
-function* judgeAccount(account: AccountReport, nowMs: number): Generator<Problem> {
-  const { name, isConfigured, holdings, discarding, trouble } = account
-  const judge = about('account', name)
-  if (trouble) {
-    const detail = `its key: ${formatTrouble(trouble, nowMs)}`
-    yield judge.problem(detail, findRemedy('account-refused', name), stops(trouble.sinceMs))
+function* judgeAccounts({ fleet, entries = [] }: LedgerView): Generator<Problem> {
+  for (const { name, isConfigured, pending, trouble } of fleet.accounts) {
+    const judge = about('account', name)
+    if (trouble) {
+      const detail = `its key: ${formatTrouble(trouble, fleet.atMs)}`
+      yield judge.problem('account-refused', detail, stops(trouble.sinceMs))
+    }
+    if (isConfigured || pending === 0) continue
+    yield judge.problem('account-left', `not configured any more, and ${countItems(pending)}`)
   }
-  if (discarding) {
+  for (const { name, discarding } of entries) {
+    if (!discarding) continue
     const detail = `being discarded since ${formatUtcTime(discarding.atMs)} by ${discarding.by}`
-    yield judge.warning(detail, `end it: tocsin accounts discard ${name}`)
-    return
+    yield about('account', name).warning('account-discarding', detail)
   }
-  const { pendingTotal = 0, deadLetters = 0 } = holdings ?? {}
-  if (isConfigured || pendingTotal + deadLetters === 0) return
-  const left = `${pluralize(pendingTotal, 'item')} and ${pluralize(deadLetters, 'dead letter')}`
-  const detail = `not configured any more, and holds ${left}`
-  yield judge.problem(detail, findRemedy('account-left', name))
 }
 
-async function* judgeFeeds(parts: LedgerParts): AsyncGenerator<Problem> {
-  const refused = new Set(parts.accounts.flatMap(({ name, trouble }) => (trouble ? [name] : [])))
-  for (const report of parts.feeds) {
+function* judgeFeeds(view: LedgerView): Generator<Problem> {
+  const accounts = new Map(view.fleet.accounts.map((account) => [account.name, account]))
+  for (const report of view.feeds) {
     const { feed, state, quarantined } = report
+    const account = accounts.get(feed.account)
     if (state === undefined) continue // no daemon has had it yet
     const judge = about('feed', feed.name)
-    if (refused.has(feed.account)) {
+    if (account?.trouble) {
       // the account tells why nothing is read; who paused a feed waits for something else
-      const own = state.paused && judgeReading(report, judge, parts)
+      const own = state.paused && judgeReading(report, judge, view)
       if (own) yield own
     } else {
-      const tail = judgeReading(report, judge, parts)
-      const quota = await judgeQuota(report, judge, parts)
+      const tail = judgeReading(report, judge, view)
+      const quota = judgeQuota(report, judge, account)
       if (tail) yield tail
       if (quota) yield quota
-      const isReading = !tail && !quota && parts.isRunning
-      const rescans = judgeRescans({ ...report, state, isReading }, judge)
+      const isReading = !tail && !quota && view.isRunning
+      const rescans = judgeRescans({ feed, state, isReading }, judge)
       if (rescans) yield rescans
     }
     if (quarantined > 0) {
       const detail = `${pluralize(quarantined, 'item')} in the quarantine, which nobody was told of`
-      yield judge.problem(detail, findRemedy('items-quarantined', feed.name))
+      yield judge.problem('items-quarantined', detail)
     }
     const untilMs = datedAheadMs(state)
     if (untilMs === undefined) continue
     const detail = `shows events that are dated ahead of now, up to ${formatUtcTime(untilMs)}`
-    yield judge.warning(detail, 'tell the service that a date is wrong')
+    yield judge.warning('feed-dated-ahead', detail)
   }
 }
 
-/** So long may the first rescan of all take, ms; as long as the alert waits. */
-const firstRescanMs = 48 * 3_600_000
-
-/** Whether its rescans fail, or do not end. `isReading`: nothing keeps them waiting. */
+/** Whether its rescans fail, or those of a stated interval do not end. `isReading`: nothing keeps them waiting. */
 function judgeRescans(
-  report: FeedReport & { state: FeedState; isReading: boolean },
+  { feed, state, isReading }: Pick<FeedReport, 'feed'> & { state: FeedState; isReading: boolean },
   judge: Judge,
 ): Problem | undefined {
-  const { state, bounds, isReading } = report
   const { nowMs, rescanTrouble, whole, rescans } = state
-  const remedy = 'what comes late is not found meanwhile'
-  if (rescanTrouble)
-    return judge.warning(
-      `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`,
-      remedy,
-      since(rescanTrouble.sinceMs),
-    )
-  if (!bounds || !isReading) return undefined
-  const { lastCompletedMs } = whole
-  const longestMs = lastCompletedMs === undefined ? firstRescanMs : 3 * bounds.everyMs
-  if (nowMs - (lastCompletedMs ?? rescans.firstPollMs ?? nowMs) <= longestMs) return undefined
+  if (rescanTrouble) {
+    const detail = `its rescans: ${formatTrouble(rescanTrouble, nowMs)}`
+    return judge.warning('rescans-failing', detail, since(rescanTrouble.sinceMs))
+  }
+  const { everyMs } = feed.rescan ?? {}
+  if (everyMs === undefined || !isReading) return undefined
+  const lastMs = whole.lastCompletedMs ?? rescans.firstPollMs ?? nowMs
+  if (nowMs - lastMs <= 3 * everyMs) return undefined
   const ended =
-    lastCompletedMs === undefined ? 'none' : `the last one ${formatUtcTime(lastCompletedMs)}`
-  const detail = `its rescans do not end: ${ended}, due every ${formatDuration(bounds.everyMs)}`
-  return judge.warning(detail, `${remedy}: shorten rescan.back, or lengthen rescan.every`)
+    whole.lastCompletedMs === undefined ? 'none' : `the last one ${formatUtcTime(lastMs)}`
+  const detail = `its rescans do not end: ${ended}, due every ${formatDuration(everyMs)}`
+  return judge.warning('rescans-overdue', detail)
 }
 
 /** Whether its tail gets on; the worst reason alone. */
 function judgeReading(
-  { feed: { name }, state, lagMs = 0, lagObjectiveMs }: FeedReport,
+  { state, lagMs = 0, lagObjectiveMs }: FeedReport,
   judge: Judge,
-  { nowMs, isRunning }: LedgerParts,
+  { fleet, isRunning }: LedgerView,
 ): Problem | undefined {
-  const { paused, unreadable, trouble, isBackfilling } = state ?? {}
+  const { paused, unreadable, trouble, isBackfilling, lastCaughtUpMs } = state ?? {}
   if (unreadable) {
     const { unread, shown, problem } = unreadable
     const detail = `${unread} of ${shown} items of its last page cannot be read: ${problem}`
-    return judge.problem(detail, findRemedy('feed-unreadable', name), since(unreadable.sinceMs))
+    return judge.problem('feed-unreadable', detail, since(unreadable.sinceMs))
   }
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}`
-    return judge.problem(detail, `tocsin feeds resume ${name}`, stops(paused.sinceMs))
+    return judge.problem('feed-paused', detail, stops(paused.sinceMs))
   }
-  const why = trouble && formatTrouble(trouble, nowMs)
-  const isLate = lagMs > lagObjectiveMs && isRunning // else it follows from the daemon
-  if (!isLate && why === undefined) return undefined
+  const why = trouble && formatTrouble(trouble, fleet.atMs)
   const lag = `lag ${formatDuration(lagMs)}, objective ${formatDuration(lagObjectiveMs)}`
-  const remedy = `tocsin feeds list ${name}`
-  if (why !== undefined) {
-    const status = isLate ? 'problem' : 'warning'
-    return judge[status](`${lag}; ${why}`, remedy, since(trouble?.sinceMs))
+  if (lagMs > lagObjectiveMs && isRunning) {
+    // of a daemon that does not run, the lag follows from that
+    const isWorkedOff = why === undefined && isBackfilling
+    const cause = why ?? (isWorkedOff ? 'works off a backlog' : undefined)
+    const detail = cause === undefined ? lag : `${lag}; ${cause}`
+    return judge[isWorkedOff ? 'warning' : 'problem']('feed-stalled', detail, since(lastCaughtUpMs))
   }
-  return isBackfilling
-    ? judge.warning(`${lag}: works off a backlog`, remedy)
-    : judge.problem(lag, remedy)
+  if (why === undefined) return undefined
+  return judge.warning('feed-failing', `${lag}; ${why}`, since(trouble?.sinceMs))
 }
 
-async function judgeQuota(
+function judgeQuota(
   { feed }: FeedReport,
   judge: Judge,
-  { store }: LedgerParts,
-): Promise<Problem | undefined> {
+  account: AccountState | undefined,
+): Problem | undefined {
   const reserve = reservedSearches(feed)
-  const quota = reserve > 0 ? await readQuota(store.redis, store.keys, feed.account) : undefined
-  if (quota === undefined || quota.remaining > reserve) return undefined
-  const detail = `stands still: ${quota.remaining} searches remain, ${reserve} are reserved`
-  return judge.problem(detail, findRemedy('quota-reserve', feed.name), stops(quota.atMs))
+  const remaining = account?.searchesRemaining ?? Infinity
+  if (reserve === 0 || remaining > reserve) return undefined
+  const detail = `stands still: ${remaining} searches remain, ${reserve} are reserved`
+  return judge.problem('quota-reserve', detail, { stops: true })
 }
 
-async function* judgeSinks(parts: LedgerParts): AsyncGenerator<Problem> {
-  const owed = await readLongOwed(parts)
-  const canaries = await readCanary(parts.store, parts.config.canary?.sinks ?? [])
-  for (const report of parts.sinks) {
-    const found = [...judgeSink({ ...report, criticals: owed.get(report.name) ?? 0 }, parts)]
-    const canary = judgeCanary(report.name, canaries[report.name], parts)
+function* judgeSinks(view: LedgerView): Generator<Problem> {
+  for (const report of view.sinks) {
+    const found = [...judgeSink(report, view)]
     yield* found
-    if (canary && found.length === 0) yield canary
+    const canary = found.length === 0 ? judgeCanary(report.name, view) : undefined
+    if (canary) yield canary
   }
 }
 
-function* judgeSink(report: OwingSink, parts: LedgerParts): Generator<Problem> {
+function* judgeSink(report: SinkReport, view: LedgerView): Generator<Problem> {
   const { name, type } = report
   const judge = about('delivery', name)
   const waiting = sumPending(report)
-  const sending = type && judgeSending(report, judge, parts)
+  const sending = type && judgeSending(report, judge, view)
   if (sending) yield sending
   if (type === undefined && waiting > 0) {
-    const remedy = `tocsin items move --sink ${name} --to <sink>, or tocsin items discard --sink ${name}`
-    yield judge.problem(`not configured any more, ${countItems(waiting)}`, remedy)
+    yield judge.problem('sink-left', `not configured any more, ${countItems(waiting)}`)
   }
   for (const { label, circuit } of report.recipients) {
     const { trouble } = circuit
-    const why = trouble ? formatTrouble(trouble, parts.nowMs) : 'takes nothing'
-    if (circuit.state === 'half_open' && waiting === 0) {
-      yield judge.warning(`${label} alone: ${nextTests}; ${why}`, testIt(name))
-      continue
-    }
-    const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
-    yield judge.problem(`${label} alone: ${why}`, remedy, since(trouble?.sinceMs))
+    const why = trouble ? formatTrouble(trouble, view.fleet.atMs) : 'takes nothing'
+    const isTest = circuit.state === 'half_open' && waiting === 0
+    const detail = `${label} alone: ${isTest ? `${nextTests}; ` : ''}${why}`
+    const status = isTest ? 'warning' : 'problem'
+    yield judge[status]('recipient-failing', detail, since(trouble?.sinceMs))
   }
   yield* judgeDeadLetters(report)
 }
@@ -296,22 +248,22 @@ function* judgeSink(report: OwingSink, parts: LedgerParts): Generator<Problem> {
 function judgeDeadLetters({ name, deadLetters }: SinkReport): Problem[] {
   if (deadLetters === 0) return []
   const detail = `${pluralize(deadLetters, 'dead letter')}, which ${name} did not take`
-  return [about('delivery', name).problem(detail, findRemedy('dead-letters', name))]
+  return [about('delivery', name).problem('dead-letters', detail)]
 }
 
 /** Whether test events arrive; as the alert judges. */
 function judgeCanary(
   name: string,
-  lastMs: number | undefined,
-  { config: { canary }, nowMs, isRunning }: LedgerParts,
+  { config: { canary }, canaries, fleet, isRunning }: LedgerView,
 ): Problem | undefined {
   if (!isRunning || !canary?.sinks.includes(name)) return undefined
-  if (lastMs !== undefined && nowMs - lastMs <= 3 * canary.everyMs) return undefined
+  const lastMs = canaries[name]
+  if (lastMs !== undefined && fleet.atMs - lastMs <= 3 * canary.everyMs) return undefined
   const last =
     lastMs === undefined ? 'none has arrived yet' : `the last one ${formatUtcTime(lastMs)}`
   const detail = `its canary is late: ${last}, due every ${formatDuration(canary.everyMs)}`
   const status = lastMs === undefined ? 'warning' : 'problem' // it may have been configured just now
-  return about('delivery', name)[status](detail, testIt(name))
+  return about('delivery', name)[status]('canary-late', detail)
 }
 
 /** How late work or a digest may be before it is said, ms; as long as the alerts wait. */
@@ -321,37 +273,17 @@ const patienceMs = 15 * 60_000
 const failuresOfTrouble = 3
 
 const nextTests = 'the next message is the test'
-const testIt = (name: string): string => `tocsin sinks test ${name}`
 
 /** What takes others meanwhile may keep some waiting so long, ms; as long as the alert waits. */
 const longWaitMs = 3_600_000
 
-interface OwingSink extends SinkReport {
-  /** Critical events not told for so long. */
-  criticals: number
-}
-
-/** Critical events that each sink has owed for so long. */
-async function readLongOwed({ ledgers, nowMs }: LedgerParts): Promise<ReadonlyMap<string, number>> {
-  const owed = new Map<string, number>()
-  const read = ledgers.map(async (ledger) => {
-    for (const sink of await readSinkNames(ledger)) {
-      const key = ledger.key('owed', sink)
-      const count = await ledger.redis.zcount(key, '-inf', nowMs - longWaitMs)
-      owed.set(sink, (owed.get(sink) ?? 0) + count)
-    }
-  })
-  await Promise.all(read)
-  return owed
-}
-
 /** Whether it takes what waits for it; the worst reason alone. */
 function judgeSending(
-  report: OwingSink,
+  report: SinkReport,
   judge: Judge,
-  { nowMs, isRunning }: LedgerParts,
+  { fleet: { atMs: nowMs }, isRunning }: LedgerView,
 ): Problem | undefined {
-  const { name, circuit, pending, diverted, relief, digest, criticals } = report
+  const { circuit, pending, diverted, relief, digest, criticalSinceMs = nowMs } = report
   const { group = 0, digest: gathered = 0, ...moving } = pending
   const waiting = sumPending({ pending: moving })
   const wait = countItems(waiting + group + gathered)
@@ -360,54 +292,51 @@ function judgeSending(
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`
-    return judge.problem(detail, findRemedy('sink-paused', name), stops(paused.sinceMs))
+    return judge.problem('sink-paused', detail, stops(paused.sinceMs))
   }
   if (disabled) {
     const gone = `gone since ${formatUtcTime(disabled.sinceMs)}: ${disabled.reason}; ${stood}`
-    return judge.problem(gone, findRemedy('sink-disabled', name), stops(disabled.sinceMs))
+    return judge.problem('sink-disabled', gone, stops(disabled.sinceMs))
   }
   const why = trouble && formatTrouble(trouble, nowMs)
   const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
   const all = [why, never, stood].filter((part) => part !== undefined).join('; ')
   if (state === 'half_open' && waiting === 0) {
-    return judge.warning(`circuit half_open, ${nextTests}; ${all}`, testIt(name))
+    return judge.warning('circuit-open', `circuit half_open, ${nextTests}; ${all}`)
   }
-  const remedy = findRemedy('circuit-open', name)
   if (state !== 'closed') {
-    return judge.problem(`circuit ${state}; ${all}`, remedy, stops(circuit.openedAtMs))
+    return judge.problem('circuit-open', `circuit ${state}; ${all}`, stops(circuit.openedAtMs))
   }
   if (isRunning) {
     const isOver = (dueMs = nowMs): boolean => nowMs - dueMs > patienceMs
-    const pendingOnes = `tocsin items list --sink ${name} --state pending`
-    if (isOver(report.firstDueMs)) return judge.problem(`work is overdue; ${all}`, remedy)
+    if (isOver(report.firstDueMs)) return judge.problem('sink-overdue', `work is overdue; ${all}`)
     if (digest && isOver(digest.nextDueMs)) {
       const detail = `its digest has been due since ${formatUtcTime(digest.nextDueMs)}`
-      return judge.problem(detail, findRemedy('digest-overdue', name))
+      return judge.problem('digest-overdue', detail)
     }
-    if (criticals > 0) {
-      const owed = `${pluralize(criticals, 'critical event')} not told for over ${formatDuration(longWaitMs)}`
-      return judge.problem(`${owed}; ${all}`, pendingOnes)
+    if (nowMs - criticalSinceMs > longWaitMs) {
+      const owed = `a critical event has waited for ${formatDuration(nowMs - criticalSinceMs)}`
+      return judge.problem('criticals-owed', `${owed}; ${all}`)
     }
   }
   if (why === undefined) return undefined
   const isTrouble = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
   const status = isTrouble && waiting > 0 ? 'problem' : 'warning'
-  return judge[status](all, remedy, since(trouble?.sinceMs))
+  return judge[status]('sink-failing', all, since(trouble?.sinceMs))
 }
 
 function countItems(count: number): string {
   return count === 1 ? '1 item waits' : `${count} items wait`
 }
 
-/** What the ledger's own counters say. */
-async function* judgeAccounting({ ledgers }: LedgerParts): AsyncGenerator<Problem> {
-  for (const ledger of ledgers) {
-    const { account } = ledger
-    const { feeds, sinks } = await readAccounting(ledger)
-    for (const [name, { unaccounted }] of [...Object.entries(feeds), ...Object.entries(sinks)]) {
-      if (unaccounted === 0) continue
-      const detail = `${name}: ${unaccounted} unaccounted for`
-      yield about('accounting', account).problem(detail, findRemedy('unaccounted', account))
-    }
+/** What the ledgers' own counters say. */
+function* judgeAccounting({ fleet }: LedgerView): Generator<Problem> {
+  for (const { name: account, accounting } of fleet.accounts) {
+    const { feeds, sinks } = accounting
+    const wrong = [...Object.entries(feeds), ...Object.entries(sinks)]
+      .filter(([, { unaccounted }]) => unaccounted !== 0)
+      .map(([name, { unaccounted }]) => `${name}: ${unaccounted} unaccounted for`)
+    if (wrong.length > 0)
+      yield about('accounting', account).problem('unaccounted', wrong.join(', '))
   }
 }

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
-import { readDigestState } from '../../src/grouping/flusher.ts'
+import { readDigestTimes } from '../../src/grouping/flusher.ts'
 import { digestGroupId, type GroupingSink } from '../../src/grouping/placement.ts'
 import { readTimerMs } from '../../src/grouping/timers.ts'
 import { createSchedule } from '../../src/lib/cron-schedule.ts'
@@ -52,9 +52,7 @@ test('a clock that jumps four days ahead and back sends no digest early and leav
   machine.aheadMs = 0
   expect(await beganMs('now')).toBeLessThanOrEqual(Date.now() + 1)
   const sink = { name: 'now', destinations: [{ id: 'now' }], digest: { schedule } }
-  const store = { ledgers: [ledger], redis: ledger.redis, keys: createKeys('tocsin') }
-  const state = await readDigestState(store, sink as unknown as GroupingSink, {
-    nowMs: Date.now(),
-  })
+  const store = { lead: ledger, redis: ledger.redis, keys: createKeys('tocsin') }
+  const state = await readDigestTimes(store, sink as unknown as GroupingSink, Date.now())
   expect(await dueMs('now')).toBe(state!.nextDueMs)
 })

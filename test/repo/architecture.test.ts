@@ -116,7 +116,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
   ],
   ['operator/alerts', ['store', 'redis', 'event.ts', 'lib']],
   ['page/access', ['page/http', 'redis', 'lib']],
-  ['page/http', ['store', 'redis', 'lib']],
+  ['page/http', ['lib']],
   [
     'delivery',
     [

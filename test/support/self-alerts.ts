@@ -3,6 +3,8 @@ import type { Clock } from '../../src/lib/clock.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Snapshot } from '../../src/operator/alerts/conditions.ts'
 import { createPublisher, type Publish } from '../../src/operator/alerts/publisher.ts'
+import type { ProblemKind } from '../../src/operator/alerts/troubles.ts'
+import type { Problem } from '../../src/operator/alerts/troubles.ts'
 import { createSelfAlerts, type SelfAlerts } from '../../src/operator/alerts/self-alerts.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { type LedgerRecord, scanRecords } from '../../src/store/records.ts'
@@ -27,6 +29,11 @@ export interface NoticesRig {
   queued: string[]
 }
 
+export function aProblem(kind: ProblemKind, subject: string, more: Partial<Problem> = {}): Problem {
+  const words = { detail: 'why', remedy: 'what helps' }
+  return { kind, check: 'feed', subject, status: 'problem', ...words, ...more }
+}
+
 export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Keys }): NoticesRig {
   const clock = {
     atMs: Date.UTC(2026, 10, 21, 8),
@@ -35,14 +42,7 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
     sleep: () => Promise.resolve(),
   }
   const redis = { isFull: false }
-  const snapshot: NoticesRig['snapshot'] = {
-    feeds: [],
-    accounts: [],
-    left: [],
-    sinks: [],
-    redis,
-    unaccounted: [],
-  }
+  const snapshot: NoticesRig['snapshot'] = { problems: [], redis, deafSinks: [] }
   const queued: string[] = []
   const ways = {
     ledger: ledger,
@@ -71,6 +71,7 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
         readSnapshot:
           given.readSnapshot ??
           (() => Promise.resolve({ atMs: clock.atMs, ...structuredClone(snapshot) })),
+        lagObjectiveMs: () => 300_000,
         isActive: given.isActive ?? (() => true),
         clock,
         logger: silent,

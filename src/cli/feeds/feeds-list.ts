@@ -1,6 +1,6 @@
 /** `feeds list`: how each feed is read, and what is wrong with it. */
 import { feedColumns } from '../../operator/reports/feed-report.ts'
-import type { Problem } from '../../operator/problems.ts'
+import type { Problem } from '../../operator/alerts/troubles.ts'
 import type { FeedConfig } from '../../feeds/types/config.ts'
 import type { Context } from '../context.ts'
 import { type ListOptions, printList, readListed } from '../list.ts'

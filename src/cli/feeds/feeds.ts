@@ -3,7 +3,7 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import { rewindFeed } from '../../store/feed-state.ts'
+import { type FeedState, peekFeed, rewindFeed } from '../../store/feed-state.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -12,7 +12,6 @@ import {
   print,
   requireConfirmation,
 } from '../context.ts'
-import { type FeedReport, reportFeeds } from '../../operator/reports/feed-report.ts'
 import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
 import { addPauseCommands, type PauseReason, type Resumed } from '../pause.ts'
 import { listFeeds } from './feeds-list.ts'
@@ -45,12 +44,12 @@ async function rewindByName(context: Context, name: string, options: RewindOptio
   const { config } = loadConfigFile(context, options.config)
   const feed = findNamed(config.feeds, name, 'feed')
   await withStore(config, async (store) => {
-    const [report] = await reportFeeds(store, { ...config, feeds: [feed] })
     const nowMs = await redisNow(store)
+    const state = await peekFeed(ledgerFor(store, feed.account), name, nowMs)
     const toMs = parsePastTime(options.to, nowMs)
     const lines = [
       `${name} will be read again from ${formatUtcTime(toMs)} on; what was delivered is not sent again.`,
-      ...rewindWarnings({ state: report?.state, toMs, config, nowMs }),
+      ...rewindWarnings({ state, toMs, config, nowMs }),
     ]
     if (!options.yes) await requireConfirmation(context, lines)
     const about = { act: `/feeds/${name}/rewind`, account: feed.account }
@@ -65,7 +64,7 @@ async function rewindByName(context: Context, name: string, options: RewindOptio
 }
 
 interface Rewind {
-  state: FeedReport['state']
+  state: FeedState | undefined
   toMs: number
   nowMs: number
   config: Config

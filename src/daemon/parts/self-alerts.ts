@@ -1,17 +1,16 @@
 /** Builds self-alerts, the canary and its ping. */
-import { describeFallback } from '../../delivery/relief/fallback.ts'
 import { ownFeed } from '../../event.ts'
-import { reservedSearches } from '../../feeds/types/polled-feed.ts'
 import { titleOf } from '../../messages/message.ts'
-import type { AccountState } from '../../page/http/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../../operator/alerts/canary.ts'
 import type { Snapshot } from '../../operator/alerts/conditions.ts'
 import { createPublisher, orderTargets, type Publish } from '../../operator/alerts/publisher.ts'
 import { createSelfAlerts } from '../../operator/alerts/self-alerts.ts'
+import { findProblems } from '../../operator/problems.ts'
+import { reportFeeds } from '../../operator/reports/feed-report.ts'
+import { reportSinks, type SinkReport } from '../../operator/reports/sink-report.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import { sendPing } from '../../sinks/http.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
-import { sumPending } from '../../store/accounts.ts'
 import type { EngineContext } from '../context.ts'
 import type { DeliveryParts } from './delivery.ts'
 import type { State, StateWatch } from '../state.ts'
@@ -39,8 +38,9 @@ export function buildSelfAlerts(
   if (!ledger) throw new Error('no account ledger is open')
   const publish = buildPublisher(context, delivery, ledger)
   const parts = { ...context, ledger, publish, isActive: () => generation.isActive }
+  const lagObjectiveMs = (feed: string): number => upstream.expectedPolling(feed).lagObjectiveMs
   const readSnapshot = async (): Promise<Snapshot> =>
-    toSnapshot(context, await state.current(), upstream.expectedPolling)
+    toSnapshot(context, await state.current(), lagObjectiveMs)
   const selfAlerts =
     config.selfAlerts &&
     createSelfAlerts({
@@ -51,6 +51,7 @@ export function buildSelfAlerts(
         config.sinks.map((sink) => ({ ...sink, audience: sinkTypeOf(sink).audience })),
       ),
       readSnapshot,
+      lagObjectiveMs,
     })
   const canary = config.canary && createCanary({ ...parts, config: config.canary })
   const ping = buildPing(parts)
@@ -96,71 +97,21 @@ function buildPublisher(
   })
 }
 
+/** As commands and the page judge, from what this process has read for the metrics. */
 function toSnapshot(
-  { config, ledgers }: EngineContext,
+  { config }: EngineContext,
   state: State,
-  expectedPolling: Upstream['expectedPolling'],
+  lagObjectiveMs: (feed: string) => number,
 ): Snapshot {
-  const configured = state.accounts.filter(({ isConfigured }) => isConfigured)
-  const byName = new Map(configured.map((account) => [account.name, account]))
-  const open = new Set(ledgers.map(({ account }) => account))
+  const sinks = reportSinks(config, state, { ...state, recipients: new Map() })
+  const feeds = reportFeeds(config.feeds, state, lagObjectiveMs)
+  const view = { config, fleet: state, feeds, sinks, canaries: {}, isRunning: true }
+  const isDeaf = ({ circuit }: SinkReport): boolean =>
+    circuit.state !== 'closed' || circuit.paused !== undefined
   return {
     atMs: state.atMs,
-    feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account), expectedPolling)),
-    accounts: configured.map(({ name, trouble }) => ({ name, trouble })),
-    left: state.accounts
-      .filter(({ name, isConfigured }) => !isConfigured && open.has(name))
-      .map(({ name, pending }) => ({ name, pending })),
-    sinks: config.sinks.flatMap((sink) => sinkHealth(sink, state)),
-    redis: { isFull: state.redis.isFull, ...(state.loss && { loss: state.loss }) },
-    unaccounted: state.accounts.flatMap(({ accounting: { feeds, sinks } }) => [
-      ...listUnaccounted(feeds).map(([name, count]) => `feed ${name}: ${count}`),
-      ...listUnaccounted(sinks).map(([name, count]) => `sink ${name}: ${count}`),
-    ]),
+    problems: findProblems(view),
+    redis: { isFull: state.redis.isFull, loss: state.loss },
+    deafSinks: sinks.filter(isDeaf).map(({ name }) => name),
   }
-}
-
-function sinkHealth(
-  sink: EngineContext['config']['sinks'][number],
-  state: State,
-): Snapshot['sinks'] {
-  const { name } = sink
-  const circuit = state.circuits.get(name)
-  const { deadLetters = 0, pending = {} } = state.sinks.get(name) ?? {}
-  if (!circuit) return []
-  const { state: word, paused, disabled, trouble } = circuit
-  const relief = describeFallback(sink, state.circuits, state.atMs)
-  const waiting = { pending: sumPending({ pending }), relief }
-  return [{ name, circuit: word, paused, disabled, trouble, deadLetters, ...waiting }]
-}
-
-function feedHealth(
-  feed: EngineContext['config']['feeds'][number],
-  account: AccountState | undefined,
-  expectedPolling: Upstream['expectedPolling'],
-): Snapshot['feeds'][number] {
-  const { name } = feed
-  const { lagObjectiveMs } = expectedPolling(name)
-  const state = account?.feeds.get(name)
-  const reserve = reservedSearches(feed)
-  const quarantine = account?.quarantine[name]
-  const remaining = reserve > 0 ? account?.searchesRemaining : undefined
-  return {
-    name,
-    account: feed.account,
-    lagObjectiveMs,
-    isPaused: state?.paused !== undefined,
-    lastSuccessMs: state?.lastSuccessMs,
-    lastCaughtUpMs: state?.lastCaughtUpMs,
-    trouble: state?.trouble,
-    ...(state?.unreadable && { unreadable: state.unreadable }),
-    ...(quarantine && quarantine.fresh > 0 && { quarantined: quarantine }),
-    ...(remaining !== undefined && { quota: { remaining, reserve } }),
-  }
-}
-
-function listUnaccounted(accounts: Record<string, { unaccounted: number }>): [string, number][] {
-  return Object.entries(accounts).flatMap(([name, { unaccounted }]): [string, number][] =>
-    unaccounted === 0 ? [] : [[name, unaccounted]],
-  )
 }

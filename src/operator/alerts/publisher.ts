@@ -4,7 +4,6 @@ import type { Clock } from '../../lib/clock.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { acceptPage, type Page } from '../../store/intake.ts'
 import type { ItemChange } from '../../store/pending-items.ts'
-import { type SinkHealth, takesMessages } from './conditions.ts'
 import type { SelfAlertsConfig } from './config.ts'
 
 interface PublisherOptions {
@@ -101,10 +100,10 @@ export function orderTargets(
  */
 export function chooseTarget(
   order: readonly string[],
-  sinks: readonly SinkHealth[],
+  deafSinks: readonly string[],
   about: string | null,
 ): string | null {
-  const takes = (sink: string): boolean => takesMessages(sinks, sink)
+  const takes = (sink: string): boolean => !deafSinks.includes(sink)
   const others = order.filter((sink) => sink !== about)
   const itself = order.filter((sink) => sink === about)
   return others.find(takes) ?? itself.find(takes) ?? others[0] ?? null

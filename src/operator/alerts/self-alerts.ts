@@ -31,6 +31,7 @@ interface SelfAlertsOptions {
   keys: Keys
   publish: Publish
   readSnapshot: () => Promise<Snapshot>
+  lagObjectiveMs: (feed: string) => number
   /** Whether this configuration is the active one: another one may have other feeds and sinks. */
   isActive: () => boolean
   clock: Clock
@@ -59,13 +60,14 @@ interface WatchedCondition {
 
 export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
   const { config, targets, redis, keys, readSnapshot, isActive, clock } = options
+  const timing = { afterMs: config.afterMs, lagObjectiveMs: options.lagObjectiveMs }
   return {
     async watchOnce(alive = () => undefined) {
       if (!isActive()) return
       const nowMs = clock.now()
       const snapshot = await readSnapshot()
       const stored = await redis.hgetall(keys.shared('notices'))
-      const each = findConditions(snapshot, { nowMs, afterMs: config.afterMs })
+      const each = findConditions(snapshot, timing)
       const conditions = [...findMany(selectDue(each, stored, nowMs)), ...each]
       const byId = new Map(conditions.map((condition) => [condition.id, condition]))
       const standing = new Set([...Object.keys(stored), ...byId.keys()])
@@ -75,7 +77,11 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
         const covers = condition ? [...condition.coveredBy, manyId(condition.kind)] : []
         const isCovered = covers.some((cover) => standing.has(cover))
         const trouble = parseConditionId(id)
-        const via = chooseTarget(targets, snapshot.sinks, trouble ? troubledSink(trouble) : null)
+        const via = chooseTarget(
+          targets,
+          snapshot.deafSinks,
+          trouble ? troubledSink(trouble) : null,
+        )
         const watched = { id, condition, isCovered, nowMs, readMs: snapshot.atMs, via }
         await advanceCondition(options, watched, stored[id])
       }

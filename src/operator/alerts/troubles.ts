@@ -1,5 +1,25 @@
-/** The troubles that operators are alerted to, with their texts, and what to do about each. */
+/** The problems that there are and what to do about each; those that operators are alerted to, with their texts. */
 import { lossRemedy } from '../../store/account-ledger.ts'
+
+/** What is looked at; the subject is the name of one. */
+export type Check = 'daemon' | 'account' | 'feed' | 'delivery' | 'accounting'
+
+/** What is wrong with the daemon, an account, a feed or a sink. */
+export interface Problem {
+  kind: ProblemKind
+  check: Check
+  /** Which account, feed or sink. */
+  subject: string
+  /** `problem`: somebody must act; `warning`: somebody may want to know. */
+  status: 'problem' | 'warning'
+  /** The cause, in words; outside text in it is not sanitized. */
+  detail: string
+  remedy: string
+  /** ISO 8601, where it is known. */
+  since?: string
+  /** Nothing is read or sent by the subject meanwhile. */
+  stops?: true
+}
 
 /**
  * What is in trouble, e.g. feed `brand`; null if there is only one of its kind. Of `many` the name
@@ -38,7 +58,7 @@ const troubles = {
     severity: 'high',
     subject: 'feed',
     text: 'not read to the end',
-    toDo: () => 'tocsin feeds list',
+    toDo: (name) => `tocsin feeds list ${name}`,
   },
   'feed-unreadable': {
     severity: 'critical',
@@ -86,19 +106,36 @@ const troubles = {
   },
   unaccounted: {
     severity: 'critical',
-    subject: 'ledger',
-    text: 'its accounts do not add up',
+    subject: 'account',
+    text: 'its counters do not add up',
     toDo: () =>
       'tocsin audit --ledger; keep the log and the data of Redis and report them: this is a defect of Tocsin',
   },
 } as const satisfies Record<string, Trouble>
 
-/** Of what commands and metrics show, and no self-alert tells. */
+/** Of what commands and the page show, and no self-alert tells. */
 const otherRemedies = {
+  'daemon-down': () => 'start it',
+  'daemon-quiet': () => 'start it, unless it is being restarted just now',
+  'account-discarding': (name) => `end it: tocsin accounts discard ${name}`,
+  'feed-paused': (name) => `tocsin feeds resume ${name}`,
+  'feed-failing': (name) => `tocsin feeds list ${name}`,
+  'feed-dated-ahead': () => 'tell the service that a date is wrong',
+  'rescans-failing': () => 'what comes late is not found meanwhile',
+  'rescans-overdue': () =>
+    'what comes late is not found meanwhile: shorten rescan.back, or lengthen rescan.every',
   'quota-reserve': (name) =>
     `wait for the quota to be renewed, or lower feeds.${name}.quota_reserve`,
+  'sink-left': (name) =>
+    `tocsin items move --sink ${name} --to <sink>, or tocsin items discard --sink ${name}`,
   'sink-paused': (name) => `tocsin sinks resume ${name}`,
+  'sink-overdue': (name) => `tocsin sinks test ${name}`,
+  'sink-failing': (name) => `tocsin sinks test ${name}`,
+  'criticals-owed': (name) => `tocsin items list --sink ${name} --state pending`,
+  'recipient-failing': (name) =>
+    `correct the recipient at the mail server or in the file; tocsin sinks resume ${name}`,
   'digest-overdue': (name) => `tocsin sinks flush ${name}`,
+  'canary-late': (name) => `tocsin sinks test ${name}`,
 } as const satisfies Record<string, Trouble['toDo']>
 
 type SingleKind = keyof typeof troubles
@@ -106,10 +143,15 @@ type SingleKind = keyof typeof troubles
 /** `many`: more than ten troubles of the kind that is its name. */
 export type TroubleKind = SingleKind | 'many'
 
-/** What an operator does about a trouble of the account, feed or sink of that name. */
-export function findRemedy(kind: SingleKind | keyof typeof otherRemedies, name: string): string {
-  const remedies: Readonly<Record<string, Trouble['toDo']>> = otherRemedies
-  return (remedies[kind] ?? troubles[kind as SingleKind].toDo)(name)
+export type ProblemKind = SingleKind | keyof typeof otherRemedies
+
+export function isAlerted(kind: ProblemKind): kind is SingleKind {
+  return Object.hasOwn(troubles, kind)
+}
+
+/** What an operator does about a problem of the account, feed or sink of that name. */
+export function findRemedy(kind: ProblemKind, name: string): string {
+  return (isAlerted(kind) ? troubles[kind].toDo : otherRemedies[kind])(name)
 }
 
 interface TroubleText {

@@ -2,11 +2,14 @@
 import { withTimeout } from '../../lib/clock.ts'
 import { errorMessage, Interruption } from '../../lib/errors.ts'
 import { formatDuration } from '../../lib/time-zone.ts'
+import type { ProblemKind } from '../alerts/troubles.ts'
 
 export type Status = 'ok' | 'warning' | 'problem'
 
 export interface Finding {
   check: string
+  /** Of what is wrong with the ledger, in a word. */
+  kind?: ProblemKind
   /** What was looked at: a sink, an account, a place. */
   subject: string
   status: Status

@@ -11,7 +11,8 @@ import {
   schemaVersion,
   type StoreError,
 } from '../../redis/health.ts'
-import { readLedgerState, withoutShared } from '../problems.ts'
+import { readLedgerState } from '../ledger-state.ts'
+import { withoutShared } from '../problems.ts'
 import { describeLoss, findLead, lossRemedy, readLoss } from '../../store/account-ledger.ts'
 import { openLeftLedgers } from '../../store/accounts.ts'
 import { pluralize } from '../../lib/errors.ts'

@@ -1,50 +1,57 @@
-/** The state of each account that ever had a ledger, read without changing it. */
+/** The state of each account that ever had a ledger, as lists show it. */
 import type { Config } from '../../config/config.ts'
 import type { Trouble } from '../../lib/trouble.ts'
-import { openExistingLedger } from '../../store/account-ledger.ts'
-import {
-  type AccountEntry,
-  type Holdings,
-  readAccounts,
-  readHoldings,
-} from '../../store/accounts.ts'
+import { type AccountEntry, upstreamFeedNames } from '../../store/accounts.ts'
 import { countByState } from '../../store/item-states.ts'
-import { readAccountTrouble } from '../../upstream/access/tokens.ts'
+import type { AccountState, FleetState } from '../fleet-state.ts'
 import { type Column, formatIsoTime, troubleJson } from './columns.ts'
-import type { OpenLedgers } from '../open-ledgers.ts'
-import { formatPending } from './sink-report.ts'
+import { addCounts, formatPending } from './sink-report.ts'
 
 export interface AccountReport extends AccountEntry {
   isConfigured: boolean
-  /** undefined: nothing is left in its ledger. */
-  holdings: Holdings | undefined
+  /** Items that are not final, by state; only states that occur. */
+  pending: Record<string, number>
+  deadLetters: number
+  quarantined: number
+  /** Feeds that it ever had. */
+  feeds: string[]
   /** Why its key is refused upstream. */
   trouble: Trouble | undefined
 }
 
 /** Accounts that left the configuration come last. */
-export async function reportAccounts(store: OpenLedgers, config: Config): Promise<AccountReport[]> {
-  const { redis, keys } = store
-  const reports = (await readAccounts(store)).map(async (entry): Promise<AccountReport> => {
-    const { name: account } = entry
-    const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
-    const configured = config.accounts.find(({ name }) => name === account)
-    return {
-      ...entry,
-      isConfigured: configured !== undefined,
-      holdings: ledger && (await readHoldings(ledger)),
-      trouble: configured && (await readAccountTrouble(store, configured)),
-    }
+export function reportAccounts(
+  entries: readonly AccountEntry[],
+  { accounts }: FleetState,
+  config: Config,
+): AccountReport[] {
+  const reports = entries.map((entry): AccountReport => {
+    const state = accounts.find(({ name }) => name === entry.name)
+    const isConfigured = config.accounts.some(({ name }) => name === entry.name)
+    return { ...entry, isConfigured, trouble: state?.trouble, ...holdingsOf(state) }
   })
-  return (await Promise.all(reports)).toSorted(
-    (a, b) => Number(b.isConfigured) - Number(a.isConfigured),
-  )
+  return reports.toSorted((a, b) => Number(b.isConfigured) - Number(a.isConfigured))
+}
+
+/** Nothing is left in the ledger of an account without a state. */
+function holdingsOf(
+  state: AccountState | undefined,
+): Pick<AccountReport, 'pending' | 'deadLetters' | 'quarantined' | 'feeds'> {
+  const { accounting = { feeds: {}, sinks: {} }, deadLetters = 0, quarantine = {} } = state ?? {}
+  const pending = Object.values(accounting.sinks).map((sink) => sink.pending)
+  const open = Object.values(quarantine).map((one) => one.open)
+  return {
+    pending: pending.reduce(addCounts, {}),
+    deadLetters,
+    quarantined: open.reduce((sum, count) => sum + count, 0),
+    feeds: upstreamFeedNames(accounting.feeds),
+  }
 }
 
 export function accountColumns({ feeds }: Config): readonly Column<AccountReport>[] {
-  const listFeeds = ({ name, holdings }: AccountReport): object[] => {
+  const listFeeds = ({ name, feeds: read }: AccountReport): object[] => {
     const own = feeds.filter((feed) => feed.account === name).map((feed) => feed.name)
-    const all = new Set([...own, ...(holdings?.feeds ?? [])])
+    const all = new Set([...own, ...read])
     return [...all].map((feed) => ({ feed, is_configured: own.includes(feed) }))
   }
   return [
@@ -69,20 +76,16 @@ export function accountColumns({ feeds }: Config): readonly Column<AccountReport
     {
       key: 'pending',
       title: 'PENDING',
-      json: ({ holdings }) => countByState(holdings?.pending ?? {}),
-      text: ({ holdings }) => formatPending(holdings?.pending ?? {}),
+      json: ({ pending }) => countByState(pending),
+      text: ({ pending }) => formatPending(pending),
     },
-    { key: 'dead_letters', title: 'DEAD', json: ({ holdings }) => holdings?.deadLetters ?? 0 },
-    {
-      key: 'quarantined',
-      title: 'QUARANTINED',
-      json: ({ holdings }) => holdings?.quarantined ?? 0,
-    },
+    { key: 'dead_letters', title: 'DEAD', json: ({ deadLetters }) => deadLetters },
+    { key: 'quarantined', title: 'QUARANTINED', json: ({ quarantined }) => quarantined },
     {
       key: 'feeds',
       title: 'FEEDS READ',
       json: listFeeds,
-      text: ({ holdings }) => holdings?.feeds.join(', ') || 'none yet',
+      text: ({ feeds: read }) => read.join(', ') || 'none yet',
     },
   ]
 }

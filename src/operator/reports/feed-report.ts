@@ -1,33 +1,15 @@
-/** The state of each feed, read from the ledger without changing it. */
+/** The state of each feed, as lists show it. */
 import type { Config } from '../../config/config.ts'
-import { expectPolling, type PollingConfig } from '../../config/warnings.ts'
 import type { FeedConfig } from '../../feeds/types/config.ts'
-import { readNotes } from '../../feeds/rescan.ts'
-import {
-  createRescanBudget,
-  rescanBounds,
-  type RescanPlan,
-  wholeEveryMs,
-} from '../../feeds/rescan-plan.ts'
-import { type FeedCounts, readAccounting } from '../../store/accounts.ts'
-import {
-  countQuarantined,
-  datedAheadMs,
-  feedLagMs,
-  type FeedState,
-  peekFeed,
-} from '../../store/feed-state.ts'
 import { formatDuration } from '../../lib/time-zone.ts'
-import { type Column, formatIsoTime, standstillJson, troubleJson } from './columns.ts'
+import type { FeedCounts } from '../../store/accounts.ts'
+import { datedAheadMs, feedLagMs, type FeedState } from '../../store/feed-state.ts'
 import { readOrganization } from '../../upstream/access/organizations.ts'
+import { createOrganizations, type Organizations } from '../../upstream/access/organizations.ts'
 import { UpstreamError } from '../../upstream/error.ts'
-import {
-  createOrganizations,
-  type Lane,
-  type Organizations,
-} from '../../upstream/access/organizations.ts'
-import { redisNow } from '../../redis/scripts.ts'
+import type { FleetState } from '../fleet-state.ts'
 import type { OpenLedgers } from '../open-ledgers.ts'
+import { type Column, formatIsoTime, standstillJson, troubleJson } from './columns.ts'
 
 export interface FeedReport {
   feed: FeedConfig
@@ -39,65 +21,32 @@ export interface FeedReport {
   counts: FeedCounts | undefined
   /** Quarantined items that this feed showed last. */
   quarantined: number
-  /** How soon late events are found at most, and how often all is rescanned; undefined: nothing is. */
-  bounds: RescanBounds | undefined
 }
 
-interface RescanBounds {
-  soonMs: number
-  wholeMs: number
-  everyMs: number
-  isMatched: boolean
-}
-
-export async function reportFeeds(
-  store: OpenLedgers,
-  config: PollingConfig,
-): Promise<FeedReport[]> {
-  const organizations = await readKnownOrganizations(store, config.accounts)
-  const expected = expectPolling(config, organizations)
-  const nowMs = await redisNow(store)
-  const accountings = new Map(
-    await Promise.all(
-      store.ledgers.map(
-        async (ledger) =>
-          [
-            ledger.account,
-            {
-              ledger,
-              ...(await readAccounting(ledger)),
-              quarantine: await countQuarantined(ledger),
-            },
-          ] as const,
-      ),
-    ),
-  )
-  const reports = await Promise.all(
-    config.feeds.map(async (feed) => {
-      const account = accountings.get(feed.account)
-      const stored = account && (await peekFeed(account.ledger, feed.name, nowMs))
-      const state = stored && { ...stored, ...withoutOldRescans(feed) }
-      const lagMs = state && feedLagMs(state)
-      const quarantined = account?.quarantine[feed.name]?.open ?? 0
-      const { lagObjectiveMs = Infinity } = expected.get(feed.name) ?? {}
-      const counts = account?.feeds[feed.name]
-      return { feed, state, lagMs, lagObjectiveMs, counts, quarantined }
-    }),
-  )
-  return withBounds(reports, config.feeds, organizations)
-}
-
-/** What failed before rescans were switched off is over. */
-function withoutOldRescans(feed: FeedConfig): Partial<FeedState> {
-  return feed.rescan ? {} : { rescanTrouble: undefined }
-}
-
-function laneId({ organization, tier }: Lane): string {
-  return `${organization} ${tier}`
+export function reportFeeds(
+  feeds: readonly FeedConfig[],
+  { accounts }: FleetState,
+  lagObjectiveMs: (feed: string) => number,
+): FeedReport[] {
+  const configured = new Map(accounts.map((account) => [account.name, account]))
+  return feeds.map((feed) => {
+    const account = configured.get(feed.account)
+    const stored = account?.feeds.get(feed.name)
+    // what failed before rescans were switched off is over
+    const state = stored && (feed.rescan ? stored : { ...stored, rescanTrouble: undefined })
+    return {
+      feed,
+      state,
+      lagMs: state && feedLagMs(state),
+      lagObjectiveMs: lagObjectiveMs(feed.name),
+      counts: account?.accounting.feeds[feed.name],
+      quarantined: account?.quarantine[feed.name]?.open ?? 0,
+    }
+  })
 }
 
 /** The organizations of the accounts, as far as the replicas have found them out. */
-async function readKnownOrganizations(
+export async function readKnownOrganizations(
   { redis, keys }: OpenLedgers,
   accounts: Config['accounts'],
 ): Promise<Organizations> {
@@ -110,47 +59,6 @@ async function readKnownOrganizations(
     }
   }
   return organizations
-}
-
-/** Adds the bounds by planning rescans as the daemon does, from what all feeds of a tier have shown. */
-function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
-  reports: readonly Report[],
-  feeds: readonly FeedConfig[],
-  organizations: Organizations,
-): (Report & Pick<FeedReport, 'bounds'>)[] {
-  const laneFor = ({ account, tier }: FeedConfig): Lane => organizations.laneFor(account, tier)
-  const budget = createRescanBudget(
-    feeds,
-    (feed) => laneId(laneFor(feed)),
-    (feed) => organizations.limitFor(laneFor(feed)) * organizations.shareFor(laneFor(feed)),
-  )
-  const planRescan = ({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): RescanPlan =>
-    budget.plan(feed, { perWeek: state?.rescans.perWeek, isMatched: isMatched(state) })
-  reports.forEach(planRescan) // each plan knows of all feeds only then
-  return reports.map((report) => {
-    const matchedNowMs = isMatched(report.state) ? 0 : undefined
-    const context = { plan: planRescan(report), matchClockMs: matchedNowMs }
-    const everyMs = wholeEveryMs(report.feed, context)
-    const bounds = rescanBounds(report.feed, context)
-    return {
-      ...report,
-      bounds: bounds && {
-        ...bounds,
-        isMatched: isMatched(report.state),
-        everyMs,
-      },
-    }
-  })
-}
-
-/**
- * Whether the feed is rescanned by match time: what was read so stays noted when the service turns
- * out not to filter, so the last scan of the recent past decides.
- */
-function isMatched(state: FeedState | undefined): boolean {
-  if (!state?.scan || !state.recent.scan) return false
-  const isNoted = state.rescans.matched?.fingerprint === state.scan.fingerprint
-  return isNoted && readNotes(state.recent.scan).kind === 'matched'
 }
 
 export const feedColumns: readonly Column<FeedReport>[] = [
@@ -231,7 +139,7 @@ function scanJson({ state }: FeedReport): object | null {
   }
 }
 
-function rescanJson({ feed, state, bounds }: FeedReport): object | null {
+function rescanJson({ feed, state }: FeedReport): object | null {
   if (feed.rescan === undefined) return null
   const { whole } = state ?? {}
   const running = whole?.isDone ? undefined : whole?.scan
@@ -239,9 +147,6 @@ function rescanJson({ feed, state, bounds }: FeedReport): object | null {
     every_seconds: feed.rescan.everyMs === undefined ? null : feed.rescan.everyMs / 1000,
     last_completed: formatIsoTime(whole?.lastCompletedMs),
     running_since: formatIsoTime(running?.startedAtMs),
-    by_match_time: bounds?.isMatched ?? false,
-    found_within_seconds: bounds ? Math.round(bounds.soonMs / 1000) : null,
-    whole_within_seconds: bounds ? Math.round(bounds.wholeMs / 1000) : null,
   }
 }
 

@@ -1,23 +1,19 @@
-/** The state of each sink, read from Redis without changing it. */
+/** The state of each sink, as lists show it. */
 import type { Config } from '../../config/config.ts'
-import type { Circuit, CircuitReading } from '../../delivery/circuit.ts'
+import type { CircuitReading } from '../../delivery/circuit.ts'
 import { describeFallback } from '../../delivery/relief/fallback.ts'
 import { groupingSinks } from '../../delivery/relief/grouping-sinks.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
-import { type DigestState, readDigestState } from '../../grouping/flusher.ts'
+import { type DigestTimes, readDigestTimes } from '../../grouping/flusher.ts'
 import { formatUtcTime } from '../../lib/time-zone.ts'
-import { redisNow } from '../../redis/scripts.ts'
-import { listDestinations } from '../../sinks/destinations.ts'
-import type { Destination } from '../../sinks/sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
-import { readAccounting } from '../../store/accounts.ts'
 import { countByState } from '../../store/item-states.ts'
-import { countDeadLetters, readSinkNames } from '../../store/pending-items.ts'
-import { type Column, formatIsoTime, standstillJson, troubleJson } from './columns.ts'
+import type { FleetState, SinkState } from '../fleet-state.ts'
 import type { OpenLedgers } from '../open-ledgers.ts'
+import { destinationsBySink } from '../recipients.ts'
+import { type Column, formatIsoTime, standstillJson, troubleJson } from './columns.ts'
 
-export interface SinkReport {
+export interface SinkReport extends Omit<SinkState, 'replayed' | 'unaccounted'> {
   name: string
   /** undefined: the sink left the configuration. */
   type: SinkConfig['type'] | undefined
@@ -27,143 +23,84 @@ export interface SinkReport {
   circuit: CircuitReading
   /** Of several recipients those that take nothing. */
   recipients: { label: string; circuit: CircuitReading }[]
-  /** Items by state over all accounts; only states that occur. */
-  pending: Record<string, number>
-  /** Items that ever went to a fallback, over all accounts. */
-  diverted: number
-  deadLetters: number
-  /** When the work that has waited longest became or becomes due; undefined: none waits. */
-  firstDueMs: number | undefined
-  digest: DigestState | undefined
+  digest: DigestTimes | undefined
 }
 
-/**
- * Sinks that left the configuration come last, and only while they still have items; `counted`: what
- * these ledgers have, and of some of all only sinks that ever had an item of them.
- */
-export async function reportSinks(
+/** What Redis holds of sinks beside the accounts' ledgers. */
+export interface SinkReadings {
+  circuits: ReadonlyMap<string, CircuitReading>
+  /** Of each sink with several recipients those that take nothing. */
+  recipients: ReadonlyMap<string, SinkReport['recipients']>
+  /** By sink with a digest. */
+  digests: ReadonlyMap<string, DigestTimes>
+}
+
+/** Sinks that left the configuration come last, and only while something is left for them. */
+export function reportSinks(
+  { sinks: configured }: Config,
+  { sinks, atMs }: FleetState,
+  { circuits, recipients, digests }: SinkReadings,
+): SinkReport[] {
+  const settings = new Map(configured.map((sink) => [sink.name, sink]))
+  return [...sinks].flatMap(([name, state]) => {
+    const circuit = circuits.get(name)
+    if (circuit === undefined) return []
+    const sink = settings.get(name)
+    return {
+      ...state,
+      pending: addCounts({}, state.pending),
+      name,
+      type: sink?.type,
+      fallback: sink?.fallback,
+      relief: sink && describeFallback(sink, circuits, atMs),
+      circuit,
+      recipients: recipients.get(name) ?? [],
+      digest: digests.get(name),
+    }
+  })
+}
+
+/** Of the configured sinks and those that the fleet has something for. */
+export async function readSinks(
   store: OpenLedgers,
   config: Config,
-  counted: readonly AccountLedger[] = store.ledgers,
-): Promise<SinkReport[]> {
-  const nowMs = await redisNow(store)
-  const counts = await sumBySink(counted)
+  { sinks, atMs }: FleetState,
+): Promise<SinkReadings> {
   const circuit = openCircuit(store, config)
-  const destinationsOf = new Map(config.sinks.map((sink) => [sink.name, listDestinations(sink)]))
+  const destinationsOf = destinationsBySink(config)
   const grouping = groupingSinks(config.sinks)
-  const configured = new Map(config.sinks.map((sink) => [sink.name, sink]))
-  const { names, ledgersOf } = await findSinks(counted, config)
-  const readings = names.map(async (name): Promise<[string, CircuitReading]> => {
-    return [name, await circuit.read(name, nowMs, destinationsOf.get(name))]
-  })
-  const circuits = new Map(await Promise.all(readings))
-  const reports = [...circuits].map(async ([name, reading]): Promise<SinkReport> => {
-    const sink = grouping.get(name)
-    const settings = configured.get(name)
-    const own = ledgersOf(name)
-    return {
+  const [lead] = store.ledgers
+  const [circuits, recipients, digests] = [
+    new Map<string, CircuitReading>(),
+    new Map<string, SinkReport['recipients']>(),
+    new Map<string, DigestTimes>(),
+  ]
+  const reads = [...sinks.keys()].map(async (name) => {
+    const destinations = destinationsOf.get(name) ?? []
+    circuits.set(name, await circuit.read(name, atMs, destinations))
+    const several = destinations.length < 2 ? [] : destinations
+    const read = several.map(async ({ id, label }) => {
+      return { label, circuit: await circuit.read(id, atMs) }
+    })
+    const all = await Promise.all(read)
+    recipients.set(
       name,
-      type: settings?.type,
-      fallback: settings?.fallback,
-      relief: settings && describeFallback(settings, circuits, nowMs),
-      circuit: reading,
-      recipients: await readRecipients(circuit, destinationsOf.get(name) ?? [], nowMs),
-      ...(counts.get(name) ?? { pending: {}, diverted: 0 }),
-      deadLetters: await countAllDeadLetters(own, name),
-      firstDueMs: await readFirstDueMs(own, name),
-      digest: sink && (await readDigestState(store, sink, { nowMs, counted: own })),
-    }
+      all.filter(({ circuit: own }) => own.state !== 'closed'),
+    )
+    const sink = grouping.get(name)
+    const times = sink && lead && (await readDigestTimes({ ...store, lead }, sink, atMs))
+    if (times) digests.set(name, times)
   })
-  const isAll = counted.length === store.ledgers.length
-  return (await Promise.all(reports)).filter(({ name, type, ...report }) =>
-    type === undefined ? hasSomethingLeft(report) : isAll || ledgersOf(name).length > 0,
-  )
+  await Promise.all(reads)
+  return { circuits, recipients, digests }
 }
 
-interface FoundSinks {
-  /** Configured sinks in their order, then those that only the ledger knows. */
-  names: string[]
-  /** The ledgers that ever had an item for the sink. */
-  ledgersOf: (sink: string) => AccountLedger[]
-}
-
-async function findSinks(
-  ledgers: readonly AccountLedger[],
-  { sinks }: Config,
-): Promise<FoundSinks> {
-  const stored = await Promise.all(ledgers.map(readSinkNames))
-  const bySink = Map.groupBy(
-    stored.flatMap((names, at) => names.map((name) => ({ name, at }))),
-    ({ name }) => name,
-  )
-  const names = [...new Set([...sinks.map(({ name }) => name), ...[...bySink.keys()].toSorted()])]
-  const ledgersOf = (sink: string): AccountLedger[] => {
-    const places = new Set(bySink.get(sink)?.map(({ at }) => at))
-    return ledgers.filter((_ledger, at) => places.has(at))
-  }
-  return { names, ledgersOf }
-}
-
-/** Of a sink with several destinations those that take nothing. */
-async function readRecipients(
-  circuit: Circuit,
-  destinations: readonly Destination[],
-  nowMs: number,
-): Promise<SinkReport['recipients']> {
-  if (destinations.length < 2) return []
-  const all = await Promise.all(
-    destinations.map(async ({ id, label }) => ({ label, circuit: await circuit.read(id, nowMs) })),
-  )
-  return all.filter(({ circuit: own }) => own.state !== 'closed')
-}
-
-function hasSomethingLeft({
-  pending,
-  deadLetters,
-}: Pick<SinkReport, 'pending' | 'deadLetters'>): boolean {
-  return deadLetters > 0 || Object.keys(pending).length > 0
-}
-
-type Counts = Pick<SinkReport, 'pending' | 'diverted'>
-
-async function sumBySink(ledgers: readonly AccountLedger[]): Promise<Map<string, Counts>> {
-  const counts = new Map<string, Counts>()
-  for (const ledger of ledgers) {
-    const { sinks } = await readAccounting(ledger)
-    for (const [name, account] of Object.entries(sinks)) {
-      const { pending, diverted } = counts.get(name) ?? { pending: {}, diverted: 0 }
-      const sum = { diverted: diverted + account.diverted }
-      counts.set(name, { ...sum, pending: addCounts(pending, account.pending) })
-    }
-  }
-  return counts
-}
-
-async function readFirstDueMs(
-  ledgers: readonly AccountLedger[],
-  sink: string,
-): Promise<number | undefined> {
-  const first = await Promise.all(
-    ledgers.map((one) => one.redis.zrange(one.key('due', sink), '0', '0', 'WITHSCORES')),
-  )
-  const due = first.flatMap(([, dueMs]) => (dueMs === undefined ? [] : [Number(dueMs)]))
-  return due.length === 0 ? undefined : Math.min(...due)
-}
-
-function addCounts(
+export function addCounts(
   sum: Record<string, number>,
   more: Record<string, number>,
 ): Record<string, number> {
   const states = Object.entries(more).filter(([, count]) => count !== 0)
   return { ...sum, ...Object.fromEntries(states.map(([s, count]) => [s, (sum[s] ?? 0) + count])) }
-}
-
-async function countAllDeadLetters(
-  ledgers: readonly AccountLedger[],
-  sink: string,
-): Promise<number> {
-  const counts = await Promise.all(ledgers.map((ledger) => countDeadLetters(ledger, sink)))
-  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 export const sinkColumns: readonly Column<SinkReport>[] = [
@@ -213,11 +150,11 @@ export const sinkColumns: readonly Column<SinkReport>[] = [
   {
     key: 'digest',
     title: 'NEXT DIGEST',
-    json: ({ digest }) =>
+    json: ({ digest, pending }) =>
       digest
         ? {
             next_due: formatIsoTime(digest.nextDueMs),
-            items: digest.items,
+            items: pending['digest'] ?? 0,
             last_sent: formatIsoTime(digest.lastSentMs),
           }
         : null,

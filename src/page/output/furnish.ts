@@ -23,22 +23,21 @@ import type {
   RulesData,
 } from './view-data.ts'
 
-type Shown = Omit<NowData['findings'][number], 'url' | 'acts'>
+type Finding = StatusAnswer['findings'][number]
 
 export function furnishNow(answer: StatusAnswer, asker: Asker, forms: Forms): NowData {
   return {
     ...answer,
-    findings: answer.findings.map(({ since, stops, status, ...one }) => {
-      const shown: Shown = {
-        ...one,
-        remedy: one.remedy ?? '',
-        since: since ?? null,
-        stops: stops ?? false,
-        status: status === 'problem' ? 'problem' : 'warning',
+    findings: answer.findings.map((finding) => {
+      const url = moreOf(finding)
+      return {
+        ...finding,
+        remedy: url === null ? (finding.remedy ?? '') : onThePage,
+        since: finding.since ?? null,
+        stops: finding.stops ?? false,
+        url,
+        acts: forms.mayAct ? actsOf(finding, asker, forms) : [],
       }
-      const url = moreOf(shown)
-      const remedy = url === null ? shown.remedy : onThePage
-      return { ...shown, remedy, url, acts: forms.mayAct ? actsOf(shown, asker, forms) : [] }
     }),
     pauses: pausesOf('feeds', answer.feeds, forms),
   } as NowData
@@ -52,24 +51,20 @@ function pausesOf(what: string, named: readonly { name: string }[], forms: Forms
 /** In place of a command. */
 const onThePage = 'see what was answered, mend it, then send again or give up.'
 
-function moreOf({ check, subject, detail }: Shown): string | null {
-  if (detail.includes('dead letter')) {
-    const whose = check === 'account' ? { account: subject } : { sink: subject }
-    return addressOf('/not-told', { state: 'dead', since: '30d', ...whose })
-  }
-  if (!detail.includes('quarantine')) return null
-  return addressOf('/not-told', { state: 'quarantined' })
+function moreOf({ kind, subject: sink }: Finding): string | null {
+  if (kind === 'dead-letters') return addressOf('/not-told', { state: 'dead', since: '30d', sink })
+  return kind === 'items-quarantined' ? addressOf('/not-told', { state: 'quarantined' }) : null
 }
 
-function actsOf({ check, subject, stops, detail }: Shown, { user }: Asker, forms: Forms): Act[] {
+function actsOf({ check, kind, subject, stops }: Finding, { user }: Asker, forms: Forms): Act[] {
   const path = encodeURIComponent(subject)
-  if (check === 'feed' && stops) return [forms.act(`/feeds/${path}/resume`, 'Resume')]
+  if (kind === 'feed-paused') return [forms.act(`/feeds/${path}/resume`, 'Resume')]
   if (check !== 'delivery' || user.accounts !== 'all') return []
   const confirm = `Sends one message marked TEST to each recipient of ${subject}.`
   return [
     forms.act(`/sinks/${path}/test`, 'Test', { confirm }),
     ...(stops ? [forms.act(`/sinks/${path}/resume`, 'Resume')] : []),
-    ...(detail.includes('digest') ? [forms.act(`/sinks/${path}/flush`, 'Send digest now')] : []),
+    ...(kind === 'digest-overdue' ? [forms.act(`/sinks/${path}/flush`, 'Send digest now')] : []),
   ]
 }
 

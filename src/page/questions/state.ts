@@ -2,14 +2,14 @@
 import { z } from 'zod'
 import { accountColumns } from '../../operator/reports/account-report.ts'
 import { type Column, toJson } from '../../operator/reports/columns.ts'
-import { feedColumns, type FeedReport, reportFeeds } from '../../operator/reports/feed-report.ts'
 import {
-  isAbout,
   type LedgerState,
-  type ListedThing,
+  readFeeds,
+  readFleetOf,
   readLedgerState,
-  withoutShared,
-} from '../../operator/problems.ts'
+} from '../../operator/ledger-state.ts'
+import { type ListedThing, problemsOf, withoutShared } from '../../operator/problems.ts'
+import { feedColumns, type FeedReport } from '../../operator/reports/feed-report.ts'
 import { readAllSilences, silenceJson } from '../../operator/silences.ts'
 import { ownSinkColumns, sinkColumns } from '../../operator/reports/sink-report.ts'
 import { readStatus, statusJson, type StatusJson } from '../../operator/status.ts'
@@ -29,12 +29,12 @@ export const statusQuestion = question({
   query: ofAccount,
   isShared: true,
   async ask(asker): Promise<StatusAnswer> {
-    const { store, config, accounts } = asker
+    const { store, config, accounts, nowMs } = asker
     const of = { accounts, isRestricted: isRestricted(asker) }
     const status = await readStatus(store.redis, config, { ...of, stop: never })
-    const feeds = await reportFeeds(store, config)
-    const own = feeds.filter(({ feed }) => accounts?.includes(feed.account) ?? true)
-    return { ...statusJson(status), feeds: latest(own) }
+    const fleet = await readFleetOf(store, config, nowMs)
+    const feeds = await readFeeds(store, config, { fleet, wanted: accounts })
+    return { ...statusJson(status), feeds: latest(feeds) }
   },
 })
 
@@ -77,9 +77,7 @@ function list<Row>(
       const columns = describe.columns(asker)
       return rowsOf(state).map((row) => ({
         ...toJson(columns, row),
-        problems: state.problems
-          .filter((one) => isAbout(one, thing, describe.nameOf(row)))
-          .map(({ check: _check, subject: _subject, ...one }) => one),
+        problems: problemsOf(state.problems, thing, describe.nameOf(row)),
       }))
     },
   })

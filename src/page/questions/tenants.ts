@@ -1,7 +1,7 @@
 /** A row for each account, the worst off first. */
 import { z } from 'zod'
 import { isProblem } from '../../operator/probes/probe.ts'
-import type { LedgerState } from '../../operator/problems.ts'
+import type { LedgerState } from '../../operator/ledger-state.ts'
 import { countedSeverities, severityCounts } from '../../operator/status.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
@@ -68,7 +68,7 @@ async function describeTenant(
   { account, own }: Ranked,
 ): Promise<TenantsData['rows'][number]> {
   const ledger = asker.ledgers.find((one) => one.account === account)
-  const { holdings, trouble, isConfigured } = accounts.find(({ name }) => name === account) ?? {}
+  const known = accounts.find(({ name }) => name === account)
   const lags = feeds.flatMap(({ feed, lagMs }) => (feed.account === account ? (lagMs ?? []) : []))
   const quota = await readQuota(asker.store.redis, asker.store.keys, account)
   return {
@@ -76,10 +76,10 @@ async function describeTenant(
     url: addressOf('/', { account }),
     lag_s: lags.length === 0 ? null : Math.max(...lags) / 1000,
     feeds: feeds.filter(({ feed }) => feed.account === account).length,
-    pending: holdings ? sumPending(holdings) : 0,
-    dead: holdings?.deadLetters ?? 0,
+    pending: sumPending({ pending: known?.pending ?? {} }),
+    dead: known?.deadLetters ?? 0,
     told_today: await readToldToday(ledger),
-    key: keyState(isConfigured, trouble !== undefined),
+    key: keyState(known?.isConfigured, known?.trouble !== undefined),
     quota: quota === undefined ? null : `${quota.remaining} searches`,
     problems: own.filter(isProblem).length,
     warnings: own.filter((one) => !isProblem(one)).length,

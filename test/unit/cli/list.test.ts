@@ -2,11 +2,19 @@
 import { expect, test } from 'vitest'
 import type { Context } from '../../../src/cli/context.ts'
 import { type ListOptions, printList } from '../../../src/cli/list.ts'
-import type { Problem } from '../../../src/operator/problems.ts'
+import type { Problem } from '../../../src/operator/alerts/troubles.ts'
 
 const problems: Problem[] = [
-  { check: 'feed', subject: 't3', status: 'warning', detail: 'lag 1 h', remedy: 'look' },
   {
+    kind: 'feed-stalled',
+    check: 'feed',
+    subject: 't3',
+    status: 'warning',
+    detail: 'lag 1 h',
+    remedy: 'look',
+  },
+  {
+    kind: 'feed-paused',
     check: 'feed',
     subject: 't7',
     status: 'problem',
@@ -14,7 +22,14 @@ const problems: Problem[] = [
     remedy: 'resume',
     stops: true,
   },
-  { check: 'delivery', subject: 't1', status: 'problem', detail: 'of a sink', remedy: 'none' },
+  {
+    kind: 'dead-letters',
+    check: 'delivery',
+    subject: 't1',
+    status: 'problem',
+    detail: 'of a sink',
+    remedy: 'none',
+  },
 ]
 
 function printed(
@@ -74,7 +89,15 @@ test('programs get all of them, in their own order, by the same fields', () => {
   expect(all[7]).toEqual({
     feed: 't7',
     more: { size: 7 },
-    problems: [{ status: 'problem', detail: 'paused', remedy: 'resume', stops: true }],
+    problems: [
+      {
+        kind: 'feed-paused',
+        status: 'problem',
+        detail: 'paused',
+        remedy: 'resume',
+        stops: true,
+      },
+    ],
   })
 })
 
@@ -85,6 +108,7 @@ test('a name prints every field, and one that nothing has is refused', () => {
 
 test('a daemon that does not run is said above the rows, which are stale without it', () => {
   const daemon: Problem = {
+    kind: 'daemon-down',
     check: 'daemon',
     subject: 'tocsin run',
     status: 'problem',

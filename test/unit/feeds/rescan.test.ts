@@ -5,7 +5,6 @@ import {
   maxFindDelayMs,
   unconstrainedPlan,
   planRescans,
-  rescanBounds,
   rungIntervals,
   rungWindows,
   type Ladder,
@@ -490,40 +489,5 @@ describe('the plan of an organization', () => {
         1,
       ),
     )
-  })
-})
-
-describe('how late finds are found at most', () => {
-  const ladder = { rungs: [1, 2], fraction: 3 / 8 }
-  const plan = { ladder, wholeEveryMs: 2 * hourMs, matchedEveryMs: 5 * minuteMs }
-
-  test.each([
-    ['a feed that is not read again', aFeed({ rescan: undefined }), { plan }, undefined],
-    [
-      'one whose pages cost quota: with the whole window',
-      aCredentialFeed({ rescan: week.rescan }),
-      { plan },
-      { soonMs: 2 * hourMs, wholeMs: 2 * hourMs },
-    ],
-    [
-      'one that is read by ladder: with the shortest window that is left',
-      week,
-      { plan },
-      { soonMs: 7.5 * minuteMs, wholeMs: 2 * hourMs },
-    ],
-    [
-      'one whose whole window is read more often than that',
-      aFeed({ rescan: { everyMs: minuteMs, backMs: 7 * dayMs } }),
-      { plan },
-      { soonMs: minuteMs, wholeMs: minuteMs },
-    ],
-    [
-      'one that is read by match time: with the next window, which ends a minute before now',
-      week,
-      { plan, matchClockMs: nowMs },
-      { soonMs: 6 * minuteMs, wholeMs: 6 * minuteMs },
-    ],
-  ])('of %s', (_what, one, world, bounds) => {
-    expect(rescanBounds(one, world)).toEqual(bounds)
   })
 })

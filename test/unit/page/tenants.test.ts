@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LedgerState } from '../../../src/operator/problems.ts'
+import type { LedgerState } from '../../../src/operator/ledger-state.ts'
 import { rankAccounts } from '../../../src/page/questions/tenants.ts'
 
 const problem = { status: 'problem', detail: 'down', remedy: 'mend it' } as const

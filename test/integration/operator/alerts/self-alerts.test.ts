@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../../src/store/account-ledger.ts'
+import type { Problem } from '../../../../src/operator/alerts/troubles.ts'
 import type { SelfAlerts } from '../../../../src/operator/alerts/self-alerts.ts'
 import type { Keys } from '../../../../src/redis/keys.ts'
 import { expectConservation, redisForTests } from '../../../support/ledger.ts'
-import { aNoticesRig, type NoticesRig } from '../../../support/self-alerts.ts'
+import { aNoticesRig, aProblem, type NoticesRig } from '../../../support/self-alerts.ts'
 
 const tests = redisForTests()
 const minute = 60_000
-const refusal = { reason: 'auth', answer: 'no', sinceMs: 1, lastMs: 1, count: 1 }
+
+const refused = (account: string): Problem => aProblem('account-refused', account)
+const down = (sink: string): Problem => aProblem('circuit-open', sink)
 
 async function aRig(): Promise<NoticesRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
@@ -21,16 +24,6 @@ async function toldOf(rig: NoticesRig): Promise<string[]> {
   return records.map(({ uid }) => uid.replace('notice/tocsin/', '').replace(/-\d+-/, ' '))
 }
 
-const well = {
-  name: 'siem',
-  circuit: 'closed',
-  disabled: undefined,
-  deadLetters: 0,
-  paused: undefined,
-} as const
-
-const down = { ...well, circuit: 'open' } as const
-
 test('trouble is told once when it has lasted, once when it is over, and both are accounted for', async () => {
   const rig = await aRig()
   const watch = rig.replica()
@@ -38,14 +31,14 @@ test('trouble is told once when it has lasted, once when it is over, and both ar
     rig.clock.atMs += minutes * minute
     await watch.watchOnce()
   }
-  rig.snapshot.sinks = [down]
+  rig.snapshot.problems = [down('siem')]
   await look(0)
   await look(4)
   expect(await toldOf(rig)).toEqual([])
   await look(1)
   await look(1)
   expect(await toldOf(rig)).toEqual(['circuit-open-siem begin'])
-  rig.snapshot.sinks = []
+  rig.snapshot.problems = []
   await look(1)
   await look(9)
   expect(await toldOf(rig)).toEqual(['circuit-open-siem begin'])
@@ -64,15 +57,15 @@ test('an outage that meets many is told once; what is left of it when most is ov
     rig.clock.atMs += minutes * minute
     await watch.watchOnce()
   }
-  const sinks = Array.from({ length: 30 }, (_none, n) => ({ ...down, name: `lake${n}` }))
-  rig.snapshot.sinks = sinks
+  const all = Array.from({ length: 30 }, (_none, n) => down(`lake${n}`))
+  rig.snapshot.problems = all
   await look(0)
   await look(6)
   let steps = 0
   await watch.watchOnce(() => void (steps += 1))
   expect(steps).toBe(31) // each is a sign of life: there may be thousands
   expect(await toldOf(rig)).toEqual(['many-circuit-open begin'])
-  rig.snapshot.sinks = sinks.slice(0, 2)
+  rig.snapshot.problems = all.slice(0, 2)
   await look(1)
   await look(10)
   await look(1)
@@ -89,9 +82,7 @@ test('while more than ten stand, those that come are told by one alert', async (
   const watch = rig.replica()
   const refuse = async (count: number, afterMinutes: number): Promise<void> => {
     rig.clock.atMs += afterMinutes * minute
-    rig.snapshot.accounts = Array.from({ length: count }, (_none, n) => {
-      return { name: `a${n}`, trouble: refusal }
-    })
+    rig.snapshot.problems = Array.from({ length: count }, (_none, n) => refused(`a${n}`))
     await watch.watchOnce()
   }
   const many = async (): Promise<string[]> =>
@@ -107,7 +98,7 @@ test('while more than ten stand, those that come are told by one alert', async (
 
 test('the notice goes straight to its sink, and the ledger can say why', async () => {
   const rig = await aRig()
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
+  rig.snapshot.problems = [refused('main')]
   await rig.replica().watchOnce()
   const [record] = await rig.told()
   expect(record).toMatchObject({
@@ -127,10 +118,10 @@ test('any number of replicas tell it once, also when all look at the same time',
   const rig = await aRig()
   const replicas = Array.from({ length: 5 }, () => rig.replica())
   const lookAll = (): Promise<unknown> => Promise.all(replicas.map((one) => one.watchOnce()))
-  rig.snapshot.accounts = ['a', 'b', 'c'].map((name) => ({ name, trouble: refusal }))
+  rig.snapshot.problems = ['a', 'b', 'c'].map(refused)
   await lookAll()
   await lookAll()
-  rig.snapshot.accounts = []
+  rig.snapshot.problems = []
   await lookAll()
   rig.clock.atMs += 10 * minute
   await lookAll()
@@ -146,8 +137,7 @@ test('any number of replicas tell it once, also when all look at the same time',
 test('a replica that stood still between two conditions tells nothing of its old picture', async () => {
   const rig = await aRig()
   const watch = rig.replica()
-  const names = ['first', 'main'].map((name) => ({ name, trouble: refusal }))
-  const old = { ...rig.snapshot, atMs: rig.clock.atMs, accounts: names }
+  const old = { ...rig.snapshot, atMs: rig.clock.atMs, problems: ['first', 'main'].map(refused) }
   const frozen = rig.replica({
     readSnapshot: () => Promise.resolve(old),
     publish: async (event, way) => {
@@ -163,9 +153,9 @@ test('a replica that stood still between two conditions tells nothing of its old
 /** The account `main` is refused, works again, and both are told. */
 async function comeAndGo(rig: NoticesRig, watch: SelfAlerts): Promise<void> {
   rig.clock.atMs += minute
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
+  rig.snapshot.problems = [refused('main')]
   await watch.watchOnce()
-  rig.snapshot.accounts = []
+  rig.snapshot.problems = []
   await watch.watchOnce()
   rig.clock.atMs += 10 * minute
   await watch.watchOnce()
@@ -182,9 +172,9 @@ test.each([
       throw new Error('killed')
     },
   })
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
+  rig.snapshot.problems = [refused('main')]
   await expect(dying.watchOnce()).rejects.toThrow('killed')
-  rig.snapshot.accounts = []
+  rig.snapshot.problems = []
   await rig.replica().watchOnce()
   expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
   rig.clock.atMs += 10 * minute
@@ -197,7 +187,7 @@ test.each([
 test('a notice that was decided for a sink which is no more is told through another', async () => {
   const rig = await aRig()
   const dying = rig.replica({ publish: () => Promise.reject(new Error('killed')) })
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
+  rig.snapshot.problems = [refused('main')]
   await expect(dying.watchOnce()).rejects.toThrow('killed')
   await rig.replica({ ways: ['siem'] }).watchOnce()
   expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
@@ -211,24 +201,18 @@ async function placesOf(rig: NoticesRig): Promise<string[]> {
   )
 }
 
-const soc = { ...well, name: 'soc' }
-
 test.each([
-  ['its circuit is open', { ...soc, circuit: 'open' }, 'circuit-open'],
-  [
-    'it is gone',
-    { ...soc, circuit: 'disabled', disabled: { reason: '410', sinceMs: 0 } },
-    'sink-disabled',
-  ],
-  ['it has dead letters', { ...soc, deadLetters: 2 }, 'dead-letters'],
+  ['its circuit is open', 'circuit-open', ['soc', 'siem']],
+  ['it is gone', 'sink-disabled', ['soc', 'siem']],
+  ['it has dead letters', 'dead-letters', ['siem']],
 ] as const)(
   'that of the sink that takes notices %s is told once through another, and so is the end',
-  async (_trouble, troubled, kind) => {
+  async (_trouble, kind, deafSinks) => {
     const rig = await aRig()
     const watch = rig.replica()
-    rig.snapshot.sinks = [troubled, down]
+    Object.assign(rig.snapshot, { problems: [aProblem(kind, 'soc'), down('siem')], deafSinks })
     for (let i = 0; i < 5; i += 1) {
-      if (i === 3) rig.snapshot.sinks = [soc, well]
+      if (i === 3) Object.assign(rig.snapshot, { problems: [], deafSinks: [] })
       await watch.watchOnce()
       rig.clock.atMs += 10 * minute
     }
@@ -242,42 +226,9 @@ test.each([
   },
 )
 
-test('the feeds of a refused account are not told, neither one by one nor as many', async () => {
-  const rig = await aRig()
-  const beganMs = rig.clock.atMs
-  const watch = rig.replica()
-  const stalled = (name: string) => ({
-    name,
-    account: 'main',
-    lagObjectiveMs: 5 * minute,
-    isPaused: false,
-    lastSuccessMs: beganMs,
-    lastCaughtUpMs: beganMs,
-  })
-  rig.snapshot.feeds = Array.from({ length: 11 }, (_none, n) => stalled(`feed${n}`))
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
-  for (let i = 0; i < 4; i += 1) {
-    rig.clock.atMs += 10 * minute
-    await watch.watchOnce()
-  }
-  expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
-  rig.snapshot.accounts = []
-  await watch.watchOnce()
-  expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
-  for (let i = 0; i < 2; i += 1) {
-    rig.clock.atMs += 10 * minute
-    await watch.watchOnce()
-  }
-  expect(await toldOf(rig)).toEqual([
-    'account-refused-main begin',
-    'account-refused-main end',
-    'many-feed-stalled begin',
-  ])
-})
-
 test('only a replica of the active configuration watches', async () => {
   const rig = await aRig()
-  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
+  rig.snapshot.problems = [refused('main')]
   await rig.replica({ isActive: () => false }).watchOnce()
   expect(await toldOf(rig)).toEqual([])
   expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
@@ -286,16 +237,15 @@ test('only a replica of the active configuration watches', async () => {
 test('a replica that was slow does not undo what others noted meanwhile', async () => {
   const rig = await aRig()
   const quick = rig.replica()
-  const refused = [{ name: 'main', trouble: refusal }]
-  rig.snapshot.accounts = refused
+  rig.snapshot.problems = [refused('main')]
   await quick.watchOnce()
-  rig.snapshot.accounts = []
+  rig.snapshot.problems = []
   await quick.watchOnce()
   rig.clock.atMs += 10 * minute
   const slow = rig.replica({
     async publish(event, way) {
       await quick.watchOnce()
-      rig.snapshot.accounts = refused
+      rig.snapshot.problems = [refused('main')]
       rig.clock.atMs += minute
       await quick.watchOnce()
       await rig.publish(event, way)

@@ -15,7 +15,7 @@ test('a notice says what is wrong, for how long, why, and what to do', () => {
       headline: ['feed brand: not read to the end for 22 min'],
       since: ['2026-11-21T08:00:00.000Z'],
       cause: ['no poll succeeds'],
-      what_to_do: ['tocsin feeds list'],
+      what_to_do: ['tocsin feeds list brand'],
     },
   })
 })

@@ -1,18 +1,18 @@
 /**
- * Reads the state of all accounts, feeds and sinks for metrics and self-alerts. One pass queries
- * each account once, by one script, some accounts at a time; the cost depends on the number of
- * accounts, not of readers.
+ * Reads the state of all accounts, feeds and sinks for metrics, self-alerts, commands and the page.
+ * One pass queries each account once, by one script, some accounts at a time; the cost depends on the
+ * number of accounts, not of readers.
  */
-import type { Trouble } from '../../lib/trouble.ts'
-import { pairsOf } from '../../redis/scripts.ts'
-import type { AccountLedger } from '../../store/account-ledger.ts'
-import { type Accounting, parseAccounting, sumPending } from '../../store/accounts.ts'
+import type { Trouble } from '../lib/trouble.ts'
+import { pairsOf } from '../redis/scripts.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { type Accounting, parseAccounting, sumPending } from '../store/accounts.ts'
 import {
   countQuarantined,
   type FeedState,
   parseFeed,
   type QuarantineCount,
-} from '../../store/feed-state.ts'
+} from '../store/feed-state.ts'
 
 export interface FleetState {
   /** When its reading began, wall clock. */
@@ -30,6 +30,7 @@ export interface AccountState {
   accounting: Accounting
   /** Items that are not final. */
   pending: number
+  deadLetters: number
   /** Of the configuration; feeds that were never polled are left out. */
   feeds: ReadonlyMap<string, FeedState>
   quarantine: Record<string, QuarantineCount>
@@ -44,6 +45,8 @@ export interface SinkState {
   /** By state. */
   pending: Record<string, number>
   replayed: number
+  /** Items that ever went to a fallback or were moved. */
+  diverted: number
   /** Items created and sent again, less ended and pending ones; must be 0. */
   unaccounted: number
   deadLetters: number
@@ -51,6 +54,8 @@ export interface SinkState {
   firstDueMs: number | undefined
   /** Since when it owes a critical event; undefined: it owes none. */
   criticalSinceMs: number | undefined
+  /** One of the accounts ever had an item for it. */
+  isUsed: boolean
 }
 
 export interface FleetSources {
@@ -113,17 +118,19 @@ async function readAccount(
   ])
   const [redisMs, counters, feeds, sinks, hasQuarantine] = answer as AccountAnswer
   const accounting = parseAccounting(pairsOf(counters))
+  const work = parseSinkWork(sinks)
   const state = {
     name: ledger.account,
     isConfigured,
     accounting,
     pending: Object.values(accounting.sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
+    deadLetters: [...work.values()].reduce((sum, { deadLetters }) => sum + deadLetters, 0),
     feeds: parseFeeds(names, feeds, redisMs),
     quarantine: hasQuarantine === 1 ? await countQuarantined(ledger, nowMs - freshMs) : {},
     trouble,
     searchesRemaining,
   }
-  return { state, work: parseSinkWork(sinks) }
+  return { state, work }
 }
 
 /** As the script returns it. */
@@ -177,9 +184,11 @@ function addToSinks(
     sinks.set(name, sink)
     return sink
   }
-  for (const [name, { pending, replayed, unaccounted }] of Object.entries(accounting.sinks)) {
+  for (const [name, counts] of Object.entries(accounting.sinks)) {
+    const { pending, replayed, diverted, unaccounted } = counts
     const sink = ensureSink(name)
     sink.replayed += replayed
+    sink.diverted += diverted
     sink.unaccounted += Math.abs(unaccounted)
     for (const [state, count] of Object.entries(pending)) {
       sink.pending[state] = (sink.pending[state] ?? 0) + count
@@ -187,6 +196,7 @@ function addToSinks(
   }
   for (const [name, { deadLetters, firstDueMs, criticalSinceMs }] of work) {
     const sink = ensureSink(name)
+    sink.isUsed = true
     sink.deadLetters += deadLetters
     sink.firstDueMs = earliest(sink.firstDueMs, firstDueMs)
     sink.criticalSinceMs = earliest(sink.criticalSinceMs, criticalSinceMs)
@@ -197,10 +207,12 @@ function emptySink(): SinkState {
   return {
     pending: {},
     replayed: 0,
+    diverted: 0,
     unaccounted: 0,
     deadLetters: 0,
     firstDueMs: undefined,
     criticalSinceMs: undefined,
+    isUsed: false,
   }
 }
 

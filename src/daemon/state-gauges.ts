@@ -2,11 +2,11 @@
  * Writes the state of all accounts, feeds and sinks into the shared metrics, the same on every
  * instance.
  */
-import { feedLagMs } from '../../store/feed-state.ts'
-import { pendingStates } from '../../store/records.ts'
-import type { StateMetrics } from '../../lib/metrics/metrics.ts'
-import type { RedisHealth } from '../../redis/health.ts'
-import type { AccountState, FleetState, SinkState } from './fleet-state.ts'
+import { feedLagMs } from '../store/feed-state.ts'
+import { pendingStates } from '../store/records.ts'
+import type { StateMetrics } from '../lib/metrics/metrics.ts'
+import type { RedisHealth } from '../redis/health.ts'
+import type { AccountState, FleetState, SinkState } from '../operator/fleet-state.ts'
 
 /** A feed of the configuration. */
 export interface GaugedFeed {

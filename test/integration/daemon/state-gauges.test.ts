@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest'
-import { openFeed, pauseFeed } from '../../../../src/store/feed-state.ts'
-import { readFleet, type FleetSources } from '../../../../src/page/http/fleet-state.ts'
-import {
-  writeAccounts,
-  writeFleet,
-  type SharedNotes,
-} from '../../../../src/page/http/state-gauges.ts'
-import { createMetrics } from '../../../../src/lib/metrics/metrics.ts'
-import type { AccountLedger } from '../../../../src/store/account-ledger.ts'
-import { readRecord } from '../../../../src/store/records.ts'
-import { beginAttempt, settleAttempt, type Outcome } from '../../../support/attempts.ts'
-import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../../support/ledger.ts'
+import { openFeed, pauseFeed } from '../../../src/store/feed-state.ts'
+import { readFleet, type FleetSources } from '../../../src/operator/fleet-state.ts'
+import { writeAccounts, writeFleet, type SharedNotes } from '../../../src/daemon/state-gauges.ts'
+import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readRecord } from '../../../src/store/records.ts'
+import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
+import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
