@@ -3,7 +3,7 @@
  * message. A missed window ends late and the message says so; no item is lost or sent twice.
  */
 import { localDay } from '../lib/time-zone.ts'
-import { renderMessage, type LinkFilter } from '../messages/message.ts'
+import { readWords, type LinkFilter } from '../messages/message.ts'
 import {
   type AlreadySent,
   compareForDigest,
@@ -426,7 +426,7 @@ async function addTitles(
     const { account } = record
     const url = serviceLink(account, payload.event.url)
     const subject = { account, feed, routes: item.routes, ...payload, link: url }
-    const { title, link } = renderMessage(subject)
+    const { title, link } = readWords(subject)
     listed.push({ ...entry, title, serviceLink: link })
   }
   return listed

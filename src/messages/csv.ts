@@ -3,15 +3,19 @@
  * Spreadsheets run what looks like a formula, so cells are sanitized as every message is, and an
  * apostrophe is put before a text that could begin a formula.
  */
-import { type Message, messageLimits, type MessageSubject, renderMessage } from './message.ts'
+import { cleanNames, messageLimits, type MessageSubject, readWords } from './message.ts'
 import { cleanLine, sanitizeLine } from './sanitize.ts'
 
-export interface CsvRow extends Pick<
-  Message,
-  'severity' | 'uid' | 'title' | 'account' | 'feed' | 'createdAtMs' | 'matchedAtMs'
-> {
+export interface CsvRow {
+  severity: string
   type: string
+  uid: string
+  title: string
+  account: string
+  feed: string
   identifiers: readonly string[]
+  createdAtMs: number | null
+  matchedAtMs: number | null
   fetchedAtMs: number | null
   tags: readonly string[]
   /** Defanged if it does not lead upstream. */
@@ -67,9 +71,23 @@ export function buildAttachment(
  * secret.
  */
 export function toCsvRow(subject: MessageSubject): CsvRow {
-  const message = renderMessage(subject)
-  const type = sanitizeLine(subject.event.type, messageLimits.name)
-  return { ...message, type, link: message.link ?? message.unverifiedLink }
+  const { event, account, feed, fetchedAtMs } = subject
+  const { createdAtMs, matchedAtMs } = event
+  const { title, link, unverifiedLink } = readWords(subject)
+  return {
+    severity: sanitizeLine(event.severity, messageLimits.severity),
+    type: sanitizeLine(event.type, messageLimits.name),
+    uid: sanitizeLine(event.uid, messageLimits.uid),
+    title,
+    account: sanitizeLine(account, messageLimits.name),
+    feed: sanitizeLine(feed, messageLimits.name),
+    identifiers: cleanNames(event.identifiers.map(({ name }) => name)),
+    createdAtMs,
+    matchedAtMs,
+    fetchedAtMs,
+    tags: cleanNames(event.tags),
+    link: link ?? unverifiedLink,
+  }
 }
 
 function buildFile(lines: readonly string[], left: number): Uint8Array {

@@ -1,5 +1,5 @@
 /**
- * A message to people as parts, before any sink's syntax. Every string is sanitized as in a Message.
+ * A message to people as parts, before any sink's syntax. Every string is sanitized by `message.ts`.
  * A sink's serializer writes the parts in its syntax; `fit` alone decides what a size leaves out.
  */
 import type { Severity } from '../event.ts'

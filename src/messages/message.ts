@@ -1,9 +1,9 @@
 /**
- * A message about one event, before any sink's dialect. Text from the feed is untrusted; it is
- * sanitized here, once for all sinks. No string in a Message has a control, zero-width,
- * bidi-override or tag character, or a lone surrogate; newlines occur only singly in
- * `extract.text`; lengths are within `messageLimits`, in code points; and only `link` and `pageUrl` are
- * something that a client would turn into a link. Markup of a dialect is left as it is: sinks escape it.
+ * A message about one event, as parts before any sink's syntax. Text from the feed is untrusted; it is
+ * sanitized here, once for all sinks. No string has a control, zero-width, bidi-override or tag
+ * character, or a lone surrogate; newlines occur only singly in `extract.text`; lengths are within
+ * `messageLimits`, in code points; and only `link` and `pageUrl` are something that a client would turn
+ * into a link. Markup of a dialect is left as it is: sinks escape it.
  */
 import {
   isCanary,
@@ -16,7 +16,7 @@ import {
 import { type Description, type Fact, formatTime, readFields } from './types/description.ts'
 import { type Document, noParts } from './document.ts'
 import { findDescriber } from './types/families.ts'
-import { type Guidance, type MessageGuidance, uniteGuidance } from './guidance.ts'
+import { type Guidance, uniteGuidance } from './guidance.ts'
 import {
   buildTitle,
   type DescribedEvent,
@@ -28,67 +28,12 @@ import { type Related, relatedFacts } from './related.ts'
 import { cleanBlock, cutText, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
 import { formatSeverity, severityLabel } from './summary.ts'
 
-export interface Message {
-  severity: Severity
-  /** The event's type in plain words: "Stealer log". */
-  typeLabel: string
-  /**
-   * What, whose and where, without the severity: "Stealer log: joe@acme[.]com at
-   * login[.]acme[.]com".
-   */
-  title: string
-  /** Severity and title: for notifications. */
-  summary: string
-  /**
-   * Specific to the type, most telling first. Feed, times, identifiers and tags are not repeated.
-   */
-  facts: Fact[]
-  /** One short quotation of what the feed found. */
-  extract: { label: string; text: string } | null
-  /** Lines of a sink's own template, instead of facts and extract. */
-  body?: readonly string[] | undefined
-  /** The event in the upstream web application: ASCII, percent-encoded; it may contain `|`. */
-  link: string | null
-  /** If there is no such link, what upstream gave as one: defanged, so that nobody clicks it. */
-  unverifiedLink: string | null
-  /** Defanged if it holds a domain; `refang` returns the uid that commands take. */
-  /** The event's page of Tocsin: ours, percent-encoded; null: no page is known. */
-  pageUrl: string | null
-  /** Who gets it too, and how often its login or host was seen before. */
-  related: Fact[]
-  uid: string
-  account: string
-  /** Whether a reader must be told the account: several are configured. */
-  namesAccount: boolean
-  feed: string
-  /** The feed's labels: "team blue". */
-  labels: string[]
-  /** Upstream's name for where it was found; empty: none. */
-  source: string
-  /**
-   * Names of what was matched; a last entry "… and 5 more" if there are more. The same for tags.
-   */
-  identifiers: string[]
-  tags: string[]
-  routes: string[]
-  /** Milliseconds since 1970. */
-  createdAtMs: number | null
-  matchedAtMs: number | null
-  fetchedAtMs: number
-  /** Zone of the times. */
-  timeZone: string
-  /** What the reader must know about this message itself: a test, a repeat, a missing detail. */
-  notes: string[]
-  /** What to do, by the configuration: the only part that no feed has a say in. */
-  guidance: MessageGuidance
-}
-
 /** In code points; `facts`, `names` (identifiers, tags, routes) and `notes` in number. */
 export const messageLimits = {
   severity: 40,
   typeLabel: 60,
   title: 150,
-  summary: 250,
+  notification: 250,
   factLabel: 40,
   factValue: 300,
   facts: 12,
@@ -102,66 +47,195 @@ export const messageLimits = {
   notes: 10,
 } as const
 
-export function renderMessage(subject: MessageSubject, options: RenderOptions = {}): Message {
+const maxSubjectLength = 180
+
+/** What an event says wherever it is shown: in a message, on the page, on a terminal. */
+export interface EventWords extends Pick<Document, 'title' | 'extract' | 'link'> {
+  /** The event's type in plain words: "Stealer log". */
+  typeLabel: string
+  /**
+   * Specific to the type, most telling first. Feed, times, identifiers and tags are not repeated.
+   */
+  facts: Fact[]
+  /** If there is no such link, what upstream gave as one: defanged, so that nobody clicks it. */
+  unverifiedLink: string | null
+}
+
+export function readWords(
+  subject: DescribedEvent & Pick<MessageSubject, 'link'>,
+  options: Pick<RenderOptions, 'isTest' | 'timeZone'> = {},
+): EventWords {
   const { event } = subject
   const headline = describeEvent(subject)
   const { description } = headline
-  const { timeZone = 'UTC' } = options
-  const facts = cleanFacts(description, timeZone)
+  const facts = cleanFacts(description, options.timeZone ?? 'UTC')
   return {
-    ...renderFirstLines(subject, options, headline),
     typeLabel: sanitizeLine(description.typeLabel, messageLimits.typeLabel),
+    title: writeTitle(headline, options),
     facts,
     extract: chooseExtract(event, description, facts),
     ...chooseLink(subject),
-    pageUrl: subject.pageUrl ?? null,
-    related: isCanary(subject) ? [] : relatedFacts(subject, { name: messageLimits.name, timeZone }),
-    uid: sanitizeLine(event.uid, messageLimits.uid),
-    account: sanitizeLine(subject.account, messageLimits.name),
-    namesAccount: subject.namesAccount === true,
-    feed: sanitizeLine(subject.feed, messageLimits.name),
-    labels: formatNames(Object.entries(subject.labels ?? {}).map((label) => label.join(' '))),
-    source: sanitizeLine(event.source, messageLimits.factValue),
-    identifiers: formatNames(event.identifiers.map(({ name }) => name)),
-    tags: formatNames(event.tags),
-    routes: formatNames(subject.routes),
-    createdAtMs: event.createdAtMs,
-    matchedAtMs: event.matchedAtMs,
-    fetchedAtMs: subject.fetchedAtMs,
-    timeZone,
-    notes: [...sendingNotes([subject], options), ...eventNotes(subject, timeZone)].map((note) =>
-      sanitizeLine(note, messageLimits.note),
-    ),
-    guidance: uniteGuidance([subject], typeLabel),
   }
 }
 
-type FirstLines = Pick<Message, 'severity' | 'title' | 'summary'>
-
-/** The title of an event's messages, as lists show it. */
-export function titleOf(subject: DescribedEvent): string {
-  const { title, summary } = messageLimits
-  const built = buildTitle(describeEvent(subject), { maxLength: title, clean: sanitizeLine })
-  return cutText(sanitizeLine(built, summary), title)
+/** What, whose and where, without the severity: "Stealer log: joe@acme[.]com at login[.]acme[.]com". */
+export function titleOf(
+  subject: DescribedEvent,
+  options: Pick<RenderOptions, 'isTest'> = {},
+): string {
+  return writeTitle(describeEvent(subject), options)
 }
 
-/** Renders no more than the first lines: a webhook's body needs no more. */
-export function renderFirstLines(
-  subject: MessageSubject,
-  options: Pick<RenderOptions, 'isTest'>,
-  headline?: HeadlineSubject,
-): FirstLines {
-  const severity = sanitizeLine(subject.event.severity, messageLimits.severity)
+function writeTitle(headline: HeadlineSubject, options: Pick<RenderOptions, 'isTest'>): string {
+  const { title, notification } = messageLimits
   const test = testMark(options)
-  const maxLength = messageLimits.title - test.length
-  const built = buildTitle(headline ?? describeEvent(subject), { maxLength, clean: sanitizeLine })
-  const whole = sanitizeLine(test + built, messageLimits.summary)
-  const label = sanitizeLine(severityLabel(severity), messageLimits.summary)
+  const maxLength = title - test.length
+  const built = buildTitle(headline, { maxLength, clean: sanitizeLine })
+  return cutText(sanitizeLine(test + built, notification), title)
+}
+
+/** Severity and title. */
+export function notificationOf(severity: Severity, title: string): string {
+  const label = severityLabel(sanitizeLine(severity, messageLimits.severity))
+  return cutText(`${label} ${title}`, messageLimits.notification)
+}
+
+/** What a sink's own template says instead of the built-in words. */
+interface OwnWords {
+  title?: string | undefined
+  /** Instead of facts and extract. */
+  body?: readonly string[] | undefined
+}
+
+/** `id`: of the delivery, by which operators find the message again. */
+export function renderMessage(
+  subject: MessageSubject,
+  { id, own = {}, ...options }: RenderOptions & { id: string; own?: OwnWords },
+): Document {
+  const { event } = subject
+  const { timeZone = 'UTC' } = options
+  const words = readWords(subject, options)
+  const { title = words.title, body } = own
+  const severity = sanitizeLine(event.severity, messageLimits.severity)
+  const notes = [...sendingNotes([subject], options), ...eventNotes(subject, timeZone)]
+  const related = { name: messageLimits.name, timeZone }
+  const said = body === undefined ? { ...words, title } : { ...words, title, facts: [] }
   return {
+    ...noParts,
     severity,
-    title: cutText(whole, messageLimits.title),
-    summary: cutText(`${label} ${whole}`, messageLimits.summary),
+    headline: title,
+    title,
+    notification: notificationOf(severity, title),
+    subject: cutText(`[${severityLabel(severity)}] ${title}`, maxSubjectLength),
+    typeLabel: words.typeLabel,
+    notes: notes.map((note) => sanitizeLine(note, messageLimits.note)),
+    body: body ?? [],
+    ...arrangeFacts(subject, said, { timeZone, mostFacts: body === undefined ? 5 : 0 }),
+    related: isCanary(subject) ? [] : relatedFacts(subject, related),
+    extract: body === undefined ? words.extract : null,
+    guidance: uniteGuidance([subject], typeLabel),
+    link: words.link,
+    pageUrl: subject.pageUrl ?? null,
+    foot: {
+      deliveryId: id,
+      uid: sanitizeLine(event.uid, messageLimits.uid),
+      routes: cleanNames(subject.routes),
+      timeZone,
+      total: 0,
+      attachment: null,
+    },
   }
+}
+
+/** The first facts say what, whose and where; the matched identifiers follow them. */
+const factsBeforeMatched = 3
+export const unverifiedLinkLabel = 'Unverified link'
+
+/** What is said first of an event, and what can wait. */
+function arrangeFacts(
+  subject: MessageSubject,
+  words: EventWords,
+  { timeZone, mostFacts }: { timeZone: string; mostFacts: number },
+): Pick<Document, 'facts' | 'details' | 'context'> {
+  const { event, namesAccount = false } = subject
+  const { title, unverifiedLink } = words
+  const source = sanitizeLine(event.source, messageLimits.factValue)
+  const facts = splitFacts(words.facts, source)
+  const identifiers = cleanNames(event.identifiers.map(({ name }) => name))
+  const matched = listFacts('Matched', identifiers)
+  const isSaid = identifiers.length === 1 && title.includes(identifiers[0] ?? '')
+  const before = isSaid ? facts.telling.length : factsBeforeMatched
+  const inOrder = facts.telling.toSpliced(before, 0, ...matched)
+  const account = sanitizeLine(subject.account, messageLimits.name)
+  const first = [
+    ...inOrder.slice(0, mostFacts),
+    ...(namesAccount ? listFacts('Account', [account]) : []),
+  ]
+  const times = listTimes(subject, timeZone)
+  const feed = formatFeed(subject)
+  return {
+    facts: first,
+    details: [
+      ...inOrder.slice(mostFacts),
+      ...listFacts('Tags', cleanNames(event.tags)),
+      ...facts.source,
+      ...(unverifiedLink === null ? [] : listFacts(unverifiedLinkLabel, [unverifiedLink])),
+      ...times.flatMap(({ label, text }) => listFacts(`${label} at`, [text])),
+      ...listFacts('Feed', [feed]),
+    ],
+    // where chats have no room for the rest: times, feed and source in one line
+    context: [
+      ...times.map(({ label, text }) => `${label.toLowerCase()} ${text}`),
+      `feed ${feed}`,
+      ...(source === '' || first.some(({ value }) => value === source) ? [] : [`source ${source}`]),
+      ...(unverifiedLink === null
+        ? []
+        : [`${unverifiedLinkLabel.toLowerCase()}: ${unverifiedLink}`]),
+    ].join(' · '),
+  }
+}
+
+/** Upstream's name of a source tells least: it counts as a fact only where there is hardly another. */
+function splitFacts(facts: Fact[], name: string): { telling: Fact[]; source: Fact[] } {
+  const isSource = ({ label, value }: Fact): boolean => label === 'Source' && value === name
+  const telling = facts.filter((fact) => !isSource(fact))
+  return telling.length < 2
+    ? { telling: facts, source: [] }
+    : { telling, source: facts.filter(isSource) }
+}
+
+function formatFeed({ feed, labels = {} }: MessageSubject): string {
+  const name = sanitizeLine(feed, messageLimits.name)
+  const named = cleanNames(Object.entries(labels).map((label) => label.join(' ')))
+  return named.length === 0 ? name : `${name} (${named.join(', ')})`
+}
+
+function listTimes(
+  { event: { createdAtMs, matchedAtMs }, fetchedAtMs }: MessageSubject,
+  timeZone: string,
+): { label: string; text: string }[] {
+  const late = formatLateness(matchedAtMs ?? createdAtMs, fetchedAtMs)
+  return [
+    { label: 'Created', atMs: createdAtMs, remark: '' },
+    { label: 'Matched', atMs: matchedAtMs, remark: '' },
+    { label: 'Fetched', atMs: fetchedAtMs, remark: late },
+  ].flatMap(({ label, atMs, remark }) => {
+    const text = atMs === null ? null : formatTime(atMs, timeZone)
+    return text === null ? [] : [{ label, text: text + remark }]
+  })
+}
+
+function listFacts(label: string, names: readonly string[]): Fact[] {
+  return names.length === 0 ? [] : [{ label, value: defang(names.join(', ')), kind: 'text' }]
+}
+
+function formatLateness(sinceMs: number | null, atMs: number): string {
+  const minutes = sinceMs === null ? 0 : Math.round((atMs - sinceMs) / 60_000)
+  if (!(minutes > 0)) return ''
+  if (minutes < 120) return ` (${minutes} min later)`
+  return minutes < 2880
+    ? ` (${Math.round(minutes / 60)} h later)`
+    : ` (${Math.round(minutes / 1440)} days later)`
 }
 
 function cleanFacts({ facts }: Description, timeZone: string): Fact[] {
@@ -184,7 +258,7 @@ function chooseExtract(
   event: ThreatEvent,
   { content, contentLabel = 'Beginning of the text', isOwnWords = false }: Description,
   facts: readonly Fact[],
-): Message['extract'] {
+): Document['extract'] {
   const isInFacts = (text: string): boolean => facts.some(({ value }) => value === text)
   const candidates = [
     ...sortByTelling(isOwnWords ? {} : event.highlights).map(([field, texts]) => ({
@@ -211,7 +285,8 @@ function formatField(field: string): string {
   return field.replaceAll('.', ', ').replaceAll('_', ' ')
 }
 
-function formatNames(all: readonly string[]): string[] {
+/** At most ten; a last one "… and 5 more" if there are more. */
+export function cleanNames(all: readonly string[]): string[] {
   const shown = all
     .slice(0, messageLimits.names)
     .map((name) => sanitizeLine(name, messageLimits.name))
@@ -223,133 +298,12 @@ function formatNames(all: readonly string[]): string[] {
 function chooseLink({
   link = null,
   event,
-}: MessageSubject): Pick<Message, 'link' | 'unverifiedLink'> {
+}: Pick<MessageSubject, 'link' | 'event'>): Pick<EventWords, 'link' | 'unverifiedLink'> {
   if (link !== null && link.length <= messageLimits.link) return { link, unverifiedLink: null }
   return {
     link: null,
     unverifiedLink: event.url && sanitizeLine(event.url, messageLimits.factValue),
   }
-}
-
-const maxSubjectLength = 180
-
-/** The message as parts, for a sink's serializer. */
-export function eventDocument(message: Message, deliveryId: string): Document {
-  const { severity, title, summary, body = [], extract, link, guidance, notes } = message
-  const { first, rest } = arrangeFacts(message)
-  return {
-    ...noParts,
-    severity,
-    headline: title,
-    title,
-    notification: summary,
-    subject: cutText(`[${severityLabel(severity)}] ${title}`, maxSubjectLength),
-    typeLabel: message.typeLabel,
-    notes,
-    body,
-    facts: first,
-    details: rest,
-    context: formatContext(message, first),
-    related: message.related,
-    extract: extract && { label: extract.label || 'Extract', text: extract.text },
-    guidance,
-    link,
-    pageUrl: message.pageUrl,
-    foot: {
-      deliveryId,
-      uid: message.uid,
-      routes: message.routes,
-      timeZone: message.timeZone,
-      total: 0,
-      attachment: null,
-    },
-  }
-}
-
-/** What is said first of an event, and what can wait. */
-interface ArrangedFacts {
-  /** At most five that tell this alert from the next one, and the account if there are several. */
-  first: Fact[]
-  /** The other facts, tags, times and where it came from. */
-  rest: Fact[]
-}
-
-const firstFacts = 5
-/** The first facts say what, whose and where; the matched identifiers follow them. */
-const factsBeforeMatched = 3
-export const unverifiedLinkLabel = 'Unverified link'
-
-export function arrangeFacts(message: Message): ArrangedFacts {
-  const { account, namesAccount, identifiers, tags, unverifiedLink } = message
-  const { telling, source } = splitFacts(message)
-  const matched = listFacts('Matched', identifiers)
-  const shown = message.body === undefined ? firstFacts : 0
-  const isSaid = identifiers.length === 1 && message.title.includes(identifiers[0] ?? '')
-  const inOrder = isSaid
-    ? [...telling, ...matched]
-    : [...telling.slice(0, factsBeforeMatched), ...matched, ...telling.slice(factsBeforeMatched)]
-  return {
-    first: [...inOrder.slice(0, shown), ...(namesAccount ? listFacts('Account', [account]) : [])],
-    rest: [
-      ...inOrder.slice(shown),
-      ...listFacts('Tags', tags),
-      ...source,
-      ...(unverifiedLink === null ? [] : listFacts(unverifiedLinkLabel, [unverifiedLink])),
-      ...listTimes(message).flatMap(({ label, text }) => listFacts(`${label} at`, [text])),
-      ...listFacts('Feed', [formatFeed(message)]),
-    ],
-  }
-}
-
-/** Upstream's name of a source tells least: it counts as a fact only where there is hardly another. */
-function splitFacts({ facts, source }: Message): { telling: Fact[]; source: Fact[] } {
-  const isSource = ({ label, value }: Fact): boolean => label === 'Source' && value === source
-  const telling = facts.filter((fact) => !isSource(fact))
-  return telling.length < 2
-    ? { telling: facts, source: [] }
-    : { telling, source: facts.filter(isSource) }
-}
-
-/** Where chats have no room for the rest: times, feed and source in one line. */
-function formatContext(message: Message, first: readonly Fact[]): string {
-  const { source, unverifiedLink } = message
-  const isSaid = first.some(({ value }) => value === source)
-  return [
-    ...listTimes(message).map(({ label, text }) => `${label.toLowerCase()} ${text}`),
-    `feed ${formatFeed(message)}`,
-    ...(source === '' || isSaid ? [] : [`source ${source}`]),
-    ...(unverifiedLink === null ? [] : [`${unverifiedLinkLabel.toLowerCase()}: ${unverifiedLink}`]),
-  ].join(' · ')
-}
-
-function formatFeed({ feed, labels }: Message): string {
-  return labels.length === 0 ? feed : `${feed} (${labels.join(', ')})`
-}
-
-function listTimes(message: Message): { label: string; text: string }[] {
-  const { createdAtMs, matchedAtMs, fetchedAtMs, timeZone } = message
-  const late = formatLateness(matchedAtMs ?? createdAtMs, fetchedAtMs)
-  return [
-    { label: 'Created', atMs: createdAtMs, remark: '' },
-    { label: 'Matched', atMs: matchedAtMs, remark: '' },
-    { label: 'Fetched', atMs: fetchedAtMs, remark: late },
-  ].flatMap(({ label, atMs, remark }) => {
-    const text = atMs === null ? null : formatTime(atMs, timeZone)
-    return text === null ? [] : [{ label, text: text + remark }]
-  })
-}
-
-function listFacts(label: string, names: readonly string[]): Fact[] {
-  return names.length === 0 ? [] : [{ label, value: names.join(', '), kind: 'text' }]
-}
-
-function formatLateness(sinceMs: number | null, atMs: number): string {
-  const minutes = sinceMs === null ? 0 : Math.round((atMs - sinceMs) / 60_000)
-  if (!(minutes > 0)) return ''
-  if (minutes < 120) return ` (${minutes} min later)`
-  return minutes < 2880
-    ? ` (${Math.round(minutes / 60)} h later)`
-    : ` (${Math.round(minutes / 1440)} days later)`
 }
 
 /** Returns the address if it leads to the account's upstream and may be clicked, else null. */

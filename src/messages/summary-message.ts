@@ -1,6 +1,6 @@
 /**
  * A message for people about several events, as parts before any sink's syntax. Every string is
- * sanitized as in a Message, except the attached file's name, which is ours.
+ * sanitized as in a message about one, except the attached file's name, which is ours.
  */
 import { isKnownSeverity } from '../event.ts'
 import { buildCoverage } from './coverage.ts'
@@ -8,10 +8,9 @@ import { formatTime, zonedTime } from './types/description.ts'
 import { type Document, type DocumentLine, noParts } from './document.ts'
 import { type MessageGuidance, noGuidance, uniteGuidance } from './guidance.ts'
 import {
-  type Message,
   messageLimits,
   type MessageSubject,
-  renderMessage,
+  readWords,
   type RenderOptions,
   sendingNotes,
   testMark,
@@ -127,27 +126,24 @@ interface LineOptions {
 }
 
 function toLine(member: MessageSubject, { timeIn, namesAccount }: LineOptions): DocumentLine {
-  const message = renderMessage(member)
-  const [identifier] = message.identifiers
-  const isSaid = identifier === undefined || message.title.includes(identifier)
+  const { event, account } = member
+  const { title, link } = readWords(member)
+  const clean = (name: string): string => sanitizeLine(name, messageLimits.name)
+  const identifier = clean(event.identifiers[0]?.name ?? '')
   return {
-    severity: message.severity,
-    title: message.title,
-    identifier: isSaid ? null : `matched ${identifier}`,
-    feed: message.feed,
-    time: formatLineTime(message, timeIn),
-    remark: formatRemark(member, namesAccount && message.namesAccount ? message.account : null),
-    link: message.link,
+    severity: sanitizeLine(event.severity, messageLimits.severity),
+    title,
+    identifier: title.includes(identifier) ? null : `matched ${identifier}`,
+    feed: clean(member.feed),
+    time: formatLineTime(member, timeIn),
+    remark: formatRemark(member, namesAccount && member.namesAccount ? clean(account) : null),
+    link,
   }
 }
 
 /** In the words of a single message, which shows all three times. */
 function formatLineTime(
-  {
-    matchedAtMs,
-    createdAtMs,
-    fetchedAtMs,
-  }: Pick<Message, 'matchedAtMs' | 'createdAtMs' | 'fetchedAtMs'>,
+  { event: { matchedAtMs, createdAtMs }, fetchedAtMs }: MessageSubject,
   timeIn: (atMs: number) => string,
 ): string {
   if (matchedAtMs !== null) return `matched ${timeIn(matchedAtMs)}`

@@ -2,7 +2,7 @@
  * Counts over several events: the numbers and names that a message says about all of them together.
  */
 import { isKnownSeverity, noSeverity, type Severity, severityRank } from '../event.ts'
-import { sanitizeLine } from './sanitize.ts'
+import { defang, sanitizeLine } from './sanitize.ts'
 
 /**
  * `group`: similar events of a short window; `digest`: what a schedule collected; `backlog`: what a
@@ -255,7 +255,7 @@ export function formatSeverity(severity: Severity): string {
 
 function unknownLabel(severity: Severity): string {
   const word = sanitizeLine(severity, maxWordLength).replaceAll('"', "'")
-  return word === '' || word === noSeverity ? 'UNKNOWN' : `UNKNOWN ("${word}")`
+  return word === '' || word === noSeverity ? 'UNKNOWN' : defang(`UNKNOWN ("${word}")`)
 }
 
 /** Prepares counts for a message: unknown words sanitized, and only a few of them. */

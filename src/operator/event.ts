@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts'
 import { toDeliveryMember } from '../delivery/send/delivery-member.ts'
 import { buildMemberOptions } from '../delivery/send/member-options.ts'
-import { type Message, renderMessage } from '../messages/message.ts'
+import { type EventWords, readWords } from '../messages/message.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type QuarantineEntry, readQuarantined } from '../store/feed-state.ts'
 import { readMessageAttempts } from '../store/pending-items.ts'
@@ -24,7 +24,7 @@ export interface KnownEvent {
   uid: string | null
   record?: LedgerRecord | undefined
   /** undefined: the payload is past its retention. */
-  message?: Message | undefined
+  message?: EventWords | undefined
   quarantined?: QuarantineEntry | undefined
   /** What commands did to it at the service, and who asked for it. */
   writes?: KnownWrite[]
@@ -99,12 +99,12 @@ export function renderRecordMessage(
   { account, uid, sightings }: LedgerRecord,
   payload: Payload,
   item?: Item,
-): Message | undefined {
+): EventWords | undefined {
   const { feed = '', labels = {} } = sightings[item?.sighting ?? 0] ?? {}
   const { severity = payload.event.severity, routes = [], raisedFrom } = item ?? {}
   const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, payload }
   const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
   const sink = config.sinks.find(({ name }) => name === item?.sink)
   const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined
-  return member && renderMessage(member, { timeZone })
+  return member && readWords(member, { timeZone })
 }

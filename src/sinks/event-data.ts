@@ -2,7 +2,7 @@
  * An event for machines and templates: every field that a receiver may use, cut to what Standard
  * Webhooks asks for.
  */
-import { renderFirstLines, renderMessage } from '../messages/message.ts'
+import { notificationOf, readWords, titleOf } from '../messages/message.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
 import type { DeliveryMember } from './sink.ts'
 
@@ -97,17 +97,17 @@ export function readTemplateValues(
   { isTest = false, timeZone }: { isTest?: boolean | undefined; timeZone?: string | undefined },
 ): TemplateValues {
   const data = JSON.parse(renderEventData(member, isTest)) as EventData
-  const { facts } = renderMessage(member, { isTest, timeZone })
+  const { facts } = readWords(member, { isTest, timeZone })
   return { ...data, link: data.url, facts: facts.map(({ label, value }) => ({ label, value })) }
 }
 
 function toElement(member: DeliveryMember, isTest: boolean): EventData {
   const { event, detail, link = null } = member
-  const { title, summary } = renderFirstLines(member, { isTest })
+  const title = titleOf(member, { isTest })
   return {
     id: member.id,
     title,
-    summary,
+    summary: notificationOf(event.severity, title),
     uid: event.uid,
     kind: event.kind,
     type: event.type,

@@ -4,16 +4,9 @@
  */
 import { ownFeed } from '../event.ts'
 import type { Document } from '../messages/document.ts'
-import {
-  eventDocument,
-  type Message,
-  messageLimits,
-  renderMessage,
-  testMark,
-} from '../messages/message.ts'
+import { messageLimits, renderMessage, testMark } from '../messages/message.ts'
 import { cutText, sanitizeLine } from '../messages/sanitize.ts'
 import { renderSummary } from '../messages/summary-message.ts'
-import { severityLabel } from '../messages/summary.ts'
 import { readTemplateValues, type TemplateValues } from './event-data.ts'
 import { type Delivery, soleMember } from './sink.ts'
 import {
@@ -48,7 +41,7 @@ export type RenderDocument = (delivery: Delivery) => Document
 export const renderDocument: RenderDocument = (delivery) => {
   const { summary } = delivery
   return summary === undefined
-    ? eventDocument(renderMessage(soleMember(delivery), delivery), delivery.id)
+    ? renderMessage(soleMember(delivery), delivery)
     : renderSummary({ ...delivery, summary })
 }
 
@@ -81,8 +74,8 @@ export function createDocumentRenderer(
     const member = soleMember(delivery)
     if (member.feed === ownFeed) return renderDocument(delivery)
     const values = readTemplateValues(member, delivery)
-    const message = withTitle(renderMessage(member, delivery), title?.(values, delivery))
-    return eventDocument(withBody(message, body?.(values, delivery)), delivery.id)
+    const own = { title: title?.(values, delivery), body: body?.(values, delivery) }
+    return renderMessage(member, { ...delivery, own })
   }
 }
 
@@ -97,12 +90,6 @@ const readTitle: ReadWords<string> = (written, delivery) => {
   return cutText(words.startsWith(mark) ? words : `${mark}${words}`, messageLimits.title)
 }
 
-function withTitle(message: Message, title: string | undefined): Message {
-  if (title === undefined) return message
-  const summary = cutText(`${severityLabel(message.severity)} ${title}`, messageLimits.summary)
-  return { ...message, title, summary }
-}
-
 const maxBodyLines = 25
 
 const readBody: ReadWords<string[]> = (written) => {
@@ -114,10 +101,6 @@ const readBody: ReadWords<string[]> = (written) => {
   if (lines.length <= maxBodyLines) return lines
   const shown = lines.slice(0, maxBodyLines - 1)
   return [...shown, `… and ${lines.length - shown.length} more lines`]
-}
-
-function withBody(message: Message, body: string[] | undefined): Message {
-  return body === undefined ? message : { ...message, facts: [], extract: null, body }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
-import { renderMessage } from '../../src/messages/message.ts'
+import { titleOf } from '../../src/messages/message.ts'
 import { drawMail, drawPage, type Html, markup } from '../../src/sandbox/drawing/html.ts'
 import { drawSlack } from '../../src/sandbox/drawing/slack.ts'
 import { drawTeams } from '../../src/sandbox/drawing/teams.ts'
@@ -115,7 +115,7 @@ function drawScene(drawn: Drawn, [name, one]: Scene, isOpen: boolean): Html {
   const content = markup`<div class="columns">${views}</div>`
   return isOpen
     ? markup`<section><h3>${name}</h3>${content}</section>`
-    : markup`<details><summary>${name}: ${titleOf(one)}</summary>${content}</details>`
+    : markup`<details><summary>${name}: ${titleOfFirst(one)}</summary>${content}</details>`
 }
 
 interface View {
@@ -138,8 +138,8 @@ function drawContent(to: string, preview: Preview | undefined, name: string): Ht
   return markup`<p><strong>${subject}</strong></p>${drawMail(`Mail: ${name}`, html)}<details><summary>As plain text</summary><pre>${text}</pre></details>`
 }
 
-function titleOf({ members: [member] }: Delivery): string {
-  return member === undefined ? '' : renderMessage(member, { attempt: 1, mayBeRepeat: false }).title
+function titleOfFirst({ members: [member] }: Delivery): string {
+  return member === undefined ? '' : titleOf(member)
 }
 
 /** Of each type from the search item alone, and from the full event where there is one. */
@@ -147,13 +147,13 @@ function drawTitles(): Html {
   const full = new Map(
     typeScenes
       .filter(([name]) => name.endsWith(fullMark))
-      .map(([name, one]) => [name.slice(0, -fullMark.length), titleOf(one)]),
+      .map(([name, one]) => [name.slice(0, -fullMark.length), titleOfFirst(one)]),
   )
   const rows = typeScenes
     .filter(([name]) => !name.endsWith(fullMark))
     .map(
       ([name, one]) =>
-        markup`<tr><td>${name}</td><td>${titleOf(one)}</td><td>${full.get(name) ?? 'there is none'}</td></tr>\n`,
+        markup`<tr><td>${name}</td><td>${titleOfFirst(one)}</td><td>${full.get(name) ?? 'there is none'}</td></tr>\n`,
     )
   return markup`<table><thead><tr><th scope="col">Type</th><th scope="col">From the search item</th><th scope="col">From the full event</th></tr></thead><tbody>${rows}</tbody></table>`
 }

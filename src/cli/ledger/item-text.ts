@@ -1,5 +1,5 @@
 /** The lines that tell an event's history on a terminal. */
-import { type Message, unverifiedLinkLabel } from '../../messages/message.ts'
+import { type EventWords, unverifiedLinkLabel } from '../../messages/message.ts'
 import { formatSeverity } from '../../messages/summary.ts'
 import { formatAttempt, formatDestination, formatState } from '../../operator/item-words.ts'
 import type { DestinationLabels } from '../../operator/recipients.ts'
@@ -70,7 +70,7 @@ function repeatLines({ repeatRisks, replays, state, rule = '', past }: Item): st
 }
 
 /** Headline, facts and link, indented. */
-export function messageLines({ title, facts, extract, ...message }: Message): string[] {
+export function messageLines({ title, facts, extract, ...message }: EventWords): string[] {
   return [
     title,
     ...facts.map(({ label, value }) => `  ${label}: ${value}`),
@@ -82,7 +82,7 @@ export function messageLines({ title, facts, extract, ...message }: Message): st
 export function linkLines({
   link,
   unverifiedLink,
-}: Pick<Message, 'link' | 'unverifiedLink'>): string[] {
+}: Pick<EventWords, 'link' | 'unverifiedLink'>): string[] {
   if (link !== null) return [link]
   return unverifiedLink === null ? [] : [`${unverifiedLinkLabel}: ${unverifiedLink}`]
 }

@@ -1,6 +1,6 @@
 /** `items show`: the whole history of an event, the events of a message, or a quarantined item. */
 import { severityRank } from '../../event.ts'
-import type { Message } from '../../messages/message.ts'
+import type { EventWords } from '../../messages/message.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
 import { type QuarantineEntry, readQuarantined } from '../../store/feed-state.ts'
@@ -99,7 +99,7 @@ function unknownLine(uid: string, { account }: ShowOptions): string {
 
 /** One event of a delivery. */
 interface DeliveredEvent extends Delivered {
-  message: Message | undefined
+  message: EventWords | undefined
 }
 
 /** Prints the history of the event that was delivered under this id, or the list of the events. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { buildBeginAlert, buildEndAlert } from '../../../src/operator/alerts/self-alerts.ts'
-import { renderMessage, type Message } from '../../../src/messages/message.ts'
+import { renderMessage } from '../../../src/messages/message.ts'
+import type { Document } from '../../../src/messages/document.ts'
 import { renderSummary } from '../../../src/messages/summary-message.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
 import { aMember } from '../../support/deliveries.ts'
@@ -11,15 +12,15 @@ const sinceMs = Date.UTC(2026, 10, 21, 8)
 const brand = { kind: 'feed-stalled', name: 'brand' } as const
 const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 22 * 60_000 }
 
-function render(event: ThreatEvent, isTest = false, feed = '_tocsin'): Message {
+function render(event: ThreatEvent, isTest = false, feed = '_tocsin'): Document {
   const subject = { account: 'main', feed, routes: ['notices'], event, fetchedAtMs: 0 }
-  return renderMessage(subject, { attempt: 1, mayBeRepeat: false, isTest })
+  return renderMessage(subject, { id: 'abc', isTest })
 }
 
 test('a notice reads as a sentence with its facts, and quotes nothing twice', () => {
   const message = render(buildBeginAlert(brand, noted, 'no poll succeeds'))
   expect(message.title).toBe('Tocsin: feed brand: not read to the end for 22 min')
-  expect(message.summary).toBe(`HIGH ${message.title}`)
+  expect(message.notification).toBe(`HIGH ${message.title}`)
   expect(message.facts).toEqual([
     {
       label: 'Since',
@@ -72,11 +73,11 @@ test('a canary is marked as a test in its title, and says that nobody asked for 
 test('so do canaries that come together; a test of a sink was asked for', () => {
   const subject = { account: 'main', routes: ['canary'], fetchedAtMs: 0 }
   const own = { ...subject, feed: '_tocsin', event: aThreatEvent(canary) }
-  const options = { attempt: 1, mayBeRepeat: false, isTest: true }
+  const options = { id: 'abc', isTest: true }
   const { summary } = summarised([aMember(), aMember()])
-  expect(
-    renderSummary({ id: 'abc', members: [own, own], summary: summary!, ...options }).notes,
-  ).toEqual([shows])
+  expect(renderSummary({ members: [own, own], summary: summary!, ...options }).notes).toEqual([
+    shows,
+  ])
   expect(renderMessage(aMember(), options).notes[0]).toContain('was asked for')
 })
 

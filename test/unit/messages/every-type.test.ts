@@ -8,7 +8,7 @@ import { ownFeed } from '../../../src/event.ts'
 import { parseItem } from '../../../src/feeds/types/events.ts'
 import { parseCredentialItem } from '../../../src/feeds/types/credentials.ts'
 import { describedTypes } from '../../../src/messages/types/families.ts'
-import { arrangeFacts, renderMessage, typeLabel } from '../../../src/messages/message.ts'
+import { renderMessage, typeLabel } from '../../../src/messages/message.ts'
 import { renderSummary } from '../../../src/messages/summary-message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
@@ -39,7 +39,7 @@ function show(member: DeliveryMember): Shown {
   const options = { sink: 'soc', from: 'tocsin@example.com', to: 'a@example.com', nowMs: 0 }
   const { subject, text, html } = composeMail(one, options) as Record<string, string>
   const message = renderMessage(member, one)
-  const facts = arrangeFacts(message).first.slice(0, 3)
+  const facts = message.facts.slice(0, 3)
   return {
     title: message.title,
     subject: subject ?? '',
@@ -113,6 +113,36 @@ describe.each(typeMembers)('$type', ({ type, sees, item, full, fullWhere = sees.
   })
 })
 
+/** Keys of the full events of all types. */
+const keys = new Set(eventTypeSamples.flatMap(({ full }) => Object.keys(full?.data ?? {})))
+
+const wrong: unknown[] = [
+  null,
+  undefined,
+  7,
+  true,
+  '',
+  ' ',
+  [],
+  [null],
+  {},
+  { name: {} },
+  { a: [] },
+]
+
+test.each(describedTypes)('%s copes with any key missing, null or of a wrong type', (type) => {
+  expect(keys.size).toBeGreaterThan(30)
+  const identifiers = [{ id: 1, name: 'acme.com' }]
+  const uid = `${type}/source/1`
+  const event = aThreatEvent({ type, uid, source: 'source', highlights: {}, identifiers })
+  for (const value of wrong) {
+    const detail = Object.fromEntries([...keys].map((key) => [key, value]))
+    const message = renderMessage(aMember({ event, detail }), { id: 'abc' })
+    expect(message.title).toMatch(/^[A-Z][^:]+: \S/u)
+    expect(JSON.stringify(message)).not.toMatch(/\[object|undefined|NaN/u)
+  }
+})
+
 describe.each(eventTypeSamples.filter(({ full }) => full !== undefined))('$uid', (sample) => {
   test('with its full event adds what the item cannot say', () => {
     const { full } = typeMembers.find(({ item }) => item.event.uid === sample.uid)!
@@ -151,18 +181,22 @@ test('the first facts of a stealer log are the account, what names the machine, 
   )
 })
 
+const machine = ['Accounts', 'Host', 'Windows user', 'IP address']
+
 test.each([
-  ['that matched what its title says', 'acme.com'],
-  ['that matched something else', 'VIP'],
+  ['that matched what its title says', ['acme.com'], [...machine, 'Password', 'Account']],
+  [
+    'that matched something else, too',
+    ['acme.com', 'VIP'],
+    [...machine.slice(0, 3), 'Matched', 'IP address', 'Account'],
+  ],
 ])(
   'the five facts of a stealer log %s name the machine that its next step isolates',
-  (_what, name) => {
+  (_what, names, labels) => {
     const { full } = typeMembers[0]!
-    const event = { ...full.event, identifiers: [{ id: 1, name }] }
-    const { first } = arrangeFacts(renderMessage({ ...full, event }))
-    const labels = first.map(({ label }) => label)
-    expect(labels).toHaveLength(5)
-    expect(labels).toEqual(expect.arrayContaining(['Host', 'Windows user', 'IP address']))
+    const event = { ...full.event, identifiers: names.map((name) => ({ id: 1, name })) }
+    const { facts } = renderMessage({ ...full, event, namesAccount: true }, { id: 'abc' })
+    expect(facts.map(({ label }) => label)).toEqual(labels)
   },
 )
 

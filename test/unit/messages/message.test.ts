@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { EventDetail, ThreatEvent } from '../../../src/event.ts'
 import { describedTypes } from '../../../src/messages/types/families.ts'
+import type { Document } from '../../../src/messages/document.ts'
 import {
   messageLimits,
   renderMessage,
-  type Message,
   type MessageSubject,
   type RenderOptions,
 } from '../../../src/messages/message.ts'
@@ -19,35 +19,14 @@ function render(
   event: Partial<ThreatEvent> = {},
   options: Partial<RenderOptions> = {},
   rest: Partial<MessageSubject> = {},
-): Message {
+): Document {
   const member = aMember({ event: aThreatEvent(event), fetchedAtMs: 1000 })
-  return renderMessage({ ...member, ...rest }, { attempt: 1, mayBeRepeat: false, ...options })
+  return renderMessage({ ...member, ...rest }, { id: 'abc', ...options })
 }
 
-/** Every text of a message but its link, with the most code points that it may have. */
-function textsOf(message: Message): { text: string; max: number; isBlock?: boolean }[] {
-  const limits = messageLimits
-  return [
-    { text: message.severity, max: limits.severity },
-    { text: message.typeLabel, max: limits.typeLabel },
-    { text: message.title, max: limits.title },
-    { text: message.summary, max: limits.summary },
-    { text: message.uid, max: limits.uid },
-    { text: message.account, max: limits.name },
-    { text: message.feed, max: limits.name },
-    ...message.facts.flatMap(({ label, value }) => [
-      { text: label, max: limits.factLabel },
-      { text: value, max: limits.factValue },
-    ]),
-    ...[...message.identifiers, ...message.tags, ...message.routes].map((text) => ({
-      text,
-      max: limits.name,
-    })),
-    { text: message.unverifiedLink ?? '', max: limits.factValue },
-    ...message.notes.map((text) => ({ text, max: limits.note })),
-    { text: message.extract?.label ?? '', max: limits.extractLabel },
-    { text: message.extract?.text ?? '', max: limits.extract, isBlock: true },
-  ]
+/** Every text of a message but its link. */
+function textsOf({ link: _link, extract, ...message }: Document): string[] {
+  return textsIn({ ...message, extract: { label: extract?.label } })
 }
 
 const detailTree = fc.letrec<{ value: unknown }>((tie) => ({
@@ -112,37 +91,42 @@ const hostileSubject: fc.Arbitrary<MessageSubject> = fc
   }))
 
 describe('whatever the feed says, a message', () => {
-  test('holds no unseen character, no line break, no half character and keeps its limits', () => {
+  test('holds no unseen character, no line break, no half character, no link and keeps its limits', () => {
     fc.assert(
       fc.property(hostileSubject, (subject) => {
-        const message = renderMessage(subject, { attempt: 2, mayBeRepeat: true, isTest: true })
-        for (const { text, max, isBlock } of textsOf(message)) {
-          expect(Array.from(text).length).toBeLessThanOrEqual(max)
-          expect(isBlock ? text.replaceAll('\n', '') : text).not.toMatch(unseenCharacters)
-          expect(text).not.toContain('\n\n')
+        const options = { id: 'abc', attempt: 2, mayBeRepeat: true, isTest: true }
+        const message = renderMessage(subject, options)
+        const { extract, title, foot, facts, details } = message
+        const block = extract?.text ?? ''
+        for (const text of [...textsOf(message), block.replaceAll('\n', ' ')]) {
+          expect(text).not.toMatch(unseenCharacters)
+          expect(text).not.toMatch(linkable)
           expect(text.isWellFormed()).toBe(true)
         }
+        expect(block).not.toContain('\n\n')
+        for (const [text, max] of [
+          [title, messageLimits.title],
+          [foot.uid ?? '', messageLimits.uid],
+          [block, messageLimits.extract],
+        ] as const) {
+          expect(Array.from(text).length).toBeLessThanOrEqual(max)
+        }
+        // the names of what matched stand in one fact
+        const longest = messageLimits.names * (messageLimits.name + 2)
+        for (const { value } of [...facts, ...details])
+          expect(Array.from(value).length).toBeLessThanOrEqual(longest)
       }),
       { numRuns: runs({ short: 100, long: 500 }) },
     )
   })
 
-  test('holds nothing that a client would link', () => {
-    fc.assert(
-      fc.property(hostileSubject, (subject) => {
-        const message = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
-        for (const { text } of textsOf(message)) expect(text).not.toMatch(linkable)
-      }),
-      { numRuns: runs({ short: 100, long: 500 }) },
-    )
-  })
-
-  test('has at most twelve facts and ten names of each kind', () => {
+  test('has at most ten names of each kind', () => {
     const names = Array.from({ length: 30 }, (_, index) => `n${index}`)
-    const message = render({ tags: names }, {}, { routes: names })
-    expect(message.tags).toHaveLength(10)
-    expect(message.tags.at(-1)).toBe('… and 21 more')
-    expect(message.routes).toHaveLength(10)
+    const { details, foot } = render({ tags: names }, {}, { routes: names })
+    expect(details.find(({ label }) => label === 'Tags')?.value).toMatch(
+      /^n0, .*, n8, … and 21 more$/,
+    )
+    expect(foot.routes).toHaveLength(10)
   })
 })
 
@@ -150,7 +134,9 @@ test.each([
   ['https://evil.example/a?b=c.d', 'hxxps://evil[.]example/a?b=c.d'],
   ['https://app.example.com.evil.example/', 'hxxps://app[.]example[.]com[.]evil[.]example/'],
 ])('%j, which nobody vouches for, is a text that no client links', (url, unverifiedLink) => {
-  expect(render({ url }, {}, { link: undefined })).toMatchObject({ link: null, unverifiedLink })
+  const { link, details } = render({ url }, {}, { link: undefined })
+  expect(link).toBeNull()
+  expect(details).toContainEqual({ label: 'Unverified link', value: unverifiedLink, kind: 'text' })
 })
 
 test('a link is ASCII without quotes and angle brackets', () => {
@@ -171,6 +157,13 @@ describe('the extract', () => {
     const highlights = { 'victim_information.username': ['alice'] }
     expect(render({ highlights }).extract).toBeNull()
   })
+})
+
+test('the lines of a template stand instead of facts and extract', () => {
+  const event = aThreatEvent({ highlights: { content: ['a find'] }, identifiers: [] })
+  const own = { title: 'ours', body: ['one', 'two'] }
+  const message = renderMessage(aMember({ event }), { id: 'abc', own })
+  expect(message).toMatchObject({ ...own, notification: 'HIGH ours', facts: [], extract: null })
 })
 
 describe('the notes tell the reader', () => {
@@ -199,11 +192,11 @@ describe('the notes tell the reader', () => {
     expect(render().notes).toEqual([])
   })
 
-  test('that it is a test, as title and summary do', () => {
+  test('that it is a test, as title and notification do', () => {
     const message = render({}, { isTest: true })
     expect(message.notes[0]).toContain('TEST')
     expect(message.title).toMatch(/^TEST /u)
-    expect(message.summary).toBe(`HIGH ${message.title}`)
+    expect(message.notification).toBe(`HIGH ${message.title}`)
   })
 })
 
@@ -230,19 +223,18 @@ test.each([32, 60])(
   },
 )
 
-describe('the samples', () => {
-  const isOwn = ({ type }: ThreatEvent): boolean => type === 'notice' || type === 'canary'
-
-  test('each renders without a bare fallback, and says TEST', () => {
-    for (const { event, detail } of sampleEvents(0)) {
-      const message = render(
-        event,
-        { isTest: true },
-        { detail, feed: isOwn(event) ? '_tocsin' : 'brand' },
-      )
-      expect(message.facts.length).toBeGreaterThan(event.type === 'canary' ? 0 : 1)
-      expect(message.tags).toContain('TEST')
-      expect(message.uid).toContain('TEST')
-    }
-  })
+test('each sample renders without a bare fallback, and says TEST', () => {
+  for (const { event, detail } of sampleEvents(0)) {
+    const isOwn = event.type === 'notice' || event.type === 'canary'
+    const feed = isOwn ? '_tocsin' : 'brand'
+    const { facts, details, foot } = render(event, { isTest: true }, { detail, feed })
+    expect(facts.length).toBeGreaterThan(event.type === 'canary' ? 0 : 1)
+    expect(JSON.stringify(details)).toContain('TEST')
+    expect(foot.uid).toContain('TEST')
+  }
 })
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}

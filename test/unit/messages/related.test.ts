@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { eventDocument, renderMessage } from '../../../src/messages/message.ts'
+import { renderMessage } from '../../../src/messages/message.ts'
 import { eventPath, messagePath } from '../../../src/messages/page-links.ts'
 import { type Related, relatedFacts } from '../../../src/messages/related.ts'
 import { ownFeed } from '../../../src/event.ts'
@@ -50,7 +50,7 @@ test('nothing is said where there is nothing to say, and nothing of a canary', (
     event: aThreatEvent({ type: 'canary' }),
     otherRecipients: ['soc'],
   })
-  expect(eventDocument(renderMessage(canary), 'd1').related).toEqual([])
+  expect(renderMessage(canary, { id: 'd1' }).related).toEqual([])
 })
 
 test('the name of a recipient is text', () => {

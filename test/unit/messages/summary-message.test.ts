@@ -283,7 +283,7 @@ describe('a leaked secret in clear', () => {
 
   test('stands in no other text, and in no summary', () => {
     const member = aMember({ event, detail, secret: 'hunter2-in-clear' })
-    const { facts: _facts, ...rest } = renderMessage(member, firstTry)
+    const { facts: _facts, details: _details, ...rest } = renderMessage(member, firstTry)
     expect(JSON.stringify(rest)).not.toContain('hunter2')
     expect(JSON.stringify(render([member, member]))).not.toContain('hunter2')
   })

@@ -1,16 +1,11 @@
 import { expect, test } from 'vitest'
-import { eventDocument, type Message, renderMessage } from '../../../../src/messages/message.ts'
+import { renderMessage } from '../../../../src/messages/message.ts'
 import { renderHtml } from '../../../../src/sinks/email/mail-html.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 
-/** The HTML part of a message about one event. */
-function show(message: Message): string {
-  return renderHtml(eventDocument(message, 'abc'), 'oncall')
-}
-
 test('the mail loads nothing and lets the reader choose between light and dark', () => {
-  const html = show(renderMessage(aMember(), { attempt: 1, mayBeRepeat: false }))
+  const html = renderHtml(renderMessage(aMember(), { id: 'abc' }), 'oncall')
   expect(html).toContain('<meta name="color-scheme" content="light dark">')
   expect(html).toContain('<meta name="viewport"')
   expect(html).toContain('content="telephone=no, date=no, address=no, email=no, url=no"')
@@ -21,12 +16,9 @@ test('the mail loads nothing and lets the reader choose between light and dark',
 test('an inbox and a locked phone, which show the beginning of a mail, show no leaked secret', () => {
   const event = aThreatEvent({ type: 'leaked_credential' })
   const detail = { identity_name: 'alice', domain: 'acme.com', password: 'h••••2' }
-  const message = renderMessage(aMember({ event, detail, secret: 'hunter2-in-clear' }), {
-    attempt: 1,
-    mayBeRepeat: false,
-  })
+  const member = aMember({ event, detail, secret: 'hunter2-in-clear' })
   for (const body of [undefined, ['hunter2-in-clear of alice']]) {
-    const html = show({ ...message, body })
+    const html = renderHtml(renderMessage(member, { id: 'abc', own: { body } }), 'oncall')
     const [, lead = '', rest = ''] = /display:none[^>]*>([^<]*)<\/div>(.*)/s.exec(html) ?? []
     expect(lead).toContain('Fetched at: ')
     expect(lead).not.toContain('hunter2')

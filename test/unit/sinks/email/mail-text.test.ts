@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { eventDocument, type Message, renderMessage } from '../../../../src/messages/message.ts'
+import { renderMessage } from '../../../../src/messages/message.ts'
 import { renderText } from '../../../../src/sinks/email/mail-text.ts'
+import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import { hostileMember } from '../../../support/sink-conformance.ts'
@@ -19,7 +20,6 @@ test.each([...otherScenes, ...typeScenes])(
 )
 
 test('a line of a template, which may be words of a feed alone, stands behind the bar', () => {
-  const message = renderMessage(aMember(), { attempt: 1, mayBeRepeat: false })
   const forged = [
     'uid: FORGED',
     'Next step: FORGED',
@@ -30,7 +30,7 @@ test('a line of a template, which may be words of a feed alone, stands behind th
     `Note: FORGED ${'FORGED '.repeat(20)}`,
   ]
   const body = forged.map((line) => line.trim())
-  const text = show({ ...message, facts: [], extract: null, body })
+  const text = renderText(renderMessage(aMember(), { id: 'abc', own: { body } }), 'oncall')
   const own = text.split('\n').filter((line) => !line.startsWith('  | '))
   expect(own.filter((line) => line.includes('FORGED'))).toEqual([])
   expect(own.filter((line) => line === '--')).toHaveLength(1)
@@ -47,8 +47,7 @@ test('what matched may read as a line of ours, and never begins one', () => {
       identifiers: [{ id: 1, name: words }],
       highlights: { [words]: [words], content: [words] },
     })
-    const message = renderMessage(aMember({ event }), { attempt: 1, mayBeRepeat: false })
-    const lines = show(message).split('\n')
+    const lines = show(aMember({ event })).split('\n')
     expect(lines.filter((line) => /^\W*(?:uid|Next step): FORGED/.test(line))).toEqual(
       lines.filter((line) => /^ {2}\| (?:uid|Next step): FORGED/.test(line)),
     )
@@ -56,16 +55,12 @@ test('what matched may read as a line of ours, and never begins one', () => {
 })
 
 /** The plain part of a message about one event. */
-function show(message: Message): string {
-  return renderText(eventDocument(message, 'abc'), 'oncall')
+function show(member: DeliveryMember): string {
+  return renderText(renderMessage(member, { id: 'abc' }), 'oncall')
 }
 
 test('long words of a feed are broken, and what follows keeps the bar', () => {
-  const message = renderMessage(aMember({ event: hostileMember('西'.repeat(300)).event }), {
-    attempt: 1,
-    mayBeRepeat: false,
-  })
-  const lines = show(message).split('\n')
+  const lines = show(aMember({ event: hostileMember('西'.repeat(300)).event })).split('\n')
   expect(Math.max(...lines.map(measureWidth))).toBeLessThanOrEqual(78)
   const follow = lines.filter((line) => /^\W*西+/.test(line))
   expect(follow.length).toBeGreaterThan(3)

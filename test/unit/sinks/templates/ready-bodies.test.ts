@@ -183,7 +183,7 @@ test.each(Object.entries(rules))(
 test('a summary that is too long for Jira ends in an ellipsis, and one that fits is whole', () => {
   const summaries = [...astralMembers.map(([, member]) => member), members.usual].map((member) => {
     const { fields } = renderReady('jira-issue.liquid', member) as { fields: { summary: string } }
-    const { summary } = renderMessage(member, { attempt: 1, mayBeRepeat: false })
+    const summary = renderMessage(member, { id: 'abc' }).notification
     const isCut = fields.summary !== summary
     expect(isCut).toBe(summary.length > 255)
     expect(fields.summary.endsWith('...')).toBe(isCut)
