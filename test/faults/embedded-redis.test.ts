@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -122,25 +122,5 @@ test('a server that could not be started again is, once what was missing is back
   } finally {
     process.env['PATH'] = path
     await held.release()
-  }
-})
-
-test('a folder that cannot be one is named', async () => {
-  const home = join(folder, 'file')
-  writeFileSync(home, '')
-  await expect(hold(home)).rejects.toThrow(
-    /^redis\.embedded: the Redis in .*file: it cannot be used \(EEXIST: .*\)$/,
-  )
-})
-
-test('where no redis-server is installed, the line that installs it is said', async () => {
-  const path = process.env['PATH']
-  process.env['PATH'] = folder
-  try {
-    await expect(hold(join(folder, 'data'))).rejects.toThrow(
-      /no redis-server: run this once, then try again: /,
-    )
-  } finally {
-    process.env['PATH'] = path
   }
 })

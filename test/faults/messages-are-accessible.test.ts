@@ -55,6 +55,15 @@ describe.skipIf(!hasChromium())('in a browser', () => {
     expect(await findingsOf(mails, renderings[0]!, pageRules)).toEqual([])
   })
 
+  test('no mail is wider than a phone', async () => {
+    for (const [name, html] of mails) {
+      const width = await inChromium(html, renderings[0]!, (page) =>
+        page.evaluate<number>('document.documentElement.scrollWidth'),
+      )
+      expect({ name, isWider: width > 360 }).toEqual({ name, isWider: false })
+    }
+  })
+
   test.each(renderings.slice(1))(
     'axe finds nothing in mails of each kind at $width px in $colorScheme',
     async (rendering) => {

@@ -9,7 +9,6 @@ import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { findExposure } from '../../src/config/secret-warnings.ts'
 import { findSecretKey } from '../../src/lib/config/secret.ts'
-import { startTocsin } from '../integration/cli/tocsin.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-exposed-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -214,21 +213,6 @@ test('an environment in which no certificate is checked is named', () => {
   expect(named('0')).toEqual([
     expect.stringMatching(/^environment NODE_TLS_REJECT_UNAUTHORIZED: .*; remove the variable/),
   ])
-})
-
-test('the daemon says them in its log at start, with place and remedy', async () => {
-  const running = startTocsin('run', '--config', inFiles({ api_key_file: 0o644 }))
-  await running.says('configuration warning')
-  running.child.kill('SIGKILL')
-  const line = running
-    .soFar()
-    .split('\n')
-    .find((said) => said.includes('configuration warning'))
-  expect(JSON.parse(line!)).toMatchObject({
-    level: 'warn',
-    path: 'accounts.main.api_key_file',
-    remedy: `run: chmod 600 ${at('api_key_file')}`,
-  })
 })
 
 /**

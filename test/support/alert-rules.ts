@@ -22,7 +22,7 @@ export interface RuleCase {
   promql_expr_test: { expr: string; exp_samples: unknown[] }[]
 }
 
-/** A series of its own: `<labels joined by _>:<what>:<unit>`, or an old name of a metric. */
+/** A series of its own: `<labels joined by _>:<what>:<unit>`. */
 export interface RecordingRule {
   record: string
   expr: string

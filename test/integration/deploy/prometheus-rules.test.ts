@@ -10,7 +10,6 @@ import {
   mistakesIn,
   prometheusFolder,
   promtool,
-  type RecordingRule,
   recordingRules,
   ruleCases,
   writeCasesByAlert,
@@ -130,24 +129,13 @@ test('a case of "rings once" asks for every alert, and names one at least', () =
   }
 })
 
-const isOldName = ({ record }: RecordingRule): boolean => !record.includes(':')
-
-test.each(recordingRules().filter((rule) => !isOldName(rule)))(
+test.each(recordingRules())(
   '$record has the labels that its name begins with',
   ({ record, expr }) => {
     expect(mistakesIn(expr)).toEqual([])
     const level = record.split(':')[0]?.split('_')
     const fine = aggregationsOf(expr).filter(({ labels }) => labels.length > 1)
     expect(fine.map(({ labels }) => labels)).toEqual(fine.map(() => level))
-  },
-)
-
-test.each(recordingRules().filter(isOldName))(
-  'the old name $record stands for a metric that exists, and is none itself',
-  ({ record, expr }) => {
-    expect(mistakesIn(expr)).toEqual([])
-    expect(expr).toMatch(/^tocsin_\w+$/)
-    expect(mistakesIn(record)).toEqual([`no metric ${record}`])
   },
 )
 

@@ -7,8 +7,6 @@ import type { Item, Suppression } from '../../../src/store/records.ts'
 import { formatState, reasonText } from '../../../src/operator/item-words.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
-const later = Date.UTC(2026, 10, 1, 13)
-
 function anItem(given: Partial<Item>): Item {
   return {
     index: 0,
@@ -45,25 +43,6 @@ const failed = {
   replica: 'r1',
 }
 
-test.each<[Partial<Item>, string]>([
-  [
-    { state: 'held', heldFor: 'detail', atMs: later },
-    'held since 2026-11-01 12:00:00 UTC: waits for its full event, at the latest until 2026-11-01 13:00:00 UTC',
-  ],
-  [{ state: 'held', heldFor: undefined }, 'held since 2026-11-01 12:00:00 UTC: no reason is known'],
-  [{ state: 'sending', atMs: later }, 'sending since 2026-11-01 13:00:00 UTC'],
-  [
-    { state: 'retrying', atMs: later, history: [failed] },
-    'retrying since 2026-11-01 12:00:00 UTC: unavailable, nothing was accepted: 408, 425, 5xx, connection refused, DNS; HTTP 503, next try 2026-11-01 13:00:00 UTC',
-  ],
-  [
-    { state: 'diverted', rule: 'to lake, by ann', endedAtMs: later },
-    'diverted 2026-11-01 13:00:00 UTC: to lake, by ann',
-  ],
-])('an item that is %j reads as: %s', (given, words) => {
-  expect(formatState(anItem(given))).toBe(words)
-})
-
 test('each reason not to send has words of its own, and names the rule', () => {
   const reasons: Record<Suppression, string> = {
     silence: 'a silence',
@@ -82,15 +61,6 @@ test('each reason not to send has words of its own, and names the rule', () => {
     expect(said).toContain(word)
     expect(said).toContain('c0ffee00')
   }
-})
-
-test('a recipient is named by address, and a lost answer is said', () => {
-  const item = anItem({ sink: 'oncall', destination: 'oncall:ab12', repeatRisks: 2, replays: 1 })
-  expect(itemLines(item, new Map([['oncall:ab12', 'ann@example.com']]))).toEqual([
-    '  → oncall, ann@example.com, as high: queued since 2026-11-01 12:00:00 UTC',
-    '      2 answers lost: it may have arrived nevertheless',
-    '      resent 1 time, last by an operator',
-  ])
 })
 
 test('what another side answered cannot write on the terminal', () => {

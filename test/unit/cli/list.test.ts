@@ -62,20 +62,6 @@ function printed(
   return text
 }
 
-test('a few are all listed, the worst first, each with its problems', () => {
-  expect(printed(9, {}).split('\n')).toEqual(
-    ['FEED', 't7', '  problem  paused; resume', 't3', '  warning  lag 1 h; look'].concat([
-      't0',
-      't1',
-      't2',
-      't4',
-      't5',
-      't6',
-      't8',
-    ]),
-  )
-})
-
 test('of many only those that are not well are listed, and the others counted', () => {
   const lines = printed(300, {}).split('\n')
   expect(lines).toHaveLength(6)
@@ -99,27 +85,4 @@ test('programs get all of them, in their own order, by the same fields', () => {
       },
     ],
   })
-})
-
-test('a name prints every field, and one that nothing has is refused', () => {
-  expect(printed(9, {}, 't7')).toBe('feed       t7\nmore.size  7\n  problem  paused; resume')
-  expect(() => printed(9, {}, 'u')).toThrow(/no feed "u"/)
-})
-
-test('a daemon that does not run is said above the rows, which are stale without it', () => {
-  const daemon: Problem = {
-    kind: 'daemon-down',
-    check: 'daemon',
-    subject: 'tocsin run',
-    status: 'problem',
-    detail: 'none has run',
-    remedy: 'start it',
-    stops: true,
-  }
-  const said = 'problem  daemon tocsin run: none has run; start it'
-  expect(printed(1, {}, undefined, [daemon])).toBe(`${said}\nFEED\nt0`)
-  expect(printed(1, {}, 't0', [daemon])).toContain(said)
-  expect(printed(0, { account: 'acme' }, undefined, [])).toBe(
-    'no feed has anything of account acme yet',
-  )
 })
