@@ -9,7 +9,7 @@ import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
-import { holdLease, runScript } from '../redis/scripts.ts'
+import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
 import type { Destination, SinkReason } from '../sinks/sink.ts'
 import type { CircuitEffect } from './send/retry-policy.ts'
 
@@ -161,7 +161,7 @@ export function createCircuit(
       await holdLease(redis, keys.shared('circuit', sink, 'probe'), lease)
     },
     async releaseProbe(sink) {
-      await runScript(redis, 'open-lock', [keys.shared('circuit', sink, 'probe')], [replicaId])
+      await releaseLease(redis, keys.shared('circuit', sink, 'probe'), replicaId)
     },
     async read(sink, nowMs, destinations = []) {
       const own = await readOne(sink, nowMs)

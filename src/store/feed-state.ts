@@ -89,8 +89,6 @@ export interface FeedState {
   /** Reads the longer windows between those two. */
   long: RescanState
   rescans: RescanTimes
-  /** Late events by their age when they were found: 1m, 10m, 1h, 1d, 7d (at most so old), more. */
-  lateness: Record<string, number>
   /** Set if half or more of its last page with items could not be read. */
   unreadable: Unreadable | undefined
   /** Set while an operator has paused it. */
@@ -252,11 +250,6 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
       perWeek: number('per_week'),
       firstPollMs: number('first_poll'),
     },
-    lateness: Object.fromEntries(
-      Object.entries(fields)
-        .filter(([name]) => name.startsWith('late:'))
-        .map(([name, count]) => [name.slice('late:'.length), Number(count)]),
-    ),
     unreadable:
       fields['unreadable'] === undefined ? undefined : parseUnreadable(fields['unreadable']),
     paused: parseJson(fields['paused']),

@@ -459,7 +459,7 @@ export function parseHistory(notes: NonNullable<StoredItem['h']> = []): AttemptN
 }
 
 /** How far the API's clock may be ahead of Redis': an event is then created after it was seen. */
-export const maxServiceClockSkewMs = 300_000
+const maxServiceClockSkewMs = 300_000
 
 /**
  * Records of events that were created before this time, ms, may have been dropped to make room; 0:

@@ -159,7 +159,6 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
       perWeek: undefined,
       firstPollMs: undefined,
     },
-    lateness: {},
     unreadable: undefined,
     paused: undefined,
     trouble: undefined,

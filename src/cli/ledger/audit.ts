@@ -10,12 +10,11 @@ import {
   auditFeed,
   type AuditResult,
   auditWindow,
-  type Finding,
   type NoWindowReason,
 } from '../../operator/audit/audit-feed.ts'
 import { AuditError, type AuditWindow } from '../../operator/audit/audit-pages.ts'
 import { checkLedgers, isConsistent, type LedgerCheck } from '../../operator/audit/ledger-check.ts'
-import { type FeedCounts, type SinkCounts, sumPending } from '../../store/accounts.ts'
+import { type SinkCounts, sumPending } from '../../store/accounts.ts'
 import { peekFeed } from '../../store/feed-state.ts'
 import { readTrimmedUntilMs } from '../../store/records.ts'
 import { movableStates } from '../../delivery/item-acts.ts'
@@ -201,19 +200,14 @@ function auditJson(report: AuditReport): Record<string, unknown> {
     to: formatIsoTime(result.toMs),
     shown: result.shown,
     accounted: result.accounted,
-    missing: result.missing.map(findingJson),
-    malformed: result.malformed,
-    awaited: result.awaited.map(findingJson),
-    extra: result.extra.map(({ uid, firstSeenMs, closed }) => ({
+    missing: result.missing.map(({ uid, createdAtMs, why }) => ({
       uid,
-      first_seen: formatIsoTime(firstSeenMs),
-      closed: closed ?? null,
+      created: formatIsoTime(createdAtMs),
+      why,
     })),
+    malformed: result.malformed,
+    awaited: result.awaited,
   }
-}
-
-function findingJson({ uid, createdAtMs, why }: Finding): Record<string, unknown> {
-  return { uid, created: formatIsoTime(createdAtMs), why }
 }
 
 function auditLines(terminal: Terminal, report: AuditReport): string[] {
@@ -223,30 +217,27 @@ function auditLines(terminal: Terminal, report: AuditReport): string[] {
   }
   if ('why' in report) return [`${head}: not compared: ${noWindowReasons[report.why]}`]
   const { result } = report
-  const { fromMs, toMs, shown, accounted, malformed } = result
+  const { fromMs, toMs, shown, accounted, malformed, missing, awaited } = result
   const window = `${formatUtcTime(fromMs)} to ${formatUtcTime(toMs)}`
   const listed = `tocsin items list --feed ${report.feed.name} --state quarantined`
-  const dated = ({ uid, createdAtMs, why }: Finding): [string, string] => [
-    `${uid}, created ${formatUtcTime(createdAtMs)}`,
-    why,
-  ]
   return [
     `${head}: ${window}: ${pluralize(shown, 'event')} shown, ${accounted} in the ledger, ${verdict(terminal, result)}`,
     ...(malformed > 0 ? [`  malformed  ${pluralize(malformed, 'item')}: ${listed}`] : []),
-    ...findingLines('missing', result.missing.map(dated)),
-    ...(result.missing.some(({ why }) => why === 'never_taken_in')
+    ...(awaited > 0
+      ? [`  awaited  ${pluralize(awaited, 'event')}: the next reading takes in`]
+      : []),
+    ...findingLines(
+      'missing',
+      missing.map(({ uid, createdAtMs, why }) => [
+        `${uid}, created ${formatUtcTime(createdAtMs)}`,
+        why,
+      ]),
+    ),
+    ...(missing.some(({ why }) => why === 'never_taken_in')
       ? [
           `  takes in what was never taken in: tocsin feeds rewind ${report.feed.name} --to <duration>`,
         ]
       : []),
-    ...findingLines('awaited', result.awaited.map(dated)),
-    ...findingLines(
-      'extra',
-      result.extra.map(({ uid, firstSeenMs, closed }) => [
-        `${uid}, taken in ${formatUtcTime(firstSeenMs)}`,
-        closed === undefined ? 'no longer shown by the service' : `${closed} at the service`,
-      ]),
-    ),
   ]
 }
 
@@ -319,7 +310,7 @@ function countPendingInRecords(
 }
 
 function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
-  const { account, atMs, records, accounting, unfiled, undated, stranded, misfiled } = check
+  const { account, atMs, records, unfiled, undated, stranded, misfiled } = check
   const isWhole = isConsistent(check)
   const said = isWhole
     ? terminal.paint('green', 'all of it adds up')
@@ -329,8 +320,7 @@ function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
   const sinks = [...new Set(waiting.map(({ sink }) => sanitize(sink)))]
   return [
     `${head}: ${pluralize(records, 'record')} as of ${formatUtcTime(atMs)}, ${said}`,
-    ...Object.entries(accounting.feeds).map(([feed, counts]) => feedLine(feed, counts)),
-    ...Object.entries(accounting.sinks).map(([sink, counts]) => sinkLine(check, sink, counts)),
+    ...findingLines('uneven', unevenSums(check)),
     ...(unfiled === 0 ? [] : [`  unfiled  ${pluralize(unfiled, 'record')} not in the index`]),
     ...findingLines(
       'undated',
@@ -359,21 +349,19 @@ function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
   ]
 }
 
-function feedLine(feed: string, counts: FeedCounts): string {
-  const { fetched, new: fresh, duplicate, quarantined, baseline, unaccounted } = counts
-  const sum = `${fresh} new + ${duplicate} duplicate + ${quarantined} quarantined + ${baseline} baseline`
-  return `  feed ${sanitize(feed)}: ${fetched} fetched = ${sum}${formatUnaccounted(unaccounted)}`
-}
-
-function sinkLine(check: LedgerCheck, sink: string, counts: SinkCounts): string {
-  const { created, replayed, delivered, dead, suppressed, diverted, unaccounted } = counts
-  const pending = sumPending(counts)
-  const found = countPendingInRecords(check, sink, counts)
-  const ended = `${delivered} delivered + ${dead} dead + ${suppressed} suppressed + ${diverted} diverted`
-  const scan = found === pending ? 'the records agree' : `the records have ${found} pending`
-  return `  sink ${sanitize(sink)}: ${created} created + ${replayed} replayed = ${ended} + ${pending} pending${formatUnaccounted(unaccounted)}; ${scan}`
-}
-
-function formatUnaccounted(unaccounted: number): string {
-  return unaccounted === 0 ? '' : `, ${unaccounted} unaccounted for`
+function unevenSums({ accounting, differences }: LedgerCheck): [string, string][] {
+  const sums = [
+    ...Object.entries(accounting.feeds).map(([name, counts]) => [`feed ${name}`, counts] as const),
+    ...Object.entries(accounting.sinks).map(([name, counts]) => [`sink ${name}`, counts] as const),
+  ].filter(([, { unaccounted }]) => unaccounted !== 0)
+  return [
+    ...sums.map(([what, { unaccounted }]): [string, string] => [
+      what,
+      `${unaccounted} unaccounted for`,
+    ]),
+    ...differences.map(({ sink, counted, found }): [string, string] => [
+      `sink ${sink}`,
+      `the counters have ${counted} pending, the records ${found}`,
+    ]),
+  ]
 }

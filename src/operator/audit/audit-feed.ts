@@ -9,13 +9,7 @@ import { scanFingerprint, scannedFromMs } from '../../feeds/scan.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { type FeedState, peekFeed } from '../../store/feed-state.ts'
 import { type LedgerStatus, lookUpInLedger } from '../../store/intake.ts'
-import {
-  maxServiceClockSkewMs,
-  type LedgerRecord,
-  readPayloads,
-  readTrimmedUntilMs,
-  scanRecords,
-} from '../../store/records.ts'
+import { readTrimmedUntilMs } from '../../store/records.ts'
 import { type AuditWindow, type PageOptions, auditPages } from './audit-pages.ts'
 
 export interface AuditOptions extends PageOptions {
@@ -34,14 +28,6 @@ export interface Finding {
     | 'awaited'
 }
 
-/** An event of the window that the ledger has and the API no longer shows. */
-export interface ExtraEvent {
-  uid: string
-  firstSeenMs: number
-  /** What people did with the event upstream, as far as known. */
-  closed: 'ignored' | 'remediated' | undefined
-}
-
 export interface AuditResult extends AuditWindow {
   feed: string
   /** Distinct events that the API showed. */
@@ -49,8 +35,8 @@ export interface AuditResult extends AuditWindow {
   /** Of these: in the ledger. */
   accounted: number
   missing: Finding[]
-  awaited: Finding[]
-  extra: ExtraEvent[]
+  /** Became visible after the feed had passed their places: not missing yet. */
+  awaited: number
   /** Items that the API showed and that do not read as an event. */
   malformed: number
 }
@@ -65,8 +51,7 @@ export async function* auditFeed(
   window: AuditWindow,
 ): AsyncGenerator<number, AuditResult> {
   const { ledger, clock } = options
-  const begunMs = clock.now()
-  const state = await peekFeed(ledger, feed.name, begunMs)
+  const state = await peekFeed(ledger, feed.name, clock.now())
   if (!state) throw new Error(`feed ${feed.name} has never polled`)
   const audit: Audit = { ledger, feed, state, window, ...noSeenItems() }
   for await (const items of auditPages(options, feed, state, window)) {
@@ -80,8 +65,7 @@ export async function* auditFeed(
     shown: audit.uids.size,
     accounted: audit.uids.size - found.length,
     missing: found.filter(({ why }) => why !== 'awaited'),
-    awaited: found.filter(({ why }) => why === 'awaited'),
-    extra: await findExtraEvents(ledger, { feed: feed.name, ...window, begunMs }, audit.uids),
+    awaited: found.filter(({ why }) => why === 'awaited').length,
     malformed: audit.malformed.size,
   }
 }
@@ -184,56 +168,6 @@ async function withoutTrimmed(ledger: AccountLedger, findings: Finding[]): Promi
   return findings.filter(
     ({ why, createdAtMs }) => why !== 'record_gone' || createdAtMs >= trimmedMs,
   )
-}
-
-interface SearchedWindow extends AuditWindow {
-  feed: string
-  /** Events taken in since then may lie behind what the audit had read already. */
-  begunMs: number
-}
-
-const recordsAtOnce = 200
-
-/**
- * Events of the window that the ledger has from the feed and the API did not show, as far back as
- * payloads are kept. Records settled before the window are skipped: an event is settled after it
- * was created. People may have ignored the events, or the API withdrew them.
- */
-async function findExtraEvents(
-  ledger: AccountLedger,
-  searched: SearchedWindow,
-  shown: ReadonlySet<string>,
-): Promise<ExtraEvent[]> {
-  const extra = new Map<string, ExtraEvent>()
-  let waiting: LedgerRecord[] = []
-  const checkWaiting = async (): Promise<void> => {
-    for (const one of await filterByWindow(ledger, searched, waiting)) extra.set(one.uid, one)
-    waiting = []
-  }
-  const leastMs = searched.fromMs - maxServiceClockSkewMs
-  for await (const record of scanRecords(ledger, () => leastMs)) {
-    if (shown.has(record.uid) || record.firstSeenMs >= searched.begunMs) continue
-    if (!record.sightings.some(({ feed }) => feed === searched.feed)) continue
-    waiting.push(record)
-    if (waiting.length >= recordsAtOnce) await checkWaiting()
-  }
-  await checkWaiting()
-  return [...extra.values()].toSorted((left, right) => left.firstSeenMs - right.firstSeenMs)
-}
-
-async function filterByWindow(
-  ledger: AccountLedger,
-  { fromMs, toMs }: SearchedWindow,
-  records: readonly LedgerRecord[],
-): Promise<ExtraEvent[]> {
-  const payloads = await readPayloads(
-    ledger,
-    records.map(({ recordId }) => recordId),
-  )
-  return records.flatMap(({ uid, firstSeenMs, closed }, at) => {
-    const createdAtMs = payloads[at]?.event.createdAtMs ?? Number.NaN
-    return createdAtMs >= fromMs && createdAtMs <= toMs ? [{ uid, firstSeenMs, closed }] : []
-  })
 }
 
 /** Why there is nothing to compare. */

@@ -95,7 +95,6 @@ export const feedColumns: readonly Column<FeedReport>[] = [
   { key: 'is_rewound', json: ({ state }) => state?.isRewound ?? false },
   { key: 'scan', json: scanJson },
   { key: 'rescan', json: rescanJson },
-  { key: 'lateness', json: ({ state }) => state?.lateness ?? {} },
   { key: 'unreadable', json: unreadableJson },
   {
     key: 'counts',

@@ -106,8 +106,7 @@ test.each(kinds)('an audit of a feed of type $type names what was removed', asyn
   expect(await audited(given, feed)).toMatchObject({
     ...clean,
     missing: [],
-    awaited: [],
-    extra: [],
+    awaited: 0,
   })
   await remove(given, feed, uids[3]!)
   await remove(given, feed, uids[7]!, { markStays: true })
@@ -143,10 +142,10 @@ test('what the next rescan will find is awaited, and what it should have found i
   given.sandbox.addEvents(3, { severity: 'low', createdAtMs: atMs, matchedAtMs: atMs })
   await given.toEnd(feed)
   await given.toEnd(feed, 'rescan')
-  const [late] = given.sandbox.addEvents(1, { createdAtMs: atMs - 1, matchedAtMs: Date.now() + 1 })
+  given.sandbox.addEvents(1, { createdAtMs: atMs - 1, matchedAtMs: Date.now() + 1 })
   const [lost] = given.sandbox.addEvents(1, { createdAtMs: atMs - 2, matchedAtMs: atMs })
   const result = await audited(given, feed)
-  expect(result.awaited.map(({ uid }) => uid)).toEqual([late!.uid])
+  expect(result.awaited).toBe(1)
   expect(result.missing.map(({ uid }) => uid)).toEqual([lost!.uid])
 })
 
@@ -169,9 +168,8 @@ test.each([
     const matched = { fingerprint: scan?.fingerprint, toMs: matchedAtMs + 1, ...read }
     await tests.redis.hset(given.ledger.key('feed', feed.name), 'matched', JSON.stringify(matched))
     expect(await audited(given, feed)).toMatchObject({
-      missing: [],
-      awaited: [],
-      [verdict]: [{ uid: late!.uid }],
+      missing: verdict === 'missing' ? [{ uid: late!.uid }] : [],
+      awaited: verdict === 'missing' ? 0 : 1,
     })
   },
 )
@@ -191,16 +189,16 @@ test('an event without a match time is awaited until a rescan begins after its c
   await rescanned(late.createdAtMs - 1)
   expect(await audited(given, feed)).toMatchObject({
     missing: [],
-    awaited: [{ uid: arrived!.uid }],
+    awaited: 1,
   })
   await rescanned(late.createdAtMs)
   expect(await audited(given, feed)).toMatchObject({
     missing: [{ uid: arrived!.uid }],
-    awaited: [],
+    awaited: 0,
   })
 })
 
-test('an audit lists what people ignored at the service, and counts what is malformed', async () => {
+test('an audit says nothing of what people ignored at the service, and counts what is malformed', async () => {
   const given = await aRig()
   const feed = aFeed({ rescan: undefined })
   const [, hidden] = given.sandbox.addEvents(2, { severity: 'low' })
@@ -209,7 +207,6 @@ test('an audit lists what people ignored at the service, and counts what is malf
   await pastThisMillisecond(tests.redis) // what came within it may have come meanwhile
   given.sandbox.changeEvent(hidden!.uid, { ignoredAtMs: Date.now() })
   const result = await audited(given, feed)
-  expect(result.extra.map(({ uid }) => uid)).toEqual([hidden!.uid])
   expect(result).toMatchObject({ missing: [], malformed: 1, shown: 1 })
 })
 

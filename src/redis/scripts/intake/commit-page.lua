@@ -228,22 +228,6 @@ local function note_closed(event, record)
   end
 end
 
-local function is_late(event)
-  return ask.late_before and event.ca and event.ca < ask.late_before
-end
-
--- Upper bounds of a late event's age when it was found.
-local ages = { { '1m', 60000 }, { '10m', 600000 }, { '1h', 3600000 }, { '1d', 86400000 }, { '7d', 604800000 } }
-
-local function lateness(event)
-  for _, age in ipairs(ages) do
-    if ask.requested - event.ca <= age[2] then
-      return age[1]
-    end
-  end
-  return 'more'
-end
-
 local function note_ahead(event)
   if not ask.limit or (event.ca or 0) <= ask.limit then
     return
@@ -309,9 +293,8 @@ local function take_in(place, event, payload)
     if ask.feed ~= '_tocsin' then
       tally('new', ask.feed, severity_word(event.sv))
     end
-    if is_late(event) then
+    if ask.late_before and event.ca and event.ca < ask.late_before then
       counts.late = counts.late + 1
-      redis.call('HINCRBY', feed, 'late:' .. lateness(event), 1)
     end
     note_ahead(event)
     fresh[#fresh + 1] = place

@@ -30,7 +30,7 @@ local function drop(rid, record)
 end
 
 local function make_room(rid, record)
-  freed = freed + weigh_record(rid, record)
+  freed = freed + weigh_record(rid)
   if record then
     latest = math.max(latest, record.t + 1)
     histories = histories + 1

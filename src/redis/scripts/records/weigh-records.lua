@@ -1,5 +1,5 @@
--- Estimates the bytes of Redis' memory that some records take with their payloads and their
--- share of the messages that told of them. Changes nothing.
+-- Estimates the bytes of Redis' memory that some records take with all that is kept of them. Changes
+-- nothing.
 -- KEYS[1]  the account's base
 -- ARGV     positions in the index of records, from 0
 -- Returns  the bytes of all of them together
@@ -9,6 +9,6 @@
 local bytes = 0
 for _, place in ipairs(ARGV) do
   local rid = redis.call('ZRANGE', key('records'), place, place)[1]
-  bytes = bytes + (rid and weigh_record(rid, load_record(rid)) or 0)
+  bytes = bytes + (rid and weigh_record(rid) or 0)
 end
 return bytes
