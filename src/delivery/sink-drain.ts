@@ -34,7 +34,6 @@ import {
 } from './claims.ts'
 import { type ClaimedWorkOptions, selectMessages } from './claimed-work.ts'
 import { type DueAccount, DueAccounts, type DueInfo } from './due-accounts.ts'
-import { freeSlots, restsOf, slowAfterMs } from './send/slots.ts'
 
 export interface DrainOptions extends AttemptOptions, ClaimedWorkOptions {
   pace: SendPace
@@ -56,7 +55,6 @@ interface ClaimedMessage {
 
 interface RunningSend extends ClaimedMessage {
   cutOff: AbortController
-  startedAtMs: number
 }
 
 interface EndedSend extends AttemptResult {
@@ -201,13 +199,7 @@ export class SinkDrain {
     const nowMs = this.#nowMs()
     const updates = [...this.#updates.values()].filter(({ untilMs }) => untilMs > nowMs)
     const opening = updates.reduce((sum, update) => sum + update.opening, 0)
-    return freeSlots(this.#sink, [...this.#running.values()], nowMs) - opening
-  }
-
-  /** By destination in trouble, or slower than its share: how long its messages wait, ms. */
-  get #waits(): Readonly<Record<string, number>> {
-    const rests = restsOf(this.#sink, [...this.#running.values()], this.#nowMs())
-    return { ...rests, ...this.#admission.waits }
+    return this.#sink.concurrency - this.#running.size - opening
   }
 
   /** How many claimed messages wait, without those whose part of Redis hangs. */
@@ -301,7 +293,7 @@ export class SinkDrain {
       max: count,
       leastRank,
       probe: isForUntried ? 'untried' : isProbe && 'any',
-      waits: this.#waits,
+      waits: this.#admission.waits,
     }
     const found = await claimDue(ledger, this.#options.holder, request)
     const { claims, left, topRank, nextInMs, putOffMs } = found
@@ -407,7 +399,7 @@ export class SinkDrain {
 
   /** Gives back what was claimed for a destination before it was in trouble. */
   #putOff(): void {
-    const waits = this.#waits
+    const { waits } = this.#admission
     const late = this.#waiting.filter(
       ({ message, isProbe }) =>
         !isProbe && !message.probesDestination && waits[message.destination] !== undefined,
@@ -448,11 +440,7 @@ export class SinkDrain {
 
   #start(held: ClaimedMessage, message: OpenMessage): void {
     const { ledger, token, isProbe } = held
-    const running = {
-      ...held,
-      cutOff: new AbortController(),
-      startedAtMs: this.#nowMs(),
-    }
+    const running = { ...held, cutOff: new AbortController() }
     const key = runningKey(ledger, message)
     this.#running.set(key, running)
     void this.#send(running, message).then((attempted) => {
@@ -567,10 +555,8 @@ export class SinkDrain {
     const nowMs = this.#nowMs()
     const times: number[] = []
     for (const { untilMs } of this.#updates.values()) if (untilMs > nowMs) times.push(untilMs)
-    const slowTimes = [...this.#running.values()].map((one) => one.startedAtMs + slowAfterMs)
     const mayNext = this.#hasNext && !this.#isFinishing
     if (mayNext && this.#freeSlots > 0) times.push(Math.max(this.#nextPlaceMs, this.#shutUntilMs))
-    else if (mayNext) times.push(...slowTimes.filter((ms) => ms > nowMs))
     const nextMs = this.#due.nextMs({ isBusy: this.#isBusy, leastKnown: this.#leastKnown })
     const claimMs = Math.max(this.#shutUntilMs, this.#nextPlaceMs - aheadMs, this.#claimingUntilMs)
     if (!this.#isFinishing && nextMs !== undefined) times.push(Math.max(nextMs, claimMs))

@@ -10,7 +10,7 @@ import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import type { FlushContext } from './flush-context.ts'
 import { type DigestReading, ensureDigests, flushDigest, readForDigests } from './digest-flush.ts'
-import { releaseMembers, deriveMessageId } from './freeze.ts'
+import { deriveMessageId } from './freeze.ts'
 import { flushGroups } from './group-flush.ts'
 import { type GroupingSink, digestGroupId } from './placement.ts'
 import {
@@ -18,7 +18,6 @@ import {
   readDestinations,
   readDueTimers,
   readEarliestTimerMs,
-  readAllMemberRefs,
   postponeTimers,
   type Flush,
   makeHeldDue,
@@ -59,9 +58,6 @@ const ledgersAtOnce = 20
 
 /** How often the timers of all digests are looked for. */
 const ensureEveryMs = 60_000
-
-/** How long the digests of a pass share what was read for them. */
-const sharedForMs = 5_000
 
 /** Timers read at once. */
 const pageLength = 200
@@ -164,27 +160,17 @@ function createDigestPasses(
       if (!lead || digestTimers.size === 0 || !options.standing.isActive) return { messages: 0 }
       const due = await readDueTimers(lead, { nowMs: clock.now(), count: maxDueTimers })
       const results: PromiseSettledResult<number>[] = []
-      let read = shareReading(options)
+      let reading: Promise<DigestReading> | undefined
+      const read = (): Promise<DigestReading> => (reading ??= readForDigests(options))
       for (const timer of due.filter((one) => digestTimers.has(one))) {
         if (signal.aborted) break
         const [result] = await Promise.allSettled([flushDueDigest(options, lead, { timer, read })])
-        if (result.status === 'rejected') read = shareReading(options)
+        if (result.status === 'rejected') reading = undefined
         results.push(result)
         alive()
       }
       return { messages: sumMessages(results) }
     },
-  }
-}
-
-function shareReading(options: FlushContext): () => Promise<DigestReading> {
-  const { clock } = options
-  let shared: { sinceMs: number; reading: Promise<DigestReading> } | undefined
-  return () => {
-    const nowMs = clock.monotonic()
-    if (!shared || nowMs - shared.sinceMs > sharedForMs)
-      shared = { sinceMs: nowMs, reading: readForDigests(options) }
-    return shared.reading
   }
 }
 
@@ -223,9 +209,6 @@ async function flushGroupsOf(
   excluded: ReadonlySet<string>,
 ): Promise<number> {
   const flushes = await claimDueFlushes(options, ledger, excluded)
-  for (const flush of flushes) {
-    if (options.sinks.get(flush.sink)?.isForPeople === false) await releaseAll(options, flush)
-  }
   let messages = 0
   for (const flush of flushes.filter(({ kind }) => kind === 'digest')) {
     messages += await flushDigest(options, flush)
@@ -238,13 +221,6 @@ async function flushGroupsOf(
     messages += await flushDestination(options, destination, due)
   }
   return messages
-}
-
-/** The sink was for people and is now for machines: sends its collected members on singly. */
-async function releaseAll({ announce }: FlushContext, flush: Flush): Promise<void> {
-  const refs = await readAllMemberRefs(flush)
-  await releaseMembers(flush, refs)
-  announce(flush.ledger.account, [{ sink: flush.sink }])
 }
 
 async function claimDueFlushes(

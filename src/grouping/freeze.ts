@@ -22,8 +22,7 @@ const freezeChunk = 300
 interface DecidedMember {
   ref: string
   destination: string
-  /** `free`: the item goes on singly. */
-  verdict: Verdict | { act: 'free' }
+  verdict: Verdict
   /** Position in the message. */
   order: number
 }
@@ -79,17 +78,7 @@ export async function freezeMembers(
 function toStoredMember(member: DecidedMember): Record<string, unknown> {
   const { ref, verdict, order } = member
   if (verdict.act === 'send') return { r: ref, a: 'keep', o: order }
-  if (verdict.act === 'free') return { r: ref, a: 'free' }
   return toStoredWithheld(withheldBy(member, verdict))
-}
-
-/** Sends a group's members on singly. */
-export function releaseMembers(flush: Flush, refs: readonly string[]): Promise<boolean> {
-  const { ledger, id: leadId, fence, about } = flush
-  const members = refs.map((ref, order) => {
-    return { ref, destination: about.destination, verdict: { act: 'free' } as const, order }
-  })
-  return freezeMembers(ledger, { messageId: deriveMessageId(flush), leadId, fence }, members)
 }
 
 /** References of the members that a message holds in this ledger. */

@@ -313,15 +313,3 @@ test('a server that falls silent at every recipient opens the circuit of the sin
   const { state } = await night.circuit.read('mail', night.time.clock.now())
   expect(state).toBe('open')
 })
-
-test('a server that answers no mail at its end gets four times as many as at once, and no more', async () => {
-  const answer = failing(always, { reason: 'timeout', afterMs: 600_000 })
-  const night = await aNight(tests, { sinks: [hook(answer, { ...asMail, concurrency: 2 })] })
-  await night.bring(numbered('burst', 40), ['hook'])
-  const tried: number[] = []
-  for (let at = 0; at < 5; at += 1) {
-    await night.time.pass(at === 0 ? 15_000 : 20_000)
-    tried.push(night.tried.length)
-  }
-  expect(tried).toEqual([2, 4, 6, 8, 8])
-})

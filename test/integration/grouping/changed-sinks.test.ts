@@ -126,22 +126,6 @@ test('what a mute holds comes when the mute is gone from the configuration, or e
   expect(without.soc.received[0]!.summary).toMatchObject({ kind: 'held', total: 4 })
 })
 
-test('a group whose sink has become a webhook goes one by one', async () => {
-  const { keys, ledger } = await aWaitingGroup(3)
-  const hook = aRehearsedSink('soc')
-  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [ledger], sinks: [hook] })
-  rig.clock.aheadMs = 11_000
-  await rig.flush()
-  expect(hook.received.map(({ summary, members }) => [summary, members.length])).toEqual([
-    [undefined, 1],
-    [undefined, 1],
-    [undefined, 1],
-  ])
-  const { soc } = (await expectConservation(ledger)).sinks
-  expect(soc!.delivered).toBe(3)
-  expect(waitingIn(soc)).toEqual({})
-})
-
 test('a message that was frozen before its sink became a webhook goes one by one, too, and none of it dies', async () => {
   const waiting = await aWaitingGroup(30)
   const { keys, ledger } = waiting

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- Moves members of groups to where their verdict puts them: into the message that is being frozen,
--- to suppressed, held until later, or on singly (free).
+-- to suppressed, or held until later.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: lead (group that is flushed), opened, seq (both as the flush was claimed), storm
 --          (bool: the message covers several groups), bid, retention {history, payload} (ms), members
---          [{r (ref), a: keep | suppress | hold | free, o (keep: position), reason?, rule?, at?
+--          [{r (ref), a: keep | suppress | hold, o (keep: position), reason?, rule?, at?
 --          (ms), place? (group)}]
 -- Returns  1, or 0 if this flush is over and nothing was changed
 -- @include lib/ledger.lua
@@ -39,10 +39,6 @@ for _, member in ipairs(ask.members) do
       keep(member, rid, n, record, item)
     elseif member.a == 'hold' then
       hold(rid, n, item, member)
-      save_record(rid, record)
-    elseif member.a == 'free' then
-      item.y = nil
-      enqueue(rid, n, item)
       save_record(rid, record)
     else
       suppress(rid, n, item, member.reason, member.rule)
