@@ -15,7 +15,6 @@ import {
   type Rerouter,
   forEachPage,
   type Paging,
-  type PassEnd,
   type FailoverSink,
   type RetryNow,
 } from './reroute.ts'
@@ -40,7 +39,6 @@ const groupAfterMs = 60_000
 
 export function createFailover(options: FailoverOptions): Failover {
   const { sinks } = options
-  const ends: PassControl['ends'] = {}
   return {
     async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
       const steps: ((sink: FailoverSink, control: PassControl) => Promise<unknown>)[] = [
@@ -52,7 +50,7 @@ export function createFailover(options: FailoverOptions): Failover {
       for (const sink of sinks.values()) {
         for (const step of steps) {
           if (signal.aborted) return
-          await step(sink, { signal, alive, ends }).catch((error: unknown) => failures.push(error))
+          await step(sink, { signal, alive }).catch((error: unknown) => failures.push(error))
           alive()
         }
       }
@@ -90,8 +88,6 @@ export async function isBlocked(
 interface PassControl {
   signal: AbortSignal
   alive: () => void
-  /** By list: where the last pass over it ended. */
-  ends: Record<string, PassEnd>
 }
 
 /** Whether sends have been blocked for longer than `ms`; not while the circuit is half open. */
@@ -108,7 +104,7 @@ function isBlockedFor(
 async function groupWaiting(
   { drains, circuit, clock }: FailoverOptions,
   { name, blockedGroups, destinations }: FailoverSink,
-  { signal, alive, ends }: PassControl,
+  { signal, alive }: PassControl,
 ): Promise<void> {
   if (Object.keys(blockedGroups).length === 0) return
   const nowMs = clock.now()
@@ -125,15 +121,14 @@ async function groupWaiting(
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
       return groupItems(ledger, singles, groups)
     }
-    const end = (ends[`group ${ledger.account} ${name}`] ??= { offset: 0 })
-    await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging, end)
+    await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging)
   }
 }
 
 async function rerouteToFallback(
   options: FailoverOptions,
   sink: FailoverSink,
-  { signal, alive, ends }: PassControl,
+  { signal, alive }: PassControl,
 ): Promise<void> {
   const { drains, rerouter, clock, logger } = options
   let blocked: ReadonlySet<string> = new Set()
@@ -145,8 +140,7 @@ async function rerouteToFallback(
   const takes = (destination: string): boolean => blocked.has(destination)
   let items = 0
   for (const ledger of drains.ledgersFor(sink.name)) {
-    const end = (ends[`reroute ${ledger.account} ${sink.name}`] ??= { offset: 0 })
-    const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now(), end }
+    const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now() }
     items += await rerouteAll(context, { mayContinue, alive, takes })
   }
   const fields = { sink: sink.name, fallback: sink.fallback, items }

@@ -13,6 +13,7 @@ import {
   staleAttemptMs as staleMs,
 } from '../../store/pending-items.ts'
 import { readAnsweredMessage, readMessageHead } from '../claims.ts'
+import { forEachPage } from './reroute.ts'
 
 export interface GoneSinks {
   /** Notes a sink as gone and takes its frozen messages apart, so that their items can be moved. */
@@ -31,8 +32,6 @@ export interface GoneSinksOptions {
   standing: Pick<Standing, 'isActive' | 'checkNewest'>
   logger: Logger
 }
-
-const pageLength = 200
 
 export function createGoneSinks(options: GoneSinksOptions): GoneSinks {
   const { ledgers, blockedGroups, standing, logger } = options
@@ -56,7 +55,8 @@ export function createGoneSinks(options: GoneSinksOptions): GoneSinks {
         const message = 'items wait: their sink is not in the configuration'
         logger.repeated.warn({ sink, account: ledger.account }, message, about)
       }
-      await eachPage(ledger, sink, async (refs) => {
+      const read = pagesOf(ledger, sink)
+      await forEachPage(read, async (refs) => {
         const messages = refs.filter((ref) => parseRef(ref).kind === 'batch')
         for (const ref of messages) await takeApart(ledger, ref)
         return 0
@@ -66,7 +66,7 @@ export function createGoneSinks(options: GoneSinksOptions): GoneSinks {
       if (!standing.isActive) return false
       const groups = blockedGroups(sink)
       if (Object.keys(groups).length > 0) {
-        await eachPage(ledger, sink, (refs) => {
+        await forEachPage(pagesOf(ledger, sink), (refs) => {
           const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
           return groupItems(ledger, singles, groups)
         })
@@ -78,15 +78,6 @@ export function createGoneSinks(options: GoneSinksOptions): GoneSinks {
   }
 }
 
-/** Pages through what is due for a sink; `handle` returns how many of the page left it. */
-async function eachPage(
-  ledger: AccountLedger,
-  sink: string,
-  handle: (refs: readonly string[]) => Promise<number>,
-): Promise<void> {
-  for (let offset = 0; ;) {
-    const refs = await readPendingRefs(ledger, sink, { offset, count: pageLength })
-    offset += refs.length - (await handle(refs))
-    if (refs.length < pageLength) return
-  }
+function pagesOf(ledger: AccountLedger, sink: string): Parameters<typeof forEachPage>[0] {
+  return (page) => readPendingRefs(ledger, sink, page)
 }

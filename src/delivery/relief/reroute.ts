@@ -166,8 +166,6 @@ export interface RerouteContext {
   sink: string
   rerouter: Rerouter
   nowMs: number
-  /** Where the last pass ended. */
-  end?: PassEnd
 }
 
 /** Timers of a sink that takes nothing are postponed again and again, by no more than this. */
@@ -184,7 +182,7 @@ export async function rerouteAll(context: RerouteContext, paging: Paging): Promi
 
 /** Reroutes single items, frozen messages, and what waits in the sink's batch. */
 async function rerouteDue(context: RerouteContext, paging: Paging): Promise<number> {
-  const { ledger, sink, rerouter, end } = context
+  const { ledger, sink, rerouter } = context
   let items = 0
   async function reroutePage(refs: readonly string[]): Promise<number> {
     const kinds = Map.groupBy(refs, (ref) => parseRef(ref).kind)
@@ -198,7 +196,7 @@ async function rerouteDue(context: RerouteContext, paging: Paging): Promise<numb
     }
     return rerouted.length + unfrozen
   }
-  await forEachPage((page) => readPendingRefs(ledger, sink, page), reroutePage, paging, end)
+  await forEachPage((page) => readPendingRefs(ledger, sink, page), reroutePage, paging)
   return items + (await rerouteMembers(context, sink, paging))
 }
 
@@ -349,14 +347,6 @@ export interface Paging {
 
 const pageLength = 200
 
-/** Most pages of one list in one pass; the rest waits for the next pass. */
-const maxPages = 50
-
-/** How many of a list one pass left behind it, so that the next goes on there; 0: it saw the end. */
-export interface PassEnd {
-  offset: number
-}
-
 /**
  * Pages through a list that shrinks as it is handled; `handlePage` returns how many of the page
  * left it.
@@ -364,16 +354,11 @@ export interface PassEnd {
 export async function forEachPage(
   read: (page: { offset: number; count: number }) => Promise<string[]>,
   handlePage: (refs: readonly string[]) => Promise<number>,
-  { mayContinue, alive }: Paging,
-  end: PassEnd = { offset: 0 },
+  { mayContinue, alive }: Paging = wholePass,
 ): Promise<void> {
-  for (let page = 0; page < maxPages && (await mayContinue()); page += 1) {
-    const refs = await read({ offset: end.offset, count: pageLength })
-    end.offset += refs.length - (await handlePage(refs))
-    alive()
-    if (refs.length < pageLength) {
-      end.offset = 0
-      return
-    }
+  for (let offset = 0; await mayContinue(); alive()) {
+    const refs = await read({ offset, count: pageLength })
+    offset += refs.length - (await handlePage(refs))
+    if (refs.length < pageLength) return
   }
 }
