@@ -7,7 +7,6 @@ import type { Config } from '../config/config.ts'
 import { type AccountLedger, claimLead, openLedgers } from '../store/account-ledger.ts'
 import {
   type AccountEntry,
-  countPending,
   noteConfigured,
   openLeftLedgers,
   readAccounts,
@@ -18,8 +17,7 @@ import { leftLedgers, standingOf, type EngineContext } from './context.ts'
 
 export interface AccountWatch {
   /**
-   * Opens ledgers that were registered, closes discarded ones, logs what was settled. Throws what
-   * Redis throws.
+   * Opens ledgers that were registered, closes discarded ones. Throws what Redis throws.
    */
   watchOnce(): Promise<void>
 }
@@ -88,7 +86,6 @@ const renameRemedy = 'keep the name of an account that is the same; if they are 
 
 export function buildAccountWatch(context: EngineContext): AccountWatch {
   const { redis, keys, ledgers, config } = context
-  const waiting = new Set<string>()
 
   function closeDiscarded(entries: readonly AccountEntry[]): void {
     for (const { account } of leftLedgers({ ledgers, config })) {
@@ -96,19 +93,8 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
       if (entry !== undefined && !entry.discarding) continue
       const place = ledgers.findIndex((ledger) => ledger.account === account)
       ledgers.splice(place, 1)
-      waiting.delete(account)
       context.foreignAccounts.delete(account)
       context.logger.info({ account }, 'the account is discarded: its ledger is closed')
-    }
-  }
-
-  async function logSettled(): Promise<void> {
-    for (const ledger of leftLedgers(context)) {
-      const { account } = ledger
-      if ((await countPending(ledger)) > 0) waiting.add(account)
-      else if (waiting.delete(account)) {
-        context.logger.info({ account }, 'all that the account that left took in is settled')
-      }
     }
   }
 
@@ -119,7 +105,6 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
       closeDiscarded(entries)
       await openLeftAccounts(context, entries)
       await takeForeignAccounts(context)
-      await logSettled()
     },
   }
 }
