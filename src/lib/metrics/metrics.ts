@@ -1,7 +1,7 @@
 /**
  * The metrics of one running Tocsin: typed access to every metric of the table, and the text of a
- * scrape. A scrape only prints: values from Redis were read before. Nothing is kept in
- * prom-client's global registry.
+ * scrape. A scrape only prints: each reading of Redis fills a registry of its own, which is shown whole
+ * once it is published. Nothing is kept in prom-client's global registry.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { type Clock, systemClock } from '../clock.ts'
@@ -85,49 +85,48 @@ export interface MetricsOptions {
 
 export function createMetrics({ clock = systemClock }: MetricsOptions = {}): Metrics {
   const registry = new Registry()
-  const registered = registerTable(registry)
+  const registered = registerTable('local', registry)
   const redisUp = registered.get('redis_up')?.metric as Gauge
   const stateAge = registered.get('state_age_seconds')?.metric as Gauge
   let feedsSinceMs = new Map<string, number>()
   let hasStarted = false
   let knownNames: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
-  let state = { text: '', atMs: clock.now() }
+  let state = { registry: new Registry(), atMs: clock.now() }
   collectDefaultMetrics({ register: registry })
   // gauges under names of counters; the same without `_total` tell more
   for (const what of ['resources', 'handles', 'requests'])
     registry.removeSingleMetric(`nodejs_active_${what}_total`)
 
   return {
-    ...typedAccess(
-      'local',
-      new Map([...registered].map(([name, one]) => [name, boundedAccess(one)])),
-    ),
+    ...typedAccess<'local'>(registered),
     startAtZero(names) {
       startSeries(registered.values(), names, hasStarted ? knownNames : undefined)
       hasStarted = true
       // until the next reading
-      if (hasRemovedNames(knownNames, names)) state = { ...state, text: '' }
+      if (hasRemovedNames(knownNames, names)) state.registry.clear()
       knownNames = names
       const nowMs = clock.now()
       feedsSinceMs = new Map(names.feeds.map((feed) => [feed, feedsSinceMs.get(feed) ?? nowMs]))
     },
     beginState() {
-      const draft = createStateDraft(knownNames)
-      const metrics = typedAccess('shared', draft.metrics)
+      const read = new Registry()
+      const shared = registerTable('shared', read)
+      startSeries(shared.values(), knownNames)
+      const metrics = typedAccess<'shared'>(shared)
       const nowMs = clock.now()
       for (const [feed, sinceMs] of feedsSinceMs)
         metrics.feedLagSeconds.set({ feed }, Math.max(0, nowMs - sinceMs) / 1000)
       return {
         ...metrics,
         publish(atMs) {
-          state = { text: draft.text(), atMs }
+          state = { registry: read, atMs }
         },
       }
     },
     async render(isRedisUp = true) {
       redisUp.set(isRedisUp ? 1 : 0)
       stateAge.set(Math.max(0, clock.now() - state.atMs) / 1000)
-      const body = (await registry.metrics()) + (isRedisUp ? state.text : '')
+      const body = (await registry.metrics()) + (isRedisUp ? await state.registry.metrics() : '')
       return { contentType: registry.contentType, body }
     },
   }
@@ -141,15 +140,12 @@ function hasRemovedNames(before: KnownNames, names: KnownNames): boolean {
 }
 
 function typedAccess<Scope extends MetricDefinition['scope']>(
-  scope: Scope,
-  metrics: ReadonlyMap<string, object>,
+  registered: ReadonlyMap<string, RegisteredMetric>,
 ): MetricsOf<Scope> {
-  const access = definitions
-    .filter(([, definition]) => definition.scope === scope)
-    .map(([name]) => [
-      name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
-      metrics.get(name),
-    ])
+  const access = [...registered].map(([name, one]) => [
+    name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
+    boundedAccess(one),
+  ])
   return Object.fromEntries(access) as MetricsOf<Scope>
 }
 
@@ -165,18 +161,21 @@ export interface KnownNames {
   routes: readonly string[]
 }
 
-export interface RegisteredMetric {
+interface RegisteredMetric {
   definition: MetricDefinition
   metric: Counter | Gauge | Histogram
 }
 
 const definitions = Object.entries<MetricDefinition>(metricTable)
 
-/** Registers the local metrics of the table. */
-function registerTable(registry: Registry): Map<string, RegisteredMetric> {
-  const local = definitions.filter(([, { scope }]) => scope === 'local')
+/** Registers the metrics of the table of one scope. */
+function registerTable(
+  scope: MetricDefinition['scope'],
+  registry: Registry,
+): Map<string, RegisteredMetric> {
+  const own = definitions.filter(([, definition]) => definition.scope === scope)
   return new Map(
-    local.map(([name, definition]) => [
+    own.map(([name, definition]) => [
       name,
       { definition, metric: register(name, definition, registry) },
     ]),
@@ -205,24 +204,30 @@ function register(
 }
 
 type LabelValues = Record<string, string | number>
-export type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: number]
+type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: number]
 
 /**
  * What the parts call: `inc`, `set` or `observe`, with label values checked against their domains.
- * A counter that starts unset begins with its first count, and a page that held none counts 0.
+ * A sparse metric has no sample while it is 0.
  */
 function boundedAccess({ metric, definition }: RegisteredMetric): object {
+  const isShown = (value: number): boolean => value !== 0 || !definition.isSparse
   const split = (given: LooseArguments) => splitArguments(given, definition.labels)
   if (metric instanceof Counter) {
     return {
       inc(...given: LooseArguments) {
         const [labels, by] = split(given)
-        if (by !== 0 || !definition.startsUnset) metric.inc(labels, by)
+        if (isShown(by)) metric.inc(labels, by)
       },
     }
   }
   if (metric instanceof Gauge) {
-    return { set: (...given: LooseArguments) => metric.set(...split(given)) }
+    return {
+      set(...given: LooseArguments) {
+        const [labels, value] = split(given)
+        if (isShown(value)) metric.set(labels, value)
+      },
+    }
   }
   return { observe: (...given: LooseArguments) => metric.observe(...split(given)) }
 }
@@ -263,6 +268,7 @@ function startSeries(
     for (const [key, labels] of old) {
       if (!wanted.has(key)) metric.remove(labels)
     }
+    if (definition.startsUnset && metric instanceof Gauge) metric.remove({}) // else it begins with 0
     for (const [key, labels] of definition.startsUnset ? [] : wanted) {
       if (!(metric instanceof Histogram)) metric.inc(labels, 0)
       else if (!old.has(key)) metric.zero(labels) // a second zero() would forget what was observed
@@ -303,74 +309,4 @@ function domainValues(domain: LabelDomain, names: KnownNames): readonly string[]
     case 'routes':
       return names[domain] ?? []
   }
-}
-
-/**
- * The shared metrics of one reading of Redis, and their text. They do not use prom-client, because
- * they are not counters of this process: a reading of a thousand accounts is written as it goes and
- * shown whole.
- */
-export interface StateDraft {
-  /** What the parts call, by name: `set` writes a sample, `inc` adds to it. */
-  metrics: ReadonlyMap<string, object>
-  /** Prometheus text format. */
-  text(): string
-}
-
-/** Every label set of these names begins with 0, unless the metric starts unset. */
-function createStateDraft(names: KnownNames): StateDraft {
-  const shared = definitions.filter(([, { scope }]) => scope === 'shared')
-  const samples = new Map(shared.map(([name, one]) => [name, initialSamples(one, names)]))
-
-  function accessTo([name, { labels, isSparse }]: (typeof shared)[number]): [string, object] {
-    const values = samples.get(name) ?? new Map<string, number>()
-    const write = (given: LooseArguments, isAdded: boolean): void => {
-      const [set, value] = splitArguments(given, labels)
-      const text = formatLabels(set)
-      const next = isAdded ? (values.get(text) ?? 0) + value : value
-      if (next !== 0 || !isSparse) values.set(text, next)
-    }
-    return [
-      name,
-      {
-        inc: (...given: LooseArguments) => write(given, true),
-        set: (...given: LooseArguments) => write(given, false),
-      },
-    ]
-  }
-
-  return {
-    metrics: new Map(shared.map(accessTo)),
-    text: () => shared.map(([name, one]) => formatMetric(name, one, samples.get(name))).join(''),
-  }
-}
-
-function initialSamples({ labels, startsUnset }: MetricDefinition, names: KnownNames): Samples {
-  return new Map(startsUnset ? [] : labelSets(labels, names).map((set) => [formatLabels(set), 0]))
-}
-
-/** By the text of the labels. */
-type Samples = Map<string, number>
-
-function formatMetric(
-  name: string,
-  definition: MetricDefinition,
-  samples: Samples = new Map(),
-): string {
-  const full = `tocsin_${name}`
-  const lines = [`# HELP ${full} ${helpText(definition)}`, `# TYPE ${full} ${definition.kind}`]
-  for (const [labels, value] of samples) lines.push(`${full}${labels} ${value}`)
-  return `${lines.join('\n')}\n`
-}
-
-function formatLabels(labels: Readonly<Record<string, string>>): string {
-  const texts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`)
-  return texts.length === 0 ? '' : `{${texts.join(',')}}`
-}
-
-/** Names of the configuration need no escaping; a sink's may come from the ledger. */
-function escapeLabel(value: string): string {
-  return /["\\\n]/.test(value)
-    ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
-    : value
 }

@@ -2,7 +2,7 @@ import { register } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { severities } from '../../../src/event.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
-import { helpText, type MetricDefinition } from '../../../src/lib/metrics/metric-kinds.ts'
+import type { MetricDefinition } from '../../../src/lib/metrics/metric-kinds.ts'
 import { metricNames, metricTable } from '../../../src/lib/metrics/metric-table.ts'
 import { createMetrics, type Metrics } from '../../../src/lib/metrics/metrics.ts'
 import { pendingStates } from '../../../src/store/records.ts'
@@ -39,15 +39,6 @@ describe('names and help', () => {
     }
   })
 
-  test.each(definitions)('the help of %s says how to aggregate it', (_name, definition) => {
-    const isSummed = definition.kind !== 'gauge' && definition.scope === 'local'
-    const isShared = definition.scope === 'shared'
-    const help = helpText(definition)
-    expect(help.includes('Local to this instance')).toBe(!isShared)
-    expect(help.endsWith('Shared by all instances (max).')).toBe(isShared)
-    expect(help.endsWith('Local to this instance (sum).')).toBe(isSummed)
-  })
-
   test('everything in the table, and nothing else of its own, is in a scrape', async () => {
     const metrics = createMetrics()
     metrics.beginState().publish(0)
@@ -60,24 +51,6 @@ describe('names and help', () => {
 })
 
 describe('counting', () => {
-  test('counters, gauges and histograms keep what they are told, per label set', async () => {
-    const metrics = createMetrics()
-    metrics.feedPollsTotal.inc({ feed: 'brand' })
-    metrics.feedPollsTotal.inc({ feed: 'brand' }, 2)
-    metrics.feedPollsTotal.inc({ feed: 'staff' })
-    metrics.configGeneration.set(7)
-    metrics.buildInfo.set({ version: '1.2.3' }, 1)
-    metrics.eventFetchToDeliverySeconds.observe({ audience: 'people', severity: 'high' }, 0.2)
-    expect(await sample(metrics, 'tocsin_feed_polls_total{feed="brand"}')).toBe(3)
-    expect(await sample(metrics, 'tocsin_feed_polls_total{feed="staff"}')).toBe(1)
-    expect(await sample(metrics, 'tocsin_config_generation')).toBe(7)
-    expect(await sample(metrics, 'tocsin_build_info{version="1.2.3"}')).toBe(1)
-    const bucket = 'tocsin_event_fetch_to_delivery_seconds_bucket'
-    const labels = 'audience="people",severity="high"'
-    expect(await sample(metrics, `${bucket}{le="0.1",${labels}}`)).toBe(0)
-    expect(await sample(metrics, `${bucket}{le="0.25",${labels}}`)).toBe(1)
-  })
-
   test('a severity that is not known is counted as unknown', async () => {
     const metrics = createMetrics()
     metrics.eventsNewBySeverityTotal.inc({ severity: 'apocalyptic' })
