@@ -19,15 +19,13 @@ import {
 } from './report.ts'
 import { redisVersion, withRig, type Rig } from './rig.ts'
 import {
-  measureCommands,
   measureEmptyPoll,
   measureMemory,
   measureRecords,
-  measureSeries,
   measureUids,
   type SizePlan,
 } from './size.ts'
-import { measureIntake, measureSpeed, type SpeedPlan } from './speed.ts'
+import { measureSpeed, type SpeedPlan } from './speed.ts'
 
 const { values } = parseArgs({
   options: {
@@ -48,14 +46,12 @@ interface Plan {
 }
 
 const fullPlan: Plan = {
-  speed: { rounds: 3, warmUpEvents: 300, events: 4_000, fetchSeconds: 3, marksPerWeek: 50_000 },
+  speed: { rounds: 3, warmUpEvents: 300, events: 4_000, marksPerWeek: 50_000 },
   size: {
     settleSeconds: 5,
     idleSeconds: 15,
     loadSeconds: 20,
     loadPerSecond: 800,
-    commandRuns: 5,
-    eventsPerFeed: 100,
     records: 2_000,
   },
   fleetShare: 1,
@@ -65,14 +61,12 @@ const fullPlan: Plan = {
 }
 
 const quickPlan: Plan = {
-  speed: { rounds: 1, warmUpEvents: 20, events: 100, fetchSeconds: 0.3, marksPerWeek: 2_000 },
+  speed: { rounds: 1, warmUpEvents: 20, events: 100, marksPerWeek: 2_000 },
   size: {
     settleSeconds: 0,
     idleSeconds: 6,
     loadSeconds: 1,
     loadPerSecond: 100,
-    commandRuns: 1,
-    eventsPerFeed: 10,
     records: 200,
   },
   fleetShare: 0.02,
@@ -95,11 +89,8 @@ const tables: NonNullable<Report['tables']> = {}
 
 const measures: Record<Part, (rig: Rig, part: Part) => Promise<Figures> | Figures> = {
   speed: (rig) => measureSpeed(rig, plan.speed),
-  intake: (rig) => measureIntake(rig, plan.speed),
   'empty-poll': (rig) => measureEmptyPoll(rig, plan.size),
   memory: (rig) => measureMemory(rig, plan.size),
-  commands: (rig) => measureCommands(rig, plan.size),
-  series: (rig) => measureSeries(rig, plan.size),
   uids: measureUids,
   records: (rig) => measureRecords(rig, plan.size),
   'fleet-1000': (rig, part) => fleetOf(rig, part, { shape: 'organizations', size: 1_000 }),

@@ -6,11 +6,8 @@ import { delayScenes } from './delay.ts'
 /** What measures a row; `--only` names it, its first word, or the row. */
 export const parts = [
   'speed',
-  'intake',
   'empty-poll',
   'memory',
-  'commands',
-  'series',
   'uids',
   'records',
   'fleet-1000',
@@ -60,14 +57,12 @@ const delays: readonly Cells[] = [
 const byPart: Record<Part, readonly Cells[]> = {
   speed: [
     ['plain', 'events/s', 'plain loop: fetch a page, POST each event; no durability'],
-    ['fetch', 'events/s', 'bare fetch loop'],
     ['single', 'ratio', 'single webhooks, of the plain loop', atLeast(1)],
     ['batched', 'ratio', 'webhooks of up to 50 events, of the plain loop', atLeast(2)],
     ['cpu-node', 'µs', 'CPU of Node per event, batched', atMost(250)],
     ['cpu-redis', 'µs', 'CPU of Redis per event, batched, a week of fingerprints', atMost(150)],
     ['cpu-redis-13', 'ratio', '  with 13 weeks, of that with one', atMost(1.5)],
   ],
-  intake: [['intake', 'ratio', "one feed's intake, of the bare fetch loop", atLeast(0.3)]],
   'empty-poll': [
     ['poll-scripts', '', 'scripts of a poll that finds nothing', atMost(3)],
     ['poll-commands', '', '  commands, those of scripts included', atMost(30)],
@@ -76,16 +71,6 @@ const byPart: Record<Part, readonly Cells[]> = {
     ['rss-idle', 'MiB', 'resident memory, idle', atMost(140)],
     ['rss-load', 'MiB', 'resident memory, held load of 800 events/s', atMost(250)],
     ['load-rate', 'events/s', '  delivered meanwhile'],
-  ],
-  commands: [
-    ['command-check', 's', 'a command from start to end: check', atMost(0.4)],
-    ['command-feeds', 's', '  feeds list', atMost(0.4)],
-    ['command-sinks', 's', '  sinks list', atMost(0.4)],
-    ['command-silences', 's', '  silences list', atMost(0.4)],
-  ],
-  series: [
-    ['series-feed', '', 'series per feed', atMost(15)],
-    ['series-sink', '', 'series per sink', atMost(30)],
   ],
   uids: [
     ['uid-1000', 'bytes', 'bytes per remembered uid, 1,000 a week', atMost(20)],

@@ -2,7 +2,7 @@
  * What every measurement stands on: a Redis, a sandbox and daemons from `dist`, each a process of its own on
  * loopback, gone when the bench ends, however it ends.
  */
-import { fork, spawnSync, type ChildProcess } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,8 +27,6 @@ export interface Rig {
   startDaemon(config: object): Promise<Daemon>
   /** Kills those that a measurement which failed has left. */
   endDaemons(): Promise<void>
-  /** Seconds that a command takes from its start to its end; throws where it fails. */
-  timeCommand(config: object, ...args: string[]): number
 }
 
 export interface SandboxProcess {
@@ -105,13 +103,6 @@ async function buildRig(parts: AsyncDisposableStack): Promise<Rig> {
     },
     startDaemon: (config) => startDaemon(daemons, built, writeConfig(config)),
     endDaemons: () => killAll(daemons),
-    timeCommand(config, ...args) {
-      const given = [built.main, ...args, '--config', writeConfig(config)]
-      const beganMs = performance.now()
-      const { status, stderr } = spawnSync(process.execPath, given, { env, encoding: 'utf8' })
-      if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`)
-      return (performance.now() - beganMs) / 1000
-    },
   }
 }
 

@@ -19,7 +19,6 @@ import {
   type Rig,
   type SandboxProcess,
 } from './rig.ts'
-import { median } from './speed.ts'
 
 export interface SizePlan {
   /** How long nothing happens, before and while it is measured. */
@@ -27,9 +26,6 @@ export interface SizePlan {
   idleSeconds: number
   loadSeconds: number
   loadPerSecond: number
-  commandRuns: number
-  /** Events for each feed before its series are counted: most types and severities are among them. */
-  eventsPerFeed: number
   records: number
 }
 
@@ -73,7 +69,6 @@ interface One {
   groupIds: number[]
   daemon: Daemon
   ledger: AccountLedger
-  config: object
 }
 
 interface Wanted {
@@ -98,9 +93,8 @@ async function startOne(
   const names = Array.from({ length: sinkCount }, (_none, i) => `siem-${i}`)
   const batch = { batch: { max: 50, wait: '250ms' } }
   const sinks = Object.fromEntries(names.map((name) => [name, webhookSink(sandbox, name, batch)]))
-  const config = configOfOne(sandbox, groupIds, sinks, more)
-  const daemon = await rig.startDaemon(config)
-  return { sandbox, groupIds, daemon, ledger: ledger, config }
+  const daemon = await rig.startDaemon(configOfOne(sandbox, groupIds, sinks, more))
+  return { sandbox, groupIds, daemon, ledger }
 }
 
 const patienceMs = 300_000
@@ -155,50 +149,6 @@ async function sampleUntil(
     await Promise.race([ended, sleep(250)])
   } while (!isOver)
   await ended
-}
-
-const commands = {
-  'command-check': ['check'],
-  'command-feeds': ['feeds', 'list'],
-  'command-sinks': ['sinks', 'list'],
-  'command-silences': ['silences', 'list'],
-}
-
-export async function measureCommands(rig: Rig, { commandRuns }: SizePlan): Promise<Figures> {
-  const { daemon, config } = await startOne(rig, { feeds: 1, sinks: 1 })
-  await daemon.stop()
-  const figures: Figures = {}
-  for (const [key, args] of Object.entries(commands)) {
-    const runs = Array.from({ length: commandRuns }, () => rig.timeCommand(config, ...args))
-    figures[key] = median(runs)
-  }
-  return figures
-}
-
-/**
- * By how much a scrape grows with ten more feeds, and with ten more sinks, all of which had events. It has ten
- * feeds before: of one feed's events few are of a rare severity, whose series belong to no feed.
- */
-export async function measureSeries(rig: Rig, plan: SizePlan): Promise<Figures> {
-  const few = await countSeries(rig, plan, 10, 1)
-  const feeds = await countSeries(rig, plan, 20, 1)
-  const sinks = await countSeries(rig, plan, 10, 11)
-  return { 'series-feed': (feeds - few) / 10, 'series-sink': (sinks - few) / 10 }
-}
-
-async function countSeries(
-  rig: Rig,
-  { eventsPerFeed }: SizePlan,
-  feeds: number,
-  sinks: number,
-): Promise<number> {
-  const { sandbox, groupIds, daemon, ledger } = await startOne(rig, { feeds, sinks, more: {} })
-  await untilPolled(sandbox, groupIds.length)
-  for (const id of groupIds) await sandbox.call('addEvents', eventsPerFeed, { groupIds: [id] })
-  await untilCounted(ledger, (now) => deliveredBy(now) === eventsPerFeed * feeds * sinks)
-  const { body } = await daemon.scrape()
-  await daemon.stop()
-  return seriesIn(body)
 }
 
 export function seriesIn(body: string): number {

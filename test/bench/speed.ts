@@ -1,6 +1,5 @@
 /** Events a second and CPU per event, of the built daemon and of loops that keep nothing. */
 import { Agent, request } from 'undici'
-import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import type { WireSearchPage } from '../../src/upstream/resources/page.ts'
 import {
   apiKey,
@@ -21,7 +20,6 @@ export interface SpeedPlan {
   /** Delivered before anything is measured, by each daemon. */
   warmUpEvents: number
   events: number
-  fetchSeconds: number
   /** Fingerprints in each week of the ledger. */
   marksPerWeek: number
 }
@@ -35,17 +33,15 @@ export async function measureSpeed(rig: Rig, plan: SpeedPlan): Promise<Figures> 
   const loop = await createPlainLoop(sandbox)
   const run = (groupId: number, batch: object, weeksHeld: number): Promise<Span> =>
     deliverAll(rig, sandbox, { ...plan, groupId, batch, weeksHeld })
-  const rounds: Record<'plain' | 'fetch' | 'single' | 'batched' | 'node' | 'redis', number>[] = []
+  const rounds: Record<'plain' | 'single' | 'batched' | 'node' | 'redis', number>[] = []
   try {
     for (let round = 0; round < plan.rounds; round += 1) {
       const [singleGroup, batchGroup] = groupIds.slice(2 * round) as [number, number]
       const single = await run(singleGroup, {}, 1)
       const plain = await loop.deliver(singleGroup)
       const batched = await run(batchGroup, batches, 1)
-      const fetched = await loop.fetchFor(batchGroup, plan.fetchSeconds)
       rounds.push({
         plain,
-        fetch: fetched,
         single: plan.events / single.seconds / plain,
         batched: plan.events / batched.seconds / plain,
         node: (1e6 * batched.nodeSeconds) / plan.events,
@@ -57,7 +53,6 @@ export async function measureSpeed(rig: Rig, plan: SpeedPlan): Promise<Figures> 
       median(rounds.map((round) => round[name]))
     return {
       plain: middle('plain'),
-      fetch: middle('fetch'),
       single: middle('single'),
       batched: middle('batched'),
       'cpu-node': middle('node'),
@@ -71,51 +66,9 @@ export async function measureSpeed(rig: Rig, plan: SpeedPlan): Promise<Figures> 
 
 const batches = { batch: { max: 50, wait: '250ms' } }
 
-/** Intake alone: the sink is paused, so that nothing is sent. */
-export async function measureIntake(rig: Rig, plan: SpeedPlan): Promise<Figures> {
-  const { groupIds, ...options } = sandboxOfOne(plan.rounds)
-  const sandbox = await rig.startSandbox(options)
-  const loop = await createPlainLoop(sandbox)
-  const shares: number[] = []
-  try {
-    for (const groupId of groupIds) {
-      await rig.redis.flushall()
-      const config = configOfOne(sandbox, [groupId], { siem: webhookSink(sandbox, 'siem') })
-      const daemon = await rig.startDaemon(config)
-      rig.timeCommand(config, 'sinks', 'pause', 'siem', '--reason', 'bench')
-      const ledger = await openAccount(rig)
-      const { warmUpEvents, events } = plan
-      await takeIn(sandbox, ledger, { groupId, count: warmUpEvents, before: 0 })
-      const seconds = await takeIn(sandbox, ledger, {
-        groupId,
-        count: events,
-        before: warmUpEvents,
-      })
-      await daemon.stop()
-      shares.push(events / seconds / (await loop.fetchFor(groupId, plan.fetchSeconds)))
-    }
-    return { intake: median(shares) }
-  } finally {
-    await loop.close()
-  }
-}
-
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((left, right) => left - right)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
-}
-
-/** Seconds from the first of the events taken in to the last. */
-async function takeIn(
-  sandbox: SandboxProcess,
-  ledger: AccountLedger,
-  { groupId, count, before }: { groupId: number; count: number; before: number },
-): Promise<number> {
-  await sandbox.call('addEvents', count, { groupIds: [groupId] })
-  await untilCounted(ledger, (now) => takenInBy(now) > before)
-  const beganMs = performance.now()
-  await untilCounted(ledger, (now) => takenInBy(now) === before + count)
-  return (performance.now() - beganMs) / 1000
 }
 
 interface Span {
@@ -171,8 +124,6 @@ async function readUse({ redis }: Rig, daemon: Daemon): Promise<Span> {
 interface PlainLoop {
   /** Events a second with a POST for each, one after the other: once from the first page to the last. */
   deliver(groupId: number): Promise<number>
-  /** Events a second with nothing but fetch and JSON.parse, as any client must; again and again. */
-  fetchFor(groupId: number, seconds: number): Promise<number>
   close(): Promise<void>
 }
 
@@ -210,18 +161,6 @@ async function createPlainLoop({ url }: SandboxProcess): Promise<PlainLoop> {
       for await (const items of pages(groupId)) {
         for (const item of items) await post('/hooks/plain', '', item)
         events += items.length
-      }
-      return (1000 * events) / (performance.now() - beganMs)
-    },
-    async fetchFor(groupId, seconds) {
-      const beganMs = performance.now()
-      const endMs = beganMs + 1000 * seconds
-      let events = 0
-      while (performance.now() < endMs) {
-        for await (const items of pages(groupId)) {
-          events += items.length
-          if (performance.now() >= endMs) break
-        }
       }
       return (1000 * events) / (performance.now() - beganMs)
     },

@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { parse } from 'yaml'
 import { createJudge, type Judge, type Verdict } from './judge.ts'
 import { mutantsOfLua } from './lua.ts'
 import { describeMutant, type Mutant } from './mutant.ts'
@@ -17,23 +16,16 @@ const project = join(import.meta.dirname, '../..')
 
 /** The code that decides what is lost, repeated, misrouted or leaked. */
 const sources = [
-  'src/{feeds,feed-types,masking,store,routing,delivery,grouping}/*.ts',
+  'src/{feeds,masking,store,routing,delivery,grouping}/**/*.ts',
   'src/redis/scripts/**/*.lua',
   'src/upstream/links.ts',
   'src/messages/{guidance,sanitize}.ts',
   'src/sinks/{address-guard,event-data,templates}.ts',
   'src/sinks/webhook/signature.ts',
-  'src/lib/{sealed-secret,private-files}.ts',
+  'src/lib/{sealed-secret,config/private-files}.ts',
 ]
 /** Keys of the configuration and their words; what hands out the work. */
-const leftOut = ['src/**/*config.ts', 'src/feeds/{lanes,lane}.ts']
-
-/** A mutant that no test can kill, by the lines that it touches. */
-interface Explained {
-  was: string
-  is: string
-  why: string
-}
+const leftOut = ['src/**/*config.ts', 'src/feeds/lanes/{lanes,lane}.ts']
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -46,8 +38,7 @@ async function main(): Promise<number> {
   const count = Number(values.count)
   if (!Number.isInteger(count) || count < 1) throw new Error('--count: write a number from 1')
   const all = globSync(sources, { cwd: project, exclude: leftOut }).toSorted().flatMap(mutantsOf)
-  const open = withoutExplained(all)
-  const asked = open.filter(isAsked(values.only))
+  const asked = all.filter(isAsked(values.only))
   if (asked.length === 0) throw new Error(`--only ${values.only.join(', ')}: no mutant is there`)
   const drawn = asked
     .toSorted((one, other) => (chanceOf(one, values.seed) < chanceOf(other, values.seed) ? -1 : 1))
@@ -80,22 +71,6 @@ function isAsked(only: readonly string[]): (mutant: Mutant) => boolean {
 /** After an edit elsewhere a seed draws nearly the same. */
 function chanceOf({ file, was, is }: Mutant, seed: string): string {
   return createHash('sha256').update([seed, file, was, is].join('\0')).digest('hex')
-}
-
-function withoutExplained(all: readonly Mutant[]): Mutant[] {
-  const text = readFileSync(join(import.meta.dirname, 'equivalent.yaml'), 'utf8')
-  const explained = Object.entries(parse(text) as Record<string, Explained[]>).flatMap(
-    ([file, entries]) => entries.map(({ was, is }) => nameOf({ file, was, is })),
-  )
-  const names = new Set(all.map(nameOf))
-  for (const name of explained.filter((one) => !names.has(one))) {
-    say(`warning: equivalent.yaml explains a mutant that is gone; remove it: ${name}`)
-  }
-  return all.filter((mutant) => !explained.includes(nameOf(mutant)))
-}
-
-function nameOf({ file, was, is }: Pick<Mutant, 'file' | 'was' | 'is'>): string {
-  return `${file}: ${was} => ${is}`
 }
 
 async function judgeAll(judge: Judge, drawn: readonly Mutant[]): Promise<Record<Verdict, number>> {
