@@ -162,14 +162,16 @@ type CredentialFields = ReturnType<typeof readCredentialFields>
 
 function readCredentialFields(raw: JsonObject, reader: FieldReader) {
   const source = readSource(raw, reader)
-  const [imported, breached, leaked] = [
-    timeAndText(reader, 'imported_at', raw['imported_at']),
-    timeAndText(reader, 'breached_at', source['breached_at']),
-    timeAndText(reader, 'leaked_at', source['leaked_at']),
-  ]
+  const timeText = (
+    field: 'imported_at' | 'breached_at' | 'leaked_at',
+    value: unknown,
+  ): string[] => {
+    reader.time(field, value)
+    return typeof value === 'string' ? nonEmpty(value) : []
+  }
   return {
     source: reader.text('source', firstPresent(source['id'], raw['source_id'])) ?? '',
-    importedAtMs: imported.atMs,
+    importedAtMs: reader.time('imported_at', raw['imported_at']),
     ignoredAtMs: reader.time('ignored_at', raw['ignored_at']),
     remediatedAtMs: reader.time('remediated_at', raw['remediated_at']),
     /** The names under which `messages/types/describe-credentials.ts` looks for them. */
@@ -177,11 +179,11 @@ function readCredentialFields(raw: JsonObject, reader: FieldReader) {
       identity_name: nonEmpty(reader.text('identity_name', raw['identity_name'])),
       domain: nonEmpty(reader.text('domain', raw['domain'])),
       'source.name': nonEmpty(reader.text('source', source['name'])),
-      imported_at: imported.texts,
+      imported_at: timeText('imported_at', raw['imported_at']),
       password: nonEmpty(readLeakedSecret(raw['hash'], reader)),
       hash_type: nonEmpty(reader.text('hash_type', raw['hash_type'])),
-      'source.breached_at': breached.texts,
-      'source.leaked_at': leaked.texts,
+      'source.breached_at': timeText('breached_at', source['breached_at']),
+      'source.leaked_at': timeText('leaked_at', source['leaked_at']),
       auth_domains: reader.texts('auth_domains', raw['auth_domains'], limits.authDomains),
       'source.pii_tags': reader.texts('pii_tags', source['pii_tags'], limits.piiTags),
       event_uid: nonEmpty(reader.text('event_uid', raw['event_uid'])),
@@ -203,17 +205,6 @@ function readLeakedSecret(value: unknown, reader: FieldReader): string | null {
   const isOne = typeof value === 'string' || typeof value === 'number'
   if (!isOne && value !== undefined && value !== null) reader.note('hash')
   return isOne ? String(value) : null
-}
-
-/** Returns the API's text; for a number, the time that it means. */
-function timeAndText(
-  reader: FieldReader,
-  field: 'imported_at' | 'breached_at' | 'leaked_at',
-  value: unknown,
-): { atMs: number | null; texts: string[] } {
-  const atMs = reader.time(field, value)
-  if (typeof value === 'string') return { atMs, texts: nonEmpty(value) }
-  return { atMs, texts: atMs === null ? [] : [new Date(atMs).toISOString()] }
 }
 
 /** The parts of the secret that can be recognised elsewhere, whatever its form. */

@@ -216,11 +216,10 @@ function readSeverities(
 
 function readIdentifiers(value: unknown, reader: FieldReader): ThreatEvent['identifiers'] {
   if (value === undefined || value === null) return []
-  const values = Array.isArray(value) ? value.slice(0, limits.identifiers) : [value]
+  if (!Array.isArray(value)) reader.note('identifiers')
+  const values: unknown[] = Array.isArray(value) ? value.slice(0, limits.identifiers) : []
   return values.flatMap((one) => {
-    const members: JsonObject = isJsonObject(one)
-      ? one
-      : { [typeof one === 'number' ? 'id' : 'name']: one }
+    const members = toJsonObject(one)
     const id = readIdentifierId(members['id'])
     const name = reader.text('identifiers', members['name'])?.trim() || (id ? String(id) : '')
     if (id === null || name === '') reader.note('identifiers')
@@ -245,9 +244,7 @@ function readHighlights(
   uid: string,
   reader: FieldReader,
 ): Record<string, string[]> {
-  const isBare = typeof value === 'string' || Array.isArray(value)
-  const fields = isBare ? { highlights: value } : reader.object('highlights', value)
-  const limited = Object.entries(fields)
+  const limited = Object.entries(reader.object('highlights', value))
     .slice(0, limits.highlightFields)
     .map(([field, extracts]): [string, string[]] => [
       cut(field, limits.highlightField),

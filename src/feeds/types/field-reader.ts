@@ -1,8 +1,7 @@
 /**
- * Reads the fields of one API item, each with fallbacks: only the uid is required. A value of an
- * unexpected form is used as far as possible and otherwise noted as unread. Nothing here throws.
+ * Reads the fields of one API item: only the uid is required. A value of another form than the
+ * documented one is noted as unread. Nothing here throws.
  */
-import { severities } from '../../event.ts'
 import type { unreadableFields } from '../../lib/metrics/unreadable-fields.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 
@@ -15,15 +14,15 @@ export type JsonObject = Readonly<Record<string, unknown>>
 type StatedSeverity = { word: string | null; isReadable: boolean }
 
 export interface FieldReader {
-  /** Text; a number as digits, an object by its name. null if absent or unreadable. */
+  /** Text, or a number as digits. null if absent or unreadable. */
   text(field: UnreadField, value: unknown): string | null
   /** The texts of a list, at most `max`; a single value is a list of one. */
   texts(field: UnreadField, value: unknown, max: number): string[]
-  /** Milliseconds since 1970, from a time with or without zone, or from seconds or milliseconds. */
+  /** Milliseconds since 1970, from a time with or without zone. */
   time(field: UnreadField, value: unknown): number | null
-  /** The members of an object, or of the only object in a list; {} if there is no object. */
+  /** The members of an object; {} if there is none. */
   object(field: UnreadField, value: unknown): JsonObject
-  /** A severity's word in lower case; 1 to 5 mean info to critical. */
+  /** A severity's word in lower case. */
   severity(value: unknown): StatedSeverity
   /** Notes a field that could not be read. */
   note(field: UnreadField): void
@@ -52,8 +51,7 @@ export function createFieldReader(): FieldReader {
     time: (field, value) => (isEmpty(value) ? null : noteUnread(field, readTime(value))),
     object(field, value) {
       if (isEmpty(value)) return {}
-      const [only, ...others] = Array.isArray(value) ? (value as unknown[]) : [value]
-      return noteUnread(field, isJsonObject(only) && others.length === 0 ? only : undefined) ?? {}
+      return noteUnread(field, isJsonObject(value) ? value : undefined) ?? {}
     },
     severity(value) {
       if (isEmpty(value)) return { word: null, isReadable: true }
@@ -103,47 +101,27 @@ function isEmpty(value: unknown): boolean {
   return isAbsent(value) || (Array.isArray(value) && value.length === 0)
 }
 
-const namingKeys = ['name', 'label', 'value', 'text', 'title'] as const
-
-/** Returns undefined for a value without text. */
+/** Returns undefined for a value that is no text. */
 function readText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined
-  if (Array.isArray(value)) return value.length === 1 ? plainText(value[0]) : undefined
-  if (!isJsonObject(value)) return undefined
-  return namingKeys.map((key) => plainText(value[key])).find((text) => text !== undefined)
-}
-
-function plainText(value: unknown): string | undefined {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+  return typeof value === 'string' ? value : undefined
 }
 
 function readSeverity(value: unknown): string | undefined {
-  const word = readText(value)?.trim().toLowerCase()
-  if (word === undefined || word === '') return undefined
-  if (!/^[-+]?[\d.]+(?:e[-+]?\d+)?$/u.test(word)) return word
-  return /^[1-5](?:\.0+)?$/u.test(word) ? severities[Number(word) - 1] : undefined
+  const word = typeof value === 'string' ? value.trim().toLowerCase() : ''
+  return /\p{L}/u.test(word) ? word : undefined
 }
 
 /** Earlier times count as none: servers write year 1 or 1970 for an unknown time. */
 const earliestMs = Date.UTC(1990, 0, 1)
-/** Numbers from here on are milliseconds: as seconds this is the year 5138. */
-const minMilliseconds = 1e11
-const latestMs = Date.UTC(2200, 0, 1)
 
 /**
- * Accepts numbers only in a plausible range. A wrong time would hide an event, because events older
- * than the start bound of their feed are not sent.
+ * A wrong time would hide an event, because events older than the start bound of their feed are not
+ * sent.
  */
 function readTime(value: unknown): number | undefined {
-  if (typeof value === 'string' && !/^\d+(?:\.\d+)?$/u.test(value.trim())) {
-    const atMs = parseTimestamp(value)
-    return atMs === null || atMs < earliestMs ? undefined : atMs
-  }
-  if (typeof value !== 'string' && typeof value !== 'number') return undefined
-  const number = Number(value)
-  const atMs = Math.floor(number < minMilliseconds ? number * 1000 : number)
-  return atMs >= earliestMs && atMs <= latestMs ? atMs : undefined
+  const atMs = typeof value === 'string' ? parseTimestamp(value) : null
+  return atMs === null || atMs < earliestMs ? undefined : atMs
 }
 
 /** Deeper values are written as "…", so values that differ only there count as equal. */

@@ -107,7 +107,12 @@ describe('what cannot be read is named, and the rest counts', () => {
     ['flare_url', 'metadata.flare_url', 'javascript:alert(1)', { url: null }],
     ['tenant_metadata', 'tenant_metadata', 'odd', { severity: 'critical', tags: [] }],
     ['tags', 'tenant_metadata.tags', ['vip', { odd: true }], { tags: ['vip'] }],
-    ['identifiers', 'identifiers', ['acme', {}], { identifiers: [{ id: 0, name: 'acme' }] }],
+    [
+      'identifiers',
+      'identifiers',
+      [{ name: 'acme' }, 'x'],
+      { identifiers: [{ id: 0, name: 'acme' }] },
+    ],
     [
       'highlights',
       'highlights',

@@ -92,13 +92,6 @@ test('an unreadable time is none, and a time without a zone is UTC', () => {
   )
 })
 
-test('a time may be a number of seconds or of milliseconds, also as text', () => {
-  const atMs = Date.UTC(2026, 0, 5, 1)
-  for (const imported of [atMs / 1000, atMs, atMs + 0.7, ` ${atMs / 1000} `]) {
-    expect(parsed({ imported_at: imported }).event.createdAtMs).toBe(atMs)
-  }
-})
-
 test('a secret in parts is masked elsewhere as far as a hundred parts and ten levels', () => {
   const parts = Array.from({ length: 101 }, (_, n) => `part-${1_000 + n}x`)
   const shownOf = (hash: unknown, text: string) =>
