@@ -1,6 +1,5 @@
 /** For each operation requests that the service takes: the first is usual, all together say what there is to say. */
 import type { Fields } from '../../src/upstream/resources/operation.ts'
-import { credentialIncludes, eventFilterTypes } from '../../src/upstream/resources/enumerations.ts'
 
 export interface KnownThings {
   uid: string
@@ -37,7 +36,7 @@ const filtered = {
   order: 'desc',
   filters: {
     severity: 'high',
-    type: [...eventFilterTypes],
+    type: ['illicit_networks', 'leaked_credential'],
     estimated_created_at: range,
     materialized_at: range,
     tags: ['vip'],
@@ -57,7 +56,7 @@ const credentialSearches: Fields[] = [
     query: { type: 'domain', fqdn: 'example.com' },
     size: 100,
     order: 'asc',
-    include: [...credentialIncludes],
+    include: ['known_password_id', 'auth_domains', 'urls'],
     filters: { imported_at: { gte: moment, lte: moment } },
   },
   { query: { type: 'auth_domain', fqdn: 'example.com' } },

@@ -49,16 +49,11 @@ const nothingToSearch =
 const credentialsListing: Listing<WireCredential> = {
   ...rowListing(row),
   columns: [
-    {
-      title: 'IMPORTED (UTC)',
-      width: 16,
-      text: ({ imported_at: at }) => shortTime(at),
-    },
-    { title: 'IDENTITY', width: 40, text: ({ identity_name: name }) => name ?? '' },
-    { title: 'SECRET', width: 24, text: formatSecret },
+    { title: 'IMPORTED (UTC)', text: ({ imported_at: at }) => shortTime(at) },
+    { title: 'IDENTITY', text: ({ identity_name: name }) => name ?? '' },
+    { title: 'SECRET', text: formatSecret },
     {
       title: 'SOURCE',
-      width: 40,
       text: ({ source, source_id }) => source?.name ?? String(source?.id ?? source_id ?? ''),
     },
   ],

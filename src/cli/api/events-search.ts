@@ -27,7 +27,7 @@ import {
 import { sanitize } from '../terminal.ts'
 import { fetchRows } from './api.ts'
 import { parseId } from './api-command.ts'
-import { type Listing, rowListing, severityStyle, shortTime } from './listing.ts'
+import { type Listing, rowListing, shortTime } from './listing.ts'
 import { listCommand, type ListOptions } from './pages.ts'
 import { addQueryOptions, eventTerms, type QueryOptions, readQuery } from './queries.ts'
 
@@ -119,24 +119,14 @@ function chooseScope({ group, identifier, tenant }: EventsSearchOptions): {
 
 function eventsListing({ terminal }: Context, row: Operation): Listing<WireSearchItem> {
   const columns: Listing<WireSearchItem>['columns'] = [
-    {
-      title: 'SEVERITY',
-      width: 8,
-      text: (item) => formatSeverity(severityOf(item)),
-      style: (item) => severityStyle(severityOf(item)),
-    },
-    {
-      title: 'CREATED (UTC)',
-      width: 16,
-      text: ({ metadata }) => shortTime(metadata.estimated_created_at),
-    },
-    { title: 'TYPE', width: 20, text: ({ metadata }) => metadata.type ?? '' },
+    { title: 'SEVERITY', text: (item) => formatSeverity(severityOf(item)) },
+    { title: 'CREATED (UTC)', text: ({ metadata }) => shortTime(metadata.estimated_created_at) },
+    { title: 'TYPE', text: ({ metadata }) => metadata.type ?? '' },
     {
       title: 'IDENTIFIERS',
-      width: 24,
       text: ({ identifiers }) => (identifiers ?? []).map(({ name }) => name).join(', '),
     },
-    { title: 'EVENT', width: 80, text: (item) => titleOf(item) ?? item.metadata.uid },
+    { title: 'EVENT', text: (item) => titleOf(item) ?? item.metadata.uid },
   ]
   return {
     ...rowListing(row),

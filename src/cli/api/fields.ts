@@ -19,7 +19,6 @@ interface Schema {
   minimum?: number
   maximum?: number
   items?: Schema
-  examples?: readonly unknown[]
   properties?: Readonly<Record<string, Schema>>
   required?: readonly string[]
   anyOf?: readonly Schema[]
@@ -35,7 +34,6 @@ interface Field {
   words: readonly string[]
   isRequired: boolean
   maximum: number | undefined
-  schema: Schema
 }
 
 interface OptionField extends Field {
@@ -77,7 +75,6 @@ function toFields(schema: Schema): Field[] {
       words: words.map(String),
       isRequired: (schema.required ?? schema.oneOf?.[0]?.required ?? []).includes(name),
       maximum: plain.maximum,
-      schema: plain,
     }
   })
 }
@@ -185,35 +182,14 @@ export function readOptions(row: Operation, options: Fields): Fields {
   return Object.fromEntries(given)
 }
 
-/** Names the fields that only the body can hold, with an example of those that it must hold. */
+/** Names the fields that only the body can hold. */
 export function describeBody(row: Operation): string {
   const inBody = fieldsOf(row).filter(
     (field) => field.kind === undefined || isSecretField(row, field),
   )
   if (inBody.length === 0) return ''
   const names = inBody.map(({ name, isRequired }) => (isRequired ? `${name} (required)` : name))
-  const required = inBody.filter(({ isRequired }) => isRequired)
-  const shown = required.length > 0 ? required : inBody.slice(0, 1)
-  const example = Object.fromEntries(shown.map(({ name, schema }) => [name, exampleOf(schema)]))
-  return `only in --body: ${names.join(', ')}\nsuch as: ${JSON.stringify(example)}`
-}
-
-/** The least that fits a schema. */
-function exampleOf(given: Schema): unknown {
-  const schema = plainSchema(given)
-  const { items, enum: words = [], const: word = words[0], oneOf, anyOf, examples } = schema
-  const [branch] = oneOf ?? anyOf ?? []
-  if (branch) return exampleOf(branch)
-  const known = examples?.[0] ?? word
-  if (known !== undefined) return known
-  const type = typeOf(schema)
-  if (type === 'array') return items === undefined ? [] : [exampleOf(items)]
-  if (type === 'object') {
-    const properties = Object.entries(schema.properties ?? {})
-    const required = properties.filter(([name]) => schema.required?.includes(name))
-    return Object.fromEntries(required.map(([name, inner]) => [name, exampleOf(inner)]))
-  }
-  return type === 'integer' ? 1 : '…'
+  return `only in --body: ${names.join(', ')}`
 }
 
 /** Whether a request names events or credentials, so that `items show` finds what was done to them. */

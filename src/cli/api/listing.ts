@@ -12,18 +12,12 @@ import { cutWithCount } from '../../messages/sanitize.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import type { WideOption } from '../options.ts'
-import { cutToWidth, measureWidth } from '../../lib/text-width.ts'
-import { formatTable, jsonText, sanitize, shrinkColumns, type Style } from '../terminal.ts'
+import { formatTable, jsonText, sanitize, type Style } from '../terminal.ts'
 import type { OutputForm } from './api-command.ts'
 
-export interface Column<Row> {
+interface Column<Row> {
   title: string
-  /**
-   * Width of the column; longer text is cut. The last column has what the terminal leaves.
-   */
-  width: number
   text: (row: Row) => string
-  style?: (row: Row) => Style | undefined
 }
 
 export interface Listing<Row> {
@@ -64,48 +58,30 @@ export function createPrinter<Row>(
 
 type Terminal = Context['terminal']
 
+/** Prints the table at the end, when the widths of its columns are known. */
 function textPrinter<Row>(
   terminal: Terminal,
   { columns, below }: Listing<Row>,
-  terminalColumns = Infinity,
+  width: number | undefined,
 ): Printer<Row> {
-  let count = 0
-  const natural = [...columns.slice(0, -1).map(({ width }) => width), leastLastWidth]
-  const widths = shrinkColumns(natural, terminalColumns)
-  const taken = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
-  const lastWidth = Math.max(widths.at(-1) ?? 0, terminalColumns - taken)
-  const cell = (text: string, at: number): string => {
-    if (at === columns.length - 1) return cutToWidth(text, lastWidth)
-    const width = widths[at] ?? 0
-    const cut = cutToWidth(text, terminalColumns === Infinity ? Infinity : width)
-    return cut + ' '.repeat(Math.max(0, width - measureWidth(cut)))
+  const rows: Row[] = []
+
+  function printTable(): void {
+    const cells = rows.map((row) => columns.map(({ text }) => sanitize(text(row), 600)))
+    const [head = '', ...lines] = formatTable([columns.map(({ title }) => title), ...cells], width)
+    terminal.print(terminal.paint('bold', head))
+    for (const [at, row] of rows.entries()) {
+      terminal.print(lines[at] ?? '')
+      for (const line of below?.(row) ?? []) terminal.print(`    ${line}`)
+    }
   }
+
   return {
-    add(rows) {
-      if (count === 0 && rows.length > 0) {
-        const titles = columns.map(({ title }, at) => cell(title, at))
-        terminal.print(terminal.paint('bold', titles.join('  ').trimEnd()))
-      }
-      for (const row of rows) {
-        const cells = columns.map(({ text, style }, at) => {
-          const shown = cell(sanitize(text(row), 2_000), at)
-          const painted = style?.(row)
-          return painted === undefined ? shown : terminal.paint(painted, shown)
-        })
-        terminal.print(cells.join('  ').trimEnd())
-        for (const line of below?.(row) ?? []) terminal.print(`    ${line}`)
-      }
-      count += rows.length
-    },
-    end() {
-      if (count === 0) terminal.print('nothing was found')
-    },
-    stopEarly: () => undefined,
+    add: (more) => void rows.push(...more),
+    end: () => (rows.length === 0 ? terminal.print('nothing was found') : printTable()),
+    stopEarly: printTable,
   }
 }
-
-/** A narrower last column says little: the others give way first. */
-const leastLastWidth = 16
 
 /** Prints one JSON object and writes its items as they come. */
 function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<Row> {
@@ -176,7 +152,6 @@ export function rowListing({ item }: Pick<Operation, 'item'>): Listing<unknown> 
       const title = lastWords.filter((one) => one === word).length > 1 ? name : word
       return {
         title: title.replaceAll(/[._]/g, ' ').toUpperCase(),
-        width: /(^|[._])id$/.test(name) ? 12 : 28,
         text: (row) => cellText(valueAt(toObject(row), name)),
       }
     }),

@@ -55,14 +55,13 @@ function assetsListCommand(context: Context): Command {
 const assetListing: Listing<OlderIdentifier> = {
   ...rowListing(row),
   columns: [
-    { title: 'ID', width: 14, text: ({ id }) => String(id) },
-    { title: 'TYPE', width: 17, text: ({ type }) => type ?? '' },
+    { title: 'ID', text: ({ id }) => String(id) },
+    { title: 'TYPE', text: ({ type }) => type ?? '' },
     {
       title: 'EVENTS',
-      width: 8,
       text: ({ event_count: events }) => String(events ?? ''),
     },
-    { title: 'NAME', width: 40, text: ({ name }) => name ?? '' },
+    { title: 'NAME', text: ({ name }) => name ?? '' },
   ],
   below: ({ data, search_types: types }) => [
     `data: ${sanitize(jsonText(data ?? {}), 1_000)}`,

@@ -5,7 +5,7 @@ import { formatSeverity } from '../../messages/summary.ts'
 import { itemStates } from '../../store/item-states.ts'
 import { type LedgerItem, listItems, needyStates, orderOf } from '../../store/items.ts'
 import { deliveryId } from '../../store/records.ts'
-import { createPrinter, type Listing, severityStyle, shortTime } from '../api/listing.ts'
+import { createPrinter, type Listing, shortTime } from '../api/listing.ts'
 import { addCommonOptions, type Context, loadConfigFile } from '../context.ts'
 import { addByOption, withStore } from '../open/open-store.ts'
 import { addWideOption, sizeParser, type WideOption } from '../options.ts'
@@ -143,30 +143,12 @@ function itemsListing(labels: DestinationLabels): Listing<LedgerItem> {
   }
   return {
     columns: [
-      {
-        title: 'SINCE (UTC)',
-        width: 16,
-        text: ({ sinceMs }) => shortTime(formatIsoTime(sinceMs)),
-      },
-      {
-        title: 'STATE',
-        width: 11,
-        text: ({ state }) => state,
-        style: ({ state }) => (state === 'dead' || state === 'quarantined' ? 'red' : undefined),
-      },
-      {
-        title: 'SEVERITY',
-        width: 8,
-        text: ({ severity }) => formatSeverity(severity),
-        style: ({ severity }) => severityStyle(severity),
-      },
-      { title: 'TO', width: 20, text: place },
-      { title: 'REASON', width: 16, text: ({ reason }) => reason ?? '-' },
-      {
-        title: 'UID',
-        width: 60,
-        text: ({ uid, entry }) => uid ?? entry?.id ?? '',
-      },
+      { title: 'SINCE (UTC)', text: ({ sinceMs }) => shortTime(formatIsoTime(sinceMs)) },
+      { title: 'STATE', text: ({ state }) => state },
+      { title: 'SEVERITY', text: ({ severity }) => formatSeverity(severity) },
+      { title: 'TO', text: place },
+      { title: 'REASON', text: ({ reason }) => reason ?? '-' },
+      { title: 'UID', text: ({ uid, entry }) => uid ?? entry?.id ?? '' },
     ],
     below: (item) => [
       ...(item.title === undefined ? [] : [sanitize(item.title)]),

@@ -20,11 +20,7 @@ import {
 } from '../../lib/config/config-fields.ts'
 import { suggestion } from '../../lib/errors.ts'
 import type { AssetCreation } from '../../upstream/resources/assets.ts'
-import {
-  assetFields,
-  assetTypes,
-  createSearchTypes,
-} from '../../upstream/resources/enumerations.ts'
+import { assetFields, assetTypes } from '../../upstream/resources/enumerations.ts'
 import type { PolicyCreation } from '../../upstream/resources/policies.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 
@@ -88,7 +84,7 @@ const asset = section(
       )
       .meta({ description: 'What it watches for; its keys depend on the type.' }),
     search_types: list(
-      word(createSearchTypes, 'Search type.'),
+      text('Search type.'),
       'Where it is looked for.',
       'write search types, such as [illicit_networks, leaks]',
     ),

@@ -1,5 +1,5 @@
 /** Which events a search finds: severities, types that stand for others, and times. */
-import { eventFilterTypes, eventSeverities } from '../../upstream/resources/enumerations.ts'
+import { eventSeverities } from '../../upstream/resources/enumerations.ts'
 import type { GroupSearchBody } from '../../upstream/resources/events.ts'
 import type { SandboxEvent } from '../history/history.ts'
 import type { MaterializedFilter } from '../options.ts'
@@ -50,7 +50,12 @@ export function expandTypes(names: readonly string[]): Set<string> {
   return found
 }
 
-const filterWords: readonly string[] = eventFilterTypes
+/** Item types that are no words of a filter. */
+const noFilters = ['lookalike', 'docker_repository', 'docker_image']
+
+const filterWords = [
+  ...new Set([...Object.entries(typeGroups).flat(2), 'leaked_credential', 'ad', 'ads']),
+].filter((word) => !noFilters.includes(word))
 
 /** Every word that a `type` filter takes: groups with their types, and single types. */
 export function typeCategories(): unknown[] {

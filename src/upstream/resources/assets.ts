@@ -3,7 +3,7 @@
  * Assets), and the alerts of their groups and of the tenant.
  */
 import { z } from 'zod'
-import { assetTypes, createSearchTypes, orders, replaceSearchTypes } from './enumerations.ts'
+import { assetTypes, orders } from './enumerations.ts'
 import { cursor, nothing, operation, pagedOperation } from './operation.ts'
 import { lenient, wireItems } from './page.ts'
 
@@ -25,13 +25,13 @@ export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
 /** Severities as numbers, from 1 (info) to 5 (critical) (docs/api-notes.md, Severities). */
 const risks = z.array(z.int().min(1).max(5))
 
-const assetData = z.record(text, z.unknown()).meta({ examples: [{ fqdn: 'example.com' }] })
+const assetData = z.record(text, z.unknown())
 
 /** The body that creates an asset. Four fields are required (docs/api-notes.md, Assets). */
 export const assetCreation = z.strictObject({
   name: text.min(1),
   type: z.enum(assetTypes),
-  search_types: z.array(z.enum(createSearchTypes)),
+  search_types: z.array(text.min(1)),
   data: assetData,
   experimental_search_types: z.array(text).optional(),
   risks: risks.optional(),
@@ -44,7 +44,7 @@ export type AssetCreation = z.input<typeof assetCreation>
 export const assetReplacement = z.looseObject({
   name: text.min(1),
   type: z.enum(assetTypes),
-  search_types: z.array(z.enum(replaceSearchTypes)),
+  search_types: z.array(text.min(1)),
   data: assetData,
   experimental_search_types: z.array(text).nullish(),
   risks: risks.nullish(),

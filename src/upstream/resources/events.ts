@@ -101,7 +101,6 @@ const severity = z.enum(eventSeverities)
 const searchFilters = z.strictObject({
   /** A word means this severity or higher, a list exactly these (docs/api-notes.md, Severities). */
   severity: z.union([severity, z.array(severity)]).optional(),
-  /** Words of `eventFilterTypes`, or of later servers. */
   type: z.array(word).optional(),
   estimated_created_at: timeRange.optional(),
   /** When it was matched into the feed, whatever its age (docs/api-notes.md, Cursors and order). */

@@ -6,18 +6,14 @@ import { lenient } from './page.ts'
 
 const text = z.string()
 
-const listed = {
-  id: z.int(),
-  name: lenient.text,
-  tenant_id: lenient.number,
-  is_disabled: lenient.flag,
-}
-
 /** An identifier of v4: its type stands within `data`. */
 const wireIdentifier = z.looseObject({
-  ...listed,
-  group_id: lenient.number,
+  id: z.int(),
+  name: lenient.text,
   data: z.looseObject({ type: lenient.text }).nullish().catch(null),
+  group_id: lenient.number,
+  is_disabled: lenient.flag,
+  tenant_id: lenient.number,
   categories: lenient.texts,
   emerging_categories: lenient.texts,
   severities: lenient.texts,
@@ -27,13 +23,16 @@ const wireIdentifier = z.looseObject({
 
 /** An identifier of v3: its type stands beside `data`. */
 export const olderIdentifier = z.looseObject({
-  ...listed,
+  id: z.int(),
+  name: lenient.text,
   type: lenient.text,
   data: lenient.fields,
   search_types: lenient.texts,
   experimental_search_types: lenient.texts,
   risks: lenient.numbers,
   event_count: lenient.number,
+  is_disabled: lenient.flag,
+  tenant_id: lenient.number,
   data_updated_at: lenient.text,
 })
 export type OlderIdentifier = z.infer<typeof olderIdentifier>
@@ -46,7 +45,7 @@ const texts = z
 /** The fields of an identifier that a client writes, all of which a change must name. */
 export const writtenIdentifier = z.object({
   name: text.nullish(),
-  data: z.looseObject({ type: text }).meta({ examples: [{ type: 'domain', fqdn: 'example.com' }] }),
+  data: z.looseObject({ type: text }),
   categories: texts,
   emerging_categories: texts,
   severities: texts,

@@ -3,7 +3,7 @@
  * POST both carry their parameters in the query string (docs/api-notes.md, Cursors and order).
  */
 import { z } from 'zod'
-import { legacyEventActions, legacySortKeys, legacyTypes, orders } from './enumerations.ts'
+import { orders } from './enumerations.ts'
 import { pagedOperation } from './operation.ts'
 import { lenient, wireCursor, wireItems } from './page.ts'
 
@@ -19,13 +19,13 @@ export const legacySearchParameters = z.strictObject({
   from: text.nullish(),
   tags: z.array(text).optional(),
   tags_query_operator: text.optional(),
-  types: z.array(z.enum(legacyTypes)).optional(),
+  types: z.array(text).optional(),
   experimental_types: z.array(text).optional(),
-  event_action: z.enum(legacyEventActions).optional(),
+  event_action: text.optional(),
   event_actions: z.array(text).optional(),
   risks: z.array(z.int().min(1).max(5)).optional(),
   order: z.enum(orders).optional(),
-  sort_by: z.enum(legacySortKeys).optional(),
+  sort_by: text.optional(),
   use_global_policies: z.boolean().optional(),
   time_zone: text.optional(),
   /** Lucene query syntax. */

@@ -1,6 +1,6 @@
 /** Threat-flow reports: requested, listed, and read by their id or by that of their request. */
 import { z } from 'zod'
-import { orders, reportFileFormats, reportTimeRanges, reportTypes } from './enumerations.ts'
+import { orders, reportFileFormats } from './enumerations.ts'
 import { cursor, moment, operation, pagedOperation } from './operation.ts'
 import { lenient } from './page.ts'
 
@@ -40,7 +40,7 @@ const wireRequestedReport = z.looseObject({ request_id: text.min(1) })
 const reportCreation = z.strictObject({
   report_title: text.min(1),
   question: text.optional(),
-  time_range_type: z.enum(reportTimeRanges).optional(),
+  time_range_type: text.optional(),
   time_range_from: moment.optional(),
   time_range_to: moment.optional(),
   included_keywords: z.array(text.min(1)).optional(),
@@ -50,7 +50,7 @@ const reportCreation = z.strictObject({
 /** The default size is 10; no maximum is published (docs/api-notes.md, Page sizes). */
 const listQuery = z.strictObject({
   order: z.enum(orders).optional(),
-  report_types: z.array(z.enum(reportTypes)).optional(),
+  report_types: z.array(text).optional(),
   size: z.int().min(1).optional(),
   from: cursor,
 })

@@ -1,6 +1,5 @@
 /** Tenants; and what is asked of the service itself: tokens, and whether it is well. */
 import { z } from 'zod'
-import { industries } from './enumerations.ts'
 import { operation } from './operation.ts'
 import { wireItems, wireTokenGrant, wireTokenTest } from './page.ts'
 
@@ -25,7 +24,7 @@ const tenantsAnswer = z
 export const tenantCreation = z.strictObject({
   name: text.min(1),
   description: text.optional(),
-  industry: z.enum(industries).optional(),
+  industry: text.optional(),
 })
 
 export const tenantOperations = {

@@ -38,6 +38,11 @@ test.each(operations.filter(({ onlyBy }) => !onlyBy).map(({ name, path }) => [na
   },
 )
 
+test('the help of an operation names what only the body can hold', async () => {
+  const { out } = await tocsin('api', 'events.act', '--help')
+  expect(out).toContain('only in --body: targets (required), action (required)\n')
+})
+
 describe('a request', () => {
   test('takes fields that may be null as options', async () => {
     const scene = await aScene()
@@ -120,7 +125,7 @@ describe('an answer', () => {
     )
     const json = await run('api', 'identifiers.get', '--identifier-id=77', '--output=json')
     expect(JSON.parse(json.out)).toMatchObject({ id: 77, data: { fqdn: 'example.com' } })
-    expect((await run('api', 'events.types')).out).toMatch(/^VALUE\nattachment\n/)
+    expect((await run('api', 'events.types')).out).toMatch(/^VALUE\nillicit_networks\n/)
     expect((await run('api', 'tenants.list', '--output=json')).out).toContain('"items": [')
   })
 

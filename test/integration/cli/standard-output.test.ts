@@ -43,7 +43,7 @@ const search = ['events', 'search', '--group=1042', '--all']
 
 test('a read ends quietly when its reader has seen enough, and asks for no more', async () => {
   const scene = await aScene()
-  expect(await runTo('gone', scene, ...search)).toEqual({ code: 0, err: '' })
+  expect(await runTo('gone', scene, ...search, '--output=ndjson')).toEqual({ code: 0, err: '' })
   expect(scene.sent().length).toBeLessThan(4)
 })
 

@@ -20,12 +20,6 @@ test('every mistake is told with its place, in the words of zod', () => {
   expect(places).toEqual(['identifier_ids.1', 'identifier_ids.2', 'clean_past_events'])
 })
 
-test.each(['ad', 'ads'])('"%s" belongs to the creation of an asset alone', (word) => {
-  const asset = { name: 'x', type: 'domain', data: {}, search_types: ['leak', word] }
-  expect(checkPart(assetCreation, asset)).toEqual({ data: asset })
-  expect(checkPart(assetReplacement, asset)).toMatchObject({ details: [{ loc: 'search_types.1' }] })
-})
-
 const shapes: [string, z.ZodType][] = [
   ['global search', globalSearchBody],
   ['group search', groupSearchBody],
