@@ -17,9 +17,11 @@ import { cronProblem } from '../lib/cron-schedule.ts'
 import type { Logger } from '../lib/logger.ts'
 import { type Outbound, outboundKeys, readOutbound } from '../lib/config/outbound-config.ts'
 import { requiredSecretFromSection, type Secret } from '../lib/config/secret.ts'
-import type { Audience, Sink } from './sink.ts'
-import { type MessageTemplates, messageTemplatesConfig } from './template-config.ts'
-import type { TemplateParts } from './templates.ts'
+import {
+  type MessageTemplates,
+  messageTemplatesConfig,
+  type TemplateParts,
+} from './template-config.ts'
 
 const noImmediate = 'none'
 
@@ -149,6 +151,8 @@ export function readChat<Type>(file: ChatFile<Type>): Chat<Type> {
   }
 }
 
+export type Audience = 'people' | 'machines'
+
 /** What a type of sinks says about one of its kind. */
 export interface SinkType<Config> {
   /** Reads one sink of the file; its key is its name. */
@@ -159,8 +163,6 @@ export interface SinkType<Config> {
   address(config: Config): Secret
   /** What is allowed and probably not meant; `key`: where in the section, undefined: as a whole. */
   warn?(config: Config): (Refusal & { key?: string })[]
-  /** Loads the sink's own modules, so that only those of the configured types are loaded. */
-  create(config: Config, parts: SinkParts): Promise<Sink>
 }
 
 export interface SinkParts extends TemplateParts {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Audience, Destination, Sink } from './sink.ts'
+import type { Audience } from './config.ts'
+import type { Destination, Sink } from './sink.ts'
 
 export interface DescribedSink {
   name: string

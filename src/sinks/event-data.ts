@@ -4,63 +4,13 @@
  */
 import { notificationOf, readWords, titleOf } from '../messages/message.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
+import type { EventData, TemplateValues } from './event-fields.ts'
 import type { DeliveryMember } from './sink.ts'
 
 /** Standard Webhooks asks for payloads under 20 KB; the envelope takes less than the difference. */
 const maxBodyBytes = 20_000
 const maxElementBytes = maxBodyBytes - 200
 const maxLinkBytes = 2000
-
-export interface EventData {
-  id: string
-  /** What, whose and where, as messages to people say it; the summary has the severity in front. */
-  title: string
-  summary: string
-  uid: string
-  kind: string
-  type: string
-  source: string
-  severity: string
-  original_severity: string | null
-  account: string
-  /** The tenant that the account is configured for. */
-  tenant_id: number | null
-  feed: string
-  labels: Readonly<Record<string, string>>
-  routes: readonly string[]
-  identifiers: { id: number; name: string }[]
-  tags: string[]
-  notes: string | null
-  /** What to do about it, by the configuration. */
-  next_step: string | null
-  /** The event in the upstream web application. */
-  url: string | null
-  /** The event's page of Tocsin, where one is known. */
-  page_url?: string
-  /** A link that does not lead upstream: defanged text, `hxxps://evil[.]com`. */
-  unverified_link?: string
-  /** ISO 8601 UTC, as are the next two. */
-  created_at: string | null
-  matched_at: string | null
-  fetched_at: string
-  /** When people ignored or remediated it upstream. */
-  ignored_at?: string
-  remediated_at?: string
-  /** The severity under which this destination got it before. */
-  raised_from?: string
-  /** A leaked secret in clear: only for a sink that reveals. */
-  leaked_secret?: string
-  /** Untrusted text, like `detail`, `notes` and `tags`: what leak sites wrote. */
-  highlights: Record<string, string[]>
-  detail: Record<string, unknown> | null
-  /** The full event was asked for but not available in time. */
-  detail_unavailable?: true
-  /** Fields that could not be read, or only in part. */
-  unread_fields?: string[]
-  test?: true
-  /** Something was cut for size; the whole event is behind `url`. */
-  truncated?: true
-}
 
 /**
  * Cuts for size, from mild to strict: extracts and detail shortened, then removed, then everything
@@ -81,14 +31,6 @@ export function renderEventData(member: DeliveryMember, isTest = false): string 
     text = JSON.stringify({ ...cut(whole), truncated: true })
   }
   return text
-}
-
-/** What templates may name: the same fields, and what messages to people make of the event. */
-export interface TemplateValues extends EventData {
-  /** As `url`. */
-  link: string | null
-  /** As messages list them: most telling first, defanged. */
-  facts: { label: string; value: string }[]
 }
 
 /** Says the same on every attempt. */

@@ -4,7 +4,7 @@
  */
 import type { LookupFunction } from 'node:net'
 import type { Outbound } from '../lib/config/outbound-config.ts'
-import type { SinkParts } from './config.ts'
+import type { Audience, SinkParts } from './config.ts'
 import { describeSink, type DescribedSink } from './destinations.ts'
 import {
   createHttpTransport,
@@ -15,7 +15,7 @@ import {
   type HttpMessage,
   isSuccess,
 } from './http.ts'
-import type { Audience, Receipt, SendOptions, Sink, SinkReason } from './sink.ts'
+import type { Receipt, SendOptions, Sink, SinkReason } from './sink.ts'
 
 /** How the receiver of a sink is addressed, and what its answers mean. */
 export interface HttpProtocol {

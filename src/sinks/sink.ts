@@ -3,6 +3,7 @@ import type { Secret } from '../lib/config/secret.ts'
 import type { Attachment } from '../messages/csv.ts'
 import type { MessageSubject } from '../messages/message.ts'
 import type { Summary } from '../messages/summary.ts'
+import type { Audience } from './config.ts'
 
 /**
  * The contract of every sink: it is given one delivery, sends it once, and either returns
@@ -48,8 +49,6 @@ export interface Sink {
   preview?(delivery: Delivery): Preview
   close(): Promise<void>
 }
-
-export type Audience = 'people' | 'machines'
 
 export interface Preview {
   /** undefined: messages of this type have none. */

@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import { messageFor, refusal, type Refusal, section, text } from '../lib/config/config-fields.ts'
 import { errorMessage } from '../lib/errors.ts'
 import { readNamedFile } from '../lib/config/secret.ts'
-import type { TemplateValues } from './event-data.ts'
+import { fullSample, type TemplateValues } from './event-fields.ts'
 import {
   parseTemplate,
   type Template,
@@ -24,6 +24,19 @@ export interface MessageTemplates {
 
 export interface BodyTemplates {
   webhook_body?: string | undefined
+}
+
+/** One rendering that failed; the message has the built-in look. */
+export interface TemplateFailure {
+  sink: string
+  template: keyof (MessageTemplates & BodyTemplates)
+  /** Why and where in the template; quotes no value. */
+  problem: string
+}
+
+export interface TemplateParts {
+  /** Called for each message that goes without a template of its sink. */
+  onTemplateFailure?: ((failure: TemplateFailure) => void) | undefined
 }
 
 type Field = z.ZodOptional<z.ZodType<string>>
@@ -122,51 +135,6 @@ export function renderJson(template: Template, values: TemplateValues): string {
   } catch {
     throw new TemplateError('it gives no JSON')
   }
-}
-
-const moment = '2026-11-21T07:59:30.000Z'
-
-/** Every field of an event for templates; docs/templates.md shows it. */
-export const fullSample: Required<TemplateValues> = {
-  id: 'e4f1c9d2a7b305861b7e0a95c3d286f4e',
-  title: 'Stealer log: joe@acme[.]com at sso[.]acme[.]com',
-  summary: 'CRITICAL Stealer log: joe@acme[.]com at sso[.]acme[.]com',
-  uid: 'stealer_log/stealer_logs/12345',
-  kind: 'event',
-  type: 'stealer_log',
-  source: 'stealer_logs',
-  severity: 'critical',
-  original_severity: 'high',
-  account: 'main',
-  tenant_id: 42,
-  feed: 'brand',
-  labels: { team: 'brand' },
-  routes: ['urgent'],
-  identifiers: [{ id: 77, name: 'acme.com' }],
-  tags: ['seen-twice'],
-  notes: 'Known to the help desk.',
-  next_step: 'Reset the passwords of these accounts.',
-  url: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs/12345',
-  link: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs/12345',
-  page_url: 'https://tocsin.example.net/events/main/5f2c9a1b7d3e4f6a8b0c1d2e',
-  unverified_link: 'hxxps://evil[.]com/a',
-  created_at: '2026-11-21T07:58:00.000Z',
-  matched_at: moment,
-  fetched_at: '2026-11-21T08:00:04.000Z',
-  ignored_at: moment,
-  remediated_at: moment,
-  raised_from: 'low',
-  leaked_secret: 'hunter2',
-  highlights: { 'victim_information.username': ['joe'] },
-  detail: { ip: '192.0.2.7' },
-  detail_unavailable: true,
-  unread_fields: ['tags'],
-  facts: [
-    { label: 'Account', value: 'joe@acme[.]com' },
-    { label: 'Login', value: 'sso[.]acme[.]com' },
-  ],
-  test: true,
-  truncated: true,
 }
 
 /** What a template may name. */

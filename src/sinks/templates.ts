@@ -7,28 +7,18 @@ import type { Document } from '../messages/document.ts'
 import { messageLimits, renderMessage, testMark } from '../messages/message.ts'
 import { cutText, sanitizeLine } from '../messages/sanitize.ts'
 import { renderSummary } from '../messages/summary-message.ts'
-import { readTemplateValues, type TemplateValues } from './event-data.ts'
+import { readTemplateValues } from './event-data.ts'
+import type { TemplateValues } from './event-fields.ts'
 import { type Delivery, soleMember } from './sink.ts'
 import {
   type BodyTemplates,
   listTemplates,
   type MessageTemplates,
   renderJson,
+  type TemplateFailure,
+  type TemplateParts,
 } from './template-config.ts'
 import { parseTemplate, TemplateError } from './template-engine.ts'
-
-/** One rendering that failed; the message has the built-in look. */
-export interface TemplateFailure {
-  sink: string
-  template: keyof (MessageTemplates & BodyTemplates)
-  /** Why and where in the template; quotes no value. */
-  problem: string
-}
-
-export interface TemplateParts {
-  /** Called for each message that goes without a template of its sink. */
-  onTemplateFailure?: ((failure: TemplateFailure) => void) | undefined
-}
 
 /** What an operator does about a failure. */
 export const templateRemedy =

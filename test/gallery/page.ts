@@ -8,7 +8,7 @@ import { drawSlack } from '../../src/sandbox/drawing/slack.ts'
 import { drawTeams } from '../../src/sandbox/drawing/teams.ts'
 import { type Delivery, type Preview, type Sink, SinkError } from '../../src/sinks/sink.ts'
 import type { SinkParts } from '../../src/sinks/config.ts'
-import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
+import { createSink } from '../../src/sinks/create-sink.ts'
 import { formatTemplateFailure } from '../../src/sinks/templates.ts'
 import { moreScenes, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
 
@@ -45,7 +45,7 @@ export async function openSinks(
       : loadConfig({ path, env: process.env }).config
   const logger = createLogger({ level: 'silent' })
   const parts = { logger, clock: systemClock, onTemplateFailure }
-  const sinks = configured.map(async (one) => sinkTypeOf(one).create(one, parts))
+  const sinks = configured.map(async (one) => createSink(one, parts))
   return new Map((await Promise.all(sinks)).map((sink) => [sink.name, sink]))
 }
 

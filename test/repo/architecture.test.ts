@@ -83,6 +83,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       'operator/alerts',
       'delivery',
       'sinks',
+      'sinks/create-sink.ts',
       'sinks/sink-types.ts',
       'grouping',
       'feeds',
@@ -133,6 +134,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       'lib',
     ],
   ],
+  ['sinks/create-sink.ts', ['sinks', 'sinks/sink-types.ts', ...sinkFolders]],
   ['sinks/sink-types.ts', ['sinks', ...sinkFolders, 'lib']],
   ...sinkFolders.map((folder): [string, string[]] => [
     folder,

@@ -15,7 +15,7 @@ import {
   type SinkReason,
 } from '../../src/sinks/sink.ts'
 import type { MessageTemplates } from '../../src/sinks/template-config.ts'
-import type { TemplateFailure } from '../../src/sinks/templates.ts'
+import type { TemplateFailure } from '../../src/sinks/template-config.ts'
 import { aDelivery, aMember } from './deliveries.ts'
 import { aThreatEvent } from './events.ts'
 

@@ -1,8 +1,8 @@
 /** Sinks with templates, and what they would send of a delivery. */
 import { systemClock } from '../../src/lib/clock.ts'
-import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
+import { createSink } from '../../src/sinks/create-sink.ts'
 import type { Delivery, Preview } from '../../src/sinks/sink.ts'
-import type { TemplateFailure } from '../../src/sinks/templates.ts'
+import type { TemplateFailure } from '../../src/sinks/template-config.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { aDelivery } from './deliveries.ts'
 import { silent } from './ledger.ts'
@@ -48,7 +48,7 @@ export async function showTemplated(
 ): Promise<Shown> {
   const [config] = parseTemplated(type, templates, options).config.sinks
   const failures: TemplateFailure[] = []
-  const sink = await sinkTypeOf(config!).create(config!, {
+  const sink = await createSink(config!, {
     logger: silent,
     clock: systemClock,
     onTemplateFailure: (failure) => failures.push(failure),

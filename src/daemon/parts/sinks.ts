@@ -1,7 +1,9 @@
 /** Builds the sinks. */
-import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
+import { createSink } from '../../sinks/create-sink.ts'
+import type { SinkConfig } from '../../sinks/sink-types.ts'
 import type { Sink } from '../../sinks/sink.ts'
-import { type TemplateFailure, templateRemedy } from '../../sinks/templates.ts'
+import type { TemplateFailure } from '../../sinks/template-config.ts'
+import { templateRemedy } from '../../sinks/templates.ts'
 import type { ProcessContext } from '../context.ts'
 
 type Parts = Pick<ProcessContext, 'logger' | 'clock'> & Partial<Pick<ProcessContext, 'metrics'>>
@@ -23,7 +25,7 @@ export async function buildSinks(
     },
   }
   for (const config of configs) {
-    const sink = await sinkTypeOf(config).create(config, parts)
+    const sink = await createSink(config, parts)
     sinks.set(config.name, sink)
   }
   return sinks

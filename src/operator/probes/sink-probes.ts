@@ -13,7 +13,8 @@ import {
   SinkError,
   type SinkReason,
 } from '../../sinks/sink.ts'
-import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
+import { createSink } from '../../sinks/create-sink.ts'
+import type { SinkConfig } from '../../sinks/sink-types.ts'
 import { formatTemplateFailure } from '../../sinks/templates.ts'
 import { createLogger } from '../../lib/logger.ts'
 import type { Outbound } from '../../lib/config/outbound-config.ts'
@@ -33,7 +34,7 @@ export async function useSink<Result>(
   use: (sink: Sink, failures: string[]) => Promise<Result>,
 ): Promise<Result> {
   const failures: string[] = []
-  const sink = await sinkTypeOf(config).create(config, {
+  const sink = await createSink(config, {
     logger: createLogger({ level: 'silent' }), // what it would log is reported
     clock: systemClock,
     onTemplateFailure: (failure) => failures.push(formatTemplateFailure(failure)),

@@ -177,8 +177,4 @@ export const emailType = {
     const remedy = 'remove the line if the server speaks TLS'
     return [{ key: 'tls', problem: 'mail and passwords go in clear', remedy }]
   },
-  async create(config, parts) {
-    const { createEmailSink } = await import('./email-sink.ts')
-    return createEmailSink(config, parts)
-  },
 } satisfies SinkType<NamedSink<typeof emailConfig>>

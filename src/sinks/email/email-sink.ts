@@ -21,12 +21,8 @@ import {
   SinkError,
   soleMember,
 } from '../sink.ts'
-import {
-  createDocumentRenderer,
-  renderDocument,
-  type RenderDocument,
-  type TemplateParts,
-} from '../templates.ts'
+import { createDocumentRenderer, renderDocument, type RenderDocument } from '../templates.ts'
+import type { TemplateParts } from '../template-config.ts'
 import type { EmailConfig } from './config.ts'
 import { renderHtml } from './mail-html.ts'
 import { renderText } from './mail-text.ts'

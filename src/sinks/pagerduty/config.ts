@@ -105,8 +105,4 @@ export const pagerDutyType = {
   address({ url, routingKey }) {
     return createSecret(() => `${url} ${routingKey.reveal()}`)
   },
-  async create(config, parts) {
-    const { createPagerDutySink } = await import('./pagerduty-sink.ts')
-    return createPagerDutySink(config, parts)
-  },
 } satisfies SinkType<NamedSink<typeof pagerDutyConfig>>

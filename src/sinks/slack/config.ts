@@ -36,8 +36,4 @@ export const slackType = {
   address({ url }) {
     return url
   },
-  async create(config, parts) {
-    const { createSlackSink } = await import('./slack-sink.ts')
-    return createSlackSink(config, parts)
-  },
 } satisfies SinkType<NamedSink<typeof slackConfig>>

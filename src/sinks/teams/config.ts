@@ -44,10 +44,6 @@ export const teamsType = {
     const remedy = 'let Anyone trigger the workflow, save it, and copy its URL again'
     return [{ key: 'url', problem: 'has no signature (sig=), so the workflow refuses it', remedy }]
   },
-  async create(config, parts) {
-    const { createTeamsSink } = await import('./teams-sink.ts')
-    return createTeamsSink(config, parts)
-  },
 } satisfies SinkType<NamedSink<typeof teamsConfig>>
 
 /** Whether the workflow's trigger asks for a sign-in instead of the signature in the address. */

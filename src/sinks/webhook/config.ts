@@ -161,10 +161,6 @@ export const webhookType = {
     const remedy = 'give a secret, so that the receiver can tell who sends'
     return [{ problem: 'its requests are not signed', remedy }]
   },
-  async create(config, parts) {
-    const { createWebhookSink } = await import('./webhook-sink.ts')
-    return createWebhookSink(config, parts)
-  },
 } satisfies SinkType<NamedSink<typeof webhookConfig>>
 
 /** Standard Webhooks 1.0.0, signature schemes. */

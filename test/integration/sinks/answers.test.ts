@@ -3,7 +3,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import type { SinkError, SinkReason } from '../../../src/sinks/sink.ts'
-import { sinkConfig, type SinkConfig, sinkTypeOf } from '../../../src/sinks/sink-types.ts'
+import { createSink } from '../../../src/sinks/create-sink.ts'
+import { sinkConfig, type SinkConfig } from '../../../src/sinks/sink-types.ts'
 import { aDelivery } from '../../support/deliveries.ts'
 import { type ScriptedAnswer, startHttpServer } from '../../support/http-server.ts'
 
@@ -28,7 +29,7 @@ async function outcome(type: Type, answer: ScriptedAnswer, nowMs?: number): Prom
   } as SinkConfig
   const clock = nowMs === undefined ? systemClock : { ...systemClock, now: () => nowMs }
   const parts = { logger: createLogger({ level: 'silent' }), clock }
-  const sink = await sinkTypeOf(config).create(config, parts)
+  const sink = await createSink(config, parts)
   onTestFinished(() => sink.close())
   const signal = AbortSignal.timeout(10_000)
   const told: unknown = await sink

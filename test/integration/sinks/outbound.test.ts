@@ -15,7 +15,8 @@ import { createLogger } from '../../../src/lib/logger.ts'
 import { openTunnel } from '../../../src/lib/outbound.ts'
 import { secretFromText } from '../../../src/lib/config/secret.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
-import { type SinkConfig, sinkTypeOf } from '../../../src/sinks/sink-types.ts'
+import { createSink } from '../../../src/sinks/create-sink.ts'
+import type { SinkConfig } from '../../../src/sinks/sink-types.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { aDelivery } from '../../support/deliveries.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -115,7 +116,7 @@ route: { sinks: [it] }
 
 async function aSink({ sink: config }: { sink: SinkConfig }): Promise<Sink> {
   const parts = { logger: createLogger({ level: 'silent' }), clock: systemClock }
-  const sink = await sinkTypeOf(config).create(config, parts)
+  const sink = await createSink(config, parts)
   onTestFinished(() => sink.close())
   return sink
 }

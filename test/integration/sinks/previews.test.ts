@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { SinkName } from '../../../src/sandbox/receivers/received.ts'
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts'
-import { sinkTypeOf } from '../../../src/sinks/sink-types.ts'
+import { createSink } from '../../../src/sinks/create-sink.ts'
 import type { Delivery, Preview } from '../../../src/sinks/sink.ts'
 import { aDelivery } from '../../support/deliveries.ts'
 import { silent } from '../../support/ledger.ts'
@@ -39,7 +39,7 @@ async function shownAndSent(
 ): Promise<{ preview: Preview; received: Message }> {
   const { config } = parseConfig(configText(), { file: 'tocsin.yaml', env: {} })
   const sinkConfig = config.sinks.find((one) => one.name === name)!
-  const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
+  const sink = await createSink(sinkConfig, {
     logger: silent,
     clock: systemClock,
   })

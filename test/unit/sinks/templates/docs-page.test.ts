@@ -1,6 +1,6 @@
 /** docs/templates.md says what holds: variables, tags, filters and limits. */
 import { expect, test } from 'vitest'
-import { fullSample } from '../../../../src/sinks/template-config.ts'
+import { fullSample } from '../../../../src/sinks/event-fields.ts'
 import {
   parseTemplate,
   templateFilters,
