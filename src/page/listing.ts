@@ -5,7 +5,6 @@ import type { EndedItem } from '../store/history/endings.ts'
 import { type LedgerRecord, readRecords } from '../store/records.ts'
 import { type Asker, isRestricted } from './asker.ts'
 import { PageError } from './page-error.ts'
-import type { Choices, Filters } from './output/view-data.ts'
 import { CursorError } from '../store/history/ending-list.ts'
 
 const filterNames = [
@@ -20,11 +19,16 @@ const filterNames = [
   'rule',
 ] as const
 
+/** Null: it does not narrow. */
+export type Filters = Record<(typeof filterNames)[number], string | null>
+
 export function toFilters(query: Readonly<Record<string, unknown>>): Filters {
-  return Object.fromEntries(
-    filterNames.map((name) => [name, (query[name] as string | undefined) ?? null]),
-  ) as unknown as Filters
+  const filters = filterNames.map((name) => [name, (query[name] as string | undefined) ?? null])
+  return Object.fromEntries(filters) as Filters
 }
+
+/** What filters offer; over 100 recipients are not all. */
+type Choices = Record<'sinks' | 'recipients' | 'severities' | 'states' | 'accounts', string[]>
 
 export function choicesOf(asker: Asker, states: readonly string[]): Choices {
   const { config, ledgers, labels } = asker

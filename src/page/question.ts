@@ -15,7 +15,11 @@ export interface Question<Query extends z.ZodObject = z.ZodObject, Answer = unkn
   ask(asker: Asker, query: z.output<Query>): Promise<Answer>
 }
 
-/** Infers the query of a row. */
+export type AnswerOf<Row extends { ask: (...asked: never[]) => Promise<unknown> }> = Awaited<
+  ReturnType<Row['ask']>
+>
+
+/** Infers the query and the answer of a row. */
 export function question<Query extends z.ZodObject, Answer>(
   row: Question<Query, Answer>,
 ): Question<Query, Answer> {

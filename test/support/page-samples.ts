@@ -1,22 +1,8 @@
 /** A morning of a SOC as the page shows it: one sample for each view, as its API answers. Invented. */
 import { reasonText } from '../../src/operator/item-words.ts'
-import type {
-  Act,
-  Attempt,
-  Choices,
-  EventData,
-  Filters,
-  MessageData,
-  NotToldData,
-  NowData,
-  PageContext,
-  RulesData,
-  SeverityCounts,
-  TenantsData,
-  ToldData,
-  View,
-  ViewData,
-} from '../../src/page/output/view-data.ts'
+import type { Act } from '../../src/page/output/forms.ts'
+import type { PageContext, View, ViewData } from '../../src/page/output/view-data.ts'
+import type { SeverityCounts } from '../../src/operator/status.ts'
 
 export type PageSample<V extends View = View> = {
   [K in V]: { view: K; data: ViewData[K] & { page: PageContext } }
@@ -105,7 +91,7 @@ function context(view: View, title: string, path: string): PageContext {
   }
 }
 
-const now: NowData = {
+const now: ViewData['now'] = {
   status: 'degraded',
   sentence: 'problems with 2 sinks and 1 feed, and 1 warning',
   last_24h: {
@@ -185,7 +171,7 @@ const now: NowData = {
   pauses,
 }
 
-const filters: Filters = {
+const filters: ViewData['told']['filters'] = {
   since: '7d',
   until: null,
   sink: null,
@@ -196,7 +182,7 @@ const filters: Filters = {
   reason: null,
   rule: null,
 }
-const choices: Choices = {
+const choices: ViewData['told']['choices'] = {
   sinks: ['digest', 'oncall', 'siem', 'soc', 'tickets'],
   recipients: ['#soc-alerts', 'PagerDuty service P7X2', 'security-leads@acme.com'],
   severities: ['critical', 'high', 'medium', 'low', 'info'],
@@ -279,7 +265,7 @@ function eventUrl(uid: string): string {
   return `/events/acme/${encodeURIComponent(uid)}`
 }
 
-const told: ToldData = {
+const told: ViewData['told'] = {
   filters,
   choices,
   totals: { messages: 812, events: 2764, whole: 'day' },
@@ -325,7 +311,7 @@ const told: ToldData = {
   csv_url: '/told.csv?since=7d',
 }
 
-const attempts: Attempt[] = [
+const attempts: ViewData['message']['attempts'] = [
   {
     number: 1,
     at: minutesAgo(12),
@@ -361,7 +347,7 @@ const asSent = {
   more_bytes: 0,
 }
 
-export const message: MessageData = {
+export const message: ViewData['message'] = {
   id: 'b9f3a77c041',
   at: minutesAgo(11),
   sink: 'soc',
@@ -387,7 +373,7 @@ export const message: MessageData = {
   acts: [resend],
 }
 
-const event: EventData = {
+const event: ViewData['event'] = {
   account: 'acme',
   kind: 'event',
   uid: 'stealer_log/stealer_logs_live/12345',
@@ -512,12 +498,12 @@ const event: EventData = {
   tags: ['vip', 'eu', 'customer-facing'],
   gone_after_s: null,
   closed: null,
-  writes: [{ at: minutesAgo(6), by: 'mira.keller', action: 'note', outcome: 'accepted' }],
+  writes: [{ at: minutesAgo(6), by: 'mira.keller', action: 'note', outcome: 'done' }],
   acts: [resend, ignore, remediate, note],
   silence_url: '/rules?matchers=type%3D%22stealer_log%22&back=%2Fevents%2Facme%2Fx#silence',
 }
 
-const notTold: NotToldData = {
+const notTold: ViewData['not-told'] = {
   filters,
   choices,
   groups: [
@@ -574,12 +560,14 @@ const notTold: NotToldData = {
   items: Array.from({ length: 50 }, (_, at) => {
     const [severity, , title, uid] = titles[(at * 3) % titles.length]!
     const [sink, recipient] = recipients[(at * 2) % recipients.length]!
-    const [state, reason, rule] = [
-      ['dead', 'unauthorized', null],
-      ['suppressed', 'silence', 'ccada3168'],
-      ['suppressed', 'inhibition', 'valid_credential'],
-      ['held', 'mute', 'night'],
-    ][at % 4]!
+    const [state, reason, rule] = (
+      [
+        ['dead', 'unauthorized', null],
+        ['suppressed', 'silence', 'ccada3168'],
+        ['suppressed', 'inhibition', 'valid_credential'],
+        ['held', 'mute', 'night'],
+      ] as const
+    )[at % 4]!
     return {
       at: minutesAgo(8 + at * 31),
       event_url: at === 7 ? null : eventUrl(uid),
@@ -590,10 +578,10 @@ const notTold: NotToldData = {
       account: ['acme', 'globex'][at % 2]!,
       sink,
       recipient,
-      state: state!,
-      reason: reason!,
-      reason_text: reasonText(reason!),
-      rule: rule ?? null,
+      state,
+      reason,
+      reason_text: reasonText(reason),
+      rule,
       rule_url: reason === 'silence' ? `/rules#silence-${rule}` : null,
       id: `e7f31c2a9d${at}`,
     }
@@ -603,7 +591,7 @@ const notTold: NotToldData = {
   acts: { replay: replayChosen, discard },
 }
 
-const rules: RulesData = {
+const rules: ViewData['rules'] = {
   tree: [
     {
       name: 'root',
@@ -710,8 +698,8 @@ const rules: RulesData = {
     },
     {
       id: 'known-campaign',
-      phase: 'expired',
-      starts: null,
+      phase: 'over',
+      starts: minutesAgo(9000),
       until: minutesAgo(4000),
       severity: 'medium',
       machines: true,
@@ -790,7 +778,7 @@ const rules: RulesData = {
   },
 }
 
-const tenants: TenantsData = {
+const tenants: ViewData['tenants'] = {
   rows: Array.from({ length: 50 }, (_, at) => ({
     account:
       ['initech', 'globex', 'acme', 'umbrella'][at] ?? `tenant-${String(at).padStart(3, '0')}`,
@@ -876,11 +864,6 @@ export const pageSamples: readonly PageSample[] = [
     touched: '/rules#silence-sfe79a48c',
     back: eventUrl(event.uid),
   }),
-  sample('confirm', 'Discard 3 events?', '/acts/discard', {
-    title: 'Discard 3 events?',
-    lines: ['They count as dead, and nobody is told of them.'],
-    act: discard,
-  }),
 ]
 
 /** A tree has a root, a message an event. */
@@ -903,7 +886,7 @@ const optional = [
 
 /** Each view where there is nothing yet, for a reader of one account. */
 export const emptySamples: readonly PageSample[] = pageSamples
-  .filter(({ view }) => !['error', 'done', 'confirm', 'sign-in'].includes(view))
+  .filter(({ view }) => !['error', 'done', 'sign-in'].includes(view))
   .map(({ view, data }) => {
     const page = {
       ...data.page,

@@ -1,7 +1,7 @@
 /** Messages as CSV, written page by page while they are read. */
 import { Readable } from 'node:stream'
 import { byteOrderMark, csvLine } from '../../messages/csv.ts'
-import type { ToldData } from './view-data.ts'
+import type { ToldMessage } from '../questions/told.ts'
 
 /** A longer period is asked for in parts. */
 const rowsAtMost = 10_000
@@ -20,7 +20,8 @@ const columns = [
   'id',
 ] as const
 
-interface Page extends Pick<ToldData, 'messages'> {
+interface Page {
+  messages: ToldMessage[]
   cursor: string | undefined
 }
 

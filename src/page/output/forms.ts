@@ -3,7 +3,22 @@ import type { FastifyRequest } from 'fastify'
 import { localPath } from '../access/sign-in.ts'
 import { mayAct } from '../access/user.ts'
 import { addressOf } from './urls.ts'
-import type { Act, Field } from './view-data.ts'
+
+/** A form that changes something. Its fields are hidden, or asked for. */
+export interface Act {
+  path: string
+  label: string
+  /** What is asked before it is done. */
+  confirm: string | null
+  fields: Field[]
+}
+
+export interface Field {
+  name: string
+  label: string
+  value: string
+  kind: 'text' | 'needed' | 'hidden'
+}
 
 export interface Forms {
   /** Whoever may only read is shown none. */

@@ -3,27 +3,30 @@ import { redisNow } from '../../redis/scripts.ts'
 import { eventNames } from '../../routing/matcher.ts'
 import type { Asker } from '../asker.ts'
 import { buildSilence, knownLabels, silenceInput } from '../acts/silences.ts'
-import { type Forms, hidden, inLabels } from './forms.ts'
+import { type Act, type Field, type Forms, hidden, inLabels } from './forms.ts'
 import { PageError } from '../page-error.ts'
 import type { EventAnswer } from '../questions/event.ts'
 import type { MessageAnswer } from '../questions/message.ts'
 import type { NotToldAnswer } from '../questions/not-told.ts'
-import { previewSilence } from '../questions/preview.ts'
+import { type Preview, previewSilence } from '../questions/preview.ts'
 import type { RulesAnswer } from '../questions/rules.ts'
 import { readFields } from '../question.ts'
 import { addressOf } from './urls.ts'
 import type { StatusAnswer } from '../questions/state.ts'
-import type {
-  Act,
-  EventData,
-  Field,
-  MessageData,
-  NotToldData,
-  NowData,
-  RulesData,
-} from './view-data.ts'
 
 type Finding = StatusAnswer['findings'][number]
+
+interface NowData extends Omit<StatusAnswer, 'findings'> {
+  findings: (Omit<Finding, 'since' | 'stops'> & {
+    since: string | null
+    stops: boolean
+    /** Where more of it is shown. */
+    url: string | null
+    acts: Act[]
+  })[]
+  /** One for each of the feeds, by its name; all take the same `reason`. */
+  pauses: Act[]
+}
 
 export function furnishNow(answer: StatusAnswer, asker: Asker, forms: Forms): NowData {
   return {
@@ -40,7 +43,7 @@ export function furnishNow(answer: StatusAnswer, asker: Asker, forms: Forms): No
       }
     }),
     pauses: pausesOf('feeds', answer.feeds, forms),
-  } as NowData
+  }
 }
 
 function pausesOf(what: string, named: readonly { name: string }[], forms: Forms): Act[] {
@@ -72,7 +75,7 @@ export function furnishMessage(
   { items, ...answer }: MessageAnswer,
   _asker: Asker,
   forms: Forms,
-): MessageData {
+): Omit<MessageAnswer, 'items'> & { acts: Act[] } {
   const fields = items.map((item) => hidden('item', item))
   const confirm = 'Every recipient of it gets it again, under the same ids.'
   const isOver = answer.outcome === 'dead' || answer.outcome === 'delivered'
@@ -84,7 +87,11 @@ export function furnishMessage(
   return { ...answer, acts }
 }
 
-export function furnishEvent(answer: EventAnswer, _asker: Asker, forms: Forms): EventData {
+export function furnishEvent(
+  answer: EventAnswer,
+  _asker: Asker,
+  forms: Forms,
+): EventAnswer & { acts: Act[] } {
   return { ...answer, acts: forms.mayAct ? eventActs(answer, forms) : [] }
 }
 
@@ -120,7 +127,12 @@ function eventActs({ account, id, destinations, kind, closed }: EventAnswer, for
   ]
 }
 
-export function furnishNotTold(answer: NotToldAnswer, _asker: Asker, forms: Forms): NotToldData {
+/** Acts are done with the items that are chosen. */
+export function furnishNotTold(
+  answer: NotToldAnswer,
+  _asker: Asker,
+  forms: Forms,
+): NotToldAnswer & { acts: Record<'replay' | 'discard', Act | null> } {
   const can = (act: string): boolean =>
     forms.mayAct && answer.items.some(({ acts }) => acts.includes(act))
   return {
@@ -130,6 +142,15 @@ export function furnishNotTold(answer: NotToldAnswer, _asker: Asker, forms: Form
       discard: can('discard') ? forms.act('/items/discard', 'Give up') : null,
     },
   }
+}
+
+interface RulesData extends Omit<RulesAnswer, 'silences'> {
+  silences: (RulesAnswer['silences'][number] & { acts: Act[] })[]
+  /** One for each sink, by its name; all take the same `reason`. */
+  pauses: Act[]
+  /** `names`: what matchers may begin with; `problem`: why what the address says is no silence. */
+  silence_form: { act: Act; fields: Field[]; names: string[]; problem: string | null } | null
+  preview: Preview | null
 }
 
 /** The form is filled with what the address says, and shows what it would have hidden. */
@@ -178,7 +199,7 @@ function silenceFields(query: Query): Field[] {
 async function tryPreview(
   asker: Asker,
   { reason, ...query }: Query,
-): Promise<{ preview?: RulesData['preview']; problem?: string }> {
+): Promise<{ preview?: Preview; problem?: string }> {
   try {
     const nowMs = await redisNow(asker.store)
     const input = readFields(silenceInput, { matchers: [], ...query, reason: reason || 'preview' })

@@ -8,7 +8,8 @@ import { Liquid } from 'liquidjs'
 import { formatDuration } from '../../lib/time-zone.ts'
 import { removeInvisible } from '../../messages/sanitize.ts'
 import { plotColumns, plotLengths } from './plots.ts'
-import type { PageContext, ToldCount, View, ViewData } from './view-data.ts'
+import type { ToldCount } from '../questions/told.ts'
+import type { PageContext, View, ViewData } from './view-data.ts'
 
 const folder = join(import.meta.dirname, '../views')
 

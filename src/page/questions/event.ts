@@ -10,7 +10,7 @@ import { deliveryId, type Item, type LedgerRecord, readRecord } from '../../stor
 import { keptNames } from '../../store/intake.ts'
 import { type Asker, isHiddenRecord, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
-import { question } from '../question.ts'
+import { type AnswerOf, question } from '../question.ts'
 import {
   addressOf,
   eventUrl,
@@ -19,9 +19,8 @@ import {
   ruleUrl,
   singleMessageUrl,
 } from '../output/urls.ts'
-import type { Attempt, EventData } from '../output/view-data.ts'
 
-export type EventAnswer = Omit<EventData, 'acts'>
+export type EventAnswer = AnswerOf<typeof eventQuestion>
 
 export const eventQuestion = question({
   path: '/events/:account/:id',
@@ -33,7 +32,7 @@ export const eventQuestion = question({
       .regex(/^[0-9a-f]{24}$/)
       .describe('Of the event in the ledger.'),
   }),
-  async ask(asker, { account, id }): Promise<EventAnswer> {
+  async ask(asker, { account, id }) {
     const ledger = requireLedger(asker, account)
     const stored = await readRecord(ledger, id)
     const known = stored && (await readKnownEvent(asker.config, asker.store, ledger, stored.uid))
@@ -46,11 +45,7 @@ export const eventQuestion = question({
   },
 })
 
-function describeEvent(
-  asker: Asker,
-  { message, writes = [] }: KnownEvent,
-  record: LedgerRecord,
-): EventAnswer {
+function describeEvent(asker: Asker, { message, writes = [] }: KnownEvent, record: LedgerRecord) {
   const { labels, config } = asker
   const { account, uid, recordId, type, severity, identifiers, tags } = record
   return {
@@ -96,11 +91,7 @@ function describeEvent(
 }
 
 /** Its logins and hosts that earlier events named; a full event may name one that a later event has named. */
-function seenBefore({
-  account,
-  firstSeenMs,
-  seenBefore: seen,
-}: LedgerRecord): EventAnswer['seen_before'] {
+function seenBefore({ account, firstSeenMs, seenBefore: seen }: LedgerRecord) {
   const earlier = seen.filter(({ lastMs }) => lastMs <= firstSeenMs)
   return earlier.map(({ kind, times, lastMs, recordId }) => ({
     kind,
@@ -110,18 +101,17 @@ function seenBefore({
   }))
 }
 
-function kindOf({ feeds }: Asker['config'], { sightings }: LedgerRecord): EventAnswer['kind'] {
+function kindOf(
+  { feeds }: Asker['config'],
+  { sightings }: LedgerRecord,
+): 'event' | 'credential' | 'own' {
   const shownBy = sightings[0]?.feed
   if (shownBy === ownFeed) return 'own'
   const type = feeds.find(({ name }) => name === shownBy)?.type ?? 'events'
   return /credential|cookies/.test(type) ? 'credential' : 'event'
 }
 
-function describeItem(
-  asker: Asker,
-  record: LedgerRecord,
-  item: Item,
-): EventAnswer['destinations'][number] {
+function describeItem(asker: Asker, record: LedgerRecord, item: Item) {
   const { sink, destination, severity, past } = item
   const { sinceMs, why, next } = standingOf(item)
   const visibleMs = record.sightings[item.sighting]?.visibleMs
@@ -158,6 +148,15 @@ function messageUrlOf(record: LedgerRecord, item: Item): string | null {
   return item.history.length > 0 ? singleMessageUrl(item.id, record) : null
 }
 
+interface Attempt {
+  number: number
+  at: string
+  outcome: string
+  reason: string | null
+  reason_text: string | null
+  answer: string | null
+}
+
 export function attemptsOf({ history }: Pick<Item, 'history'>): Attempt[] {
   return history.map(({ number, atMs, outcome, reason, answer }) => ({
     number,
@@ -169,7 +168,11 @@ export function attemptsOf({ history }: Pick<Item, 'history'>): Attempt[] {
   }))
 }
 
-type Step = EventAnswer['timeline'][number]
+interface Step {
+  at: string
+  what: string
+  detail: string | null
+}
 
 /** From the event's own dates to the end of its last item, in order. */
 function timelineOf(record: LedgerRecord, labels: Asker['labels']): Step[] {

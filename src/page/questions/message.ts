@@ -10,15 +10,11 @@ import { deliveryId, deliveryIdPattern, readRecord } from '../../store/records.t
 import { seesAccount } from '../access/user.ts'
 import { type Asker, isHiddenRecord, isRestricted, requireLedger } from '../asker.ts'
 import { PageError } from '../page-error.ts'
-import { question } from '../question.ts'
+import { type AnswerOf, question } from '../question.ts'
 import { eventUrl, itemAddress } from '../output/urls.ts'
-import type { MessageData } from '../output/view-data.ts'
 import { attemptsOf, toIso } from './event.ts'
 
-export type MessageAnswer = Omit<MessageData, 'acts'> & {
-  /** What may be sent again. */
-  items: string[]
-}
+export type MessageAnswer = AnswerOf<typeof messageQuestion>
 
 /** Of a message of more the worst are shown; of one of many more, those among so many that are read. */
 const [shownAtMost, readAtMost] = [100, 1_000]
@@ -38,7 +34,7 @@ export const messageQuestion = question({
       .optional()
       .describe('Of a message about a single event, which is found by it: its account and id.'),
   }),
-  async ask(asker, { id, at, event }): Promise<MessageAnswer> {
+  async ask(asker, { id, at, event }) {
     const found = id.startsWith('b')
       ? await findSeveral(asker, id, at)
       : await findSingle(asker, id, event)
@@ -75,11 +71,7 @@ async function findSingle(asker: Asker, id: string, event?: string): Promise<Del
   return record && item ? [{ record, item }] : []
 }
 
-async function describeMessage(
-  asker: Asker,
-  id: string,
-  found: readonly Delivered[],
-): Promise<MessageAnswer> {
+async function describeMessage(asker: Asker, id: string, found: readonly Delivered[]) {
   const [worst] = found
   // what was sent again since has other attempts
   const first = found.find((one) => deliveryId(one.item) === id) ?? worst
@@ -113,6 +105,7 @@ async function describeMessage(
       state: stateOf(one.item),
       state_text: itemStates[stateOf(one.item)],
     })),
+    /** What may be sent again. */
     items: shown.map((one) => itemAddress(one.record, one.item)),
   }
 }
@@ -120,11 +113,7 @@ async function describeMessage(
 /** Characters: what a view shows of a text that people got, and of a body. */
 const [textAtMost, bodyAtMost] = [12_000, 8_192]
 
-async function drawAsSent(
-  asker: Asker,
-  id: string,
-  told: Delivered,
-): Promise<Pick<MessageData, 'as_sent' | 'not_shown'> & { headline: string | null }> {
+async function drawAsSent(asker: Asker, id: string, told: Delivered) {
   const { config, store, user } = asker
   const sees = (account: string): boolean => seesAccount(user, account)
   const draw = { config, store, sees, seesOwn: !isRestricted(asker) }

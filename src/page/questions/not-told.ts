@@ -17,9 +17,15 @@ import {
   refuseCursor,
   toFilters,
 } from '../listing.ts'
-import { type AskedPeriod, field, listFields, question, readPeriod } from '../question.ts'
+import {
+  type AnswerOf,
+  type AskedPeriod,
+  field,
+  listFields,
+  question,
+  readPeriod,
+} from '../question.ts'
 import { addressOf, eventUrl, ruleUrl } from '../output/urls.ts'
-import type { NotToldData } from '../output/view-data.ts'
 import { toIso } from './event.ts'
 import { visibleSilences } from './silences.ts'
 import { scanAtMost } from './told.ts'
@@ -27,7 +33,7 @@ import { cursorAt, listEndings } from '../../store/history/ending-list.ts'
 import type { EndedItem } from '../../store/history/endings.ts'
 import { findWaiting, listWaiting } from './waiting.ts'
 
-export type NotToldAnswer = Omit<NotToldData, 'acts'>
+export type NotToldAnswer = AnswerOf<typeof itemsQuestion>
 
 const states = ['dead', 'quarantined', 'held', 'suppressed', 'diverted'] as const
 
@@ -47,7 +53,7 @@ export const itemsQuestion = question({
   summary:
     'what was kept from people: by rule, then each item, newest first; what waits by account, too',
   query: notToldQuery,
-  async ask(asker, query): Promise<NotToldAnswer> {
+  async ask(asker, query) {
     const period = readPeriod(query, asker)
     const { items, next, scannedToMs } = await findItems(asker, query, period)
     const isFirst = query.state === undefined && query.cursor === undefined
@@ -174,7 +180,7 @@ function stateWord({ state }: LedgerItem): string {
   return state === 'discarded' ? 'dead' : state
 }
 
-function describeItem(asker: Asker, one: LedgerItem): NotToldAnswer['items'][number] {
+function describeItem(asker: Asker, one: LedgerItem) {
   const { ledger, item, entry, ref, uid, title, severity, state, sinceMs } = one
   const reason = countedReason(one) ?? 'unknown'
   const { account } = ledger
@@ -208,16 +214,10 @@ function actsOn(state: LedgerItem['state']): string[] {
 
 // Groups --------------------------------------------------------------------------------------------
 
-type Group = NotToldAnswer['groups'][number]
-
 /** Reasons whose rules are counted by name; all others are their own rule. */
 const ruled: ReadonlySet<string> = new Set(['silence', 'inhibition', 'mute', 'shadow'])
 
-async function groupByRule(
-  asker: Asker,
-  query: NotToldQuery,
-  { fromMs, toMs }: AskedPeriod,
-): Promise<Group[]> {
+async function groupByRule(asker: Asker, query: NotToldQuery, { fromMs, toMs }: AskedPeriod) {
   const sums = new Map<string, { reason: string; rule: string | null; of: Map<string, number> }>()
   const add = (reason: string, rule: string | null, [severity, count]: [string, number]): void => {
     const name = `${reason} ${rule}`
@@ -280,7 +280,7 @@ async function describeRules({
   config,
   user,
 }: Asker): Promise<
-  (reason: string, rule: string | null) => Pick<Group, 'owner' | 'because' | 'ends'>
+  (reason: string, rule: string | null) => Record<'owner' | 'because' | 'ends', string | null>
 > {
   const { silences } = await readAllSilences(store, config)
   const byId = new Map(visibleSilences(silences, user).map((silence) => [silence.id, silence]))

@@ -6,7 +6,6 @@ import { type LedgerRecord, readPayloads, scanRecords } from '../../store/record
 import { type Asker, isHiddenRecord } from '../asker.ts'
 import { isSilencedSink } from '../../operator/silences.ts'
 import { eventUrl } from '../output/urls.ts'
-import type { RulesData } from '../output/view-data.ts'
 import { toIso } from './event.ts'
 
 /** Events that are looked at: some 100 ms. */
@@ -14,10 +13,15 @@ const recordsAtMost = 1_000
 
 const examplesShown = 5
 
-export async function previewSilence(
-  asker: Asker,
-  silence: Silence,
-): Promise<NonNullable<RulesData['preview']>> {
+export interface Preview {
+  matched: number
+  /** Among so many, seen since then. */
+  of: number
+  since: string
+  examples: { title: string; url: string; severity: string }[]
+}
+
+export async function previewSilence(asker: Asker, silence: Silence): Promise<Preview> {
   const { ledgers, nowMs, config } = asker
   const matched: LedgerRecord[] = []
   const concerned = config.sinks.filter((sink) => isSilencedSink(silence, sink))

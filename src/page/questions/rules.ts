@@ -10,15 +10,12 @@ import { describeInterval, isActive } from '../../routing/time-intervals.ts'
 import { type KnownAct, readActs } from '../../store/history/acts.ts'
 import { readCounts } from '../../store/history/dated-counts.ts'
 import type { Asker } from '../asker.ts'
-import { field, question } from '../question.ts'
+import { type AnswerOf, field, question } from '../question.ts'
 import { addressOf } from '../output/urls.ts'
-import type { RulesData } from '../output/view-data.ts'
 import { toIso } from './event.ts'
 import { visibleSilences } from './silences.ts'
 
-export type RulesAnswer = Omit<RulesData, 'silence_form' | 'preview' | 'silences' | 'pauses'> & {
-  silences: Omit<RulesData['silences'][number], 'acts'>[]
-}
+export type RulesAnswer = AnswerOf<typeof rulesQuestion>
 
 const dayMs = 86_400_000
 
@@ -26,7 +23,7 @@ export const rulesQuestion = question({
   path: '/rules',
   summary: 'routes with their events of 7 days, silences with what each hid, mutes, configuration',
   query: z.object({ account: field.account }),
-  async ask(asker): Promise<RulesAnswer> {
+  async ask(asker) {
     const { config, engine, store, user } = asker
     const isWhole = user.accounts === 'all'
     const counts = await countRules(asker)
@@ -49,7 +46,7 @@ export const rulesQuestion = question({
   },
 })
 
-function describeAct({ atMs, ...note }: KnownAct): RulesData['acts'][number] {
+function describeAct({ atMs, ...note }: KnownAct) {
   const { act, items, more } = note
   return { at: toIso(atMs), ...note, words: actWords(act, items.length + more) }
 }
@@ -81,7 +78,7 @@ async function countRules({ ledgers, config, nowMs }: Asker): Promise<RuleCounts
   return counts
 }
 
-function describeNode(node: RouteNode, { routes }: RuleCounts): RulesData['tree'][number] {
+function describeNode(node: RouteNode, { routes }: RuleCounts) {
   const { week, all } = routes.get(node.name) ?? { week: 0, all: 0 }
   const { name, path, matchers, sinks, mode, muteTimeIntervals } = node
   return {
@@ -113,11 +110,7 @@ function groupingOf({
   return `${sends}${goesOn ? '; goes on to the next' : ''}`
 }
 
-function describeSilence(
-  { config, nowMs }: Asker,
-  silence: Silence,
-  { silences }: RuleCounts,
-): RulesAnswer['silences'][number] {
+function describeSilence({ config, nowMs }: Asker, silence: Silence, { silences }: RuleCounts) {
   const { id, startsAtMs, endsAtMs, maxSeverity, machines, origin, owner, reason } = silence
   const since = `${Math.floor(config.ledger.historyRetentionMs / dayMs)}d`
   return {
@@ -136,7 +129,7 @@ function describeSilence(
   }
 }
 
-function listMutes({ config, nowMs }: Asker, nodes: readonly RouteNode[]): RulesData['mutes'] {
+function listMutes({ config, nowMs }: Asker, nodes: readonly RouteNode[]) {
   return Object.entries(config.timeIntervals).map(([name, intervals]) => ({
     name,
     text: intervals.map(describeInterval).join('; '),

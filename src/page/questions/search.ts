@@ -7,7 +7,6 @@ import { listByTerm, type TermKind, type TermPage } from '../../store/history/te
 import { type Asker, isHiddenRecord } from '../asker.ts'
 import { field, question } from '../question.ts'
 import { addressOf, eventUrl } from '../output/urls.ts'
-import type { SearchData } from '../output/view-data.ts'
 import { toIso } from './event.ts'
 import { badCursor } from '../listing.ts'
 import {
@@ -46,7 +45,7 @@ export const searchQuestion = question({
   summary:
     'events by uid, identifier, login, host, or words of titles: newest first, of several accounts by account',
   query: searchQuery,
-  async ask(asker, query): Promise<SearchData> {
+  async ask(asker, query) {
     const { q = '', limit } = query
     const found = await findEvents(asker, { ...query, q: refang(q) })
     const { by, cursor, searchedToMs } = found
@@ -61,7 +60,7 @@ export const searchQuestion = question({
   },
 })
 
-function describeResult(record: LedgerRecord): SearchData['results'][number] {
+function describeResult(record: LedgerRecord) {
   const { title, uid, type, severity, account, firstSeenMs } = record
   const at = toIso(firstSeenMs)
   return { url: eventUrl(record), title: title ?? null, uid, type, severity, account, at }

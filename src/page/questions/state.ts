@@ -12,10 +12,9 @@ import { type ListedThing, problemsOf, withoutShared } from '../../operator/prob
 import { feedColumns, type FeedReport } from '../../operator/reports/feed-report.ts'
 import { readAllSilences, silenceJson } from '../../operator/silences.ts'
 import { ownSinkColumns, sinkColumns } from '../../operator/reports/sink-report.ts'
-import { readStatus, statusJson, type StatusJson } from '../../operator/status.ts'
+import { readStatus, statusJson } from '../../operator/status.ts'
 import { type Asker, isRestricted } from '../asker.ts'
-import type { NowData } from '../output/view-data.ts'
-import { field, question } from '../question.ts'
+import { type AnswerOf, field, question } from '../question.ts'
 import { visibleSilences } from './silences.ts'
 
 const ofAccount = z.object({ account: field.account })
@@ -28,7 +27,7 @@ export const statusQuestion = question({
   summary: 'whether all is well, the last 24 hours, and what is not well, the worst first',
   query: ofAccount,
   isShared: true,
-  async ask(asker): Promise<StatusAnswer> {
+  async ask(asker) {
     const { store, config, accounts, nowMs } = asker
     const of = { accounts, isRestricted: isRestricted(asker) }
     const status = await readStatus(store.redis, config, { ...of, stop: never })
@@ -38,12 +37,12 @@ export const statusQuestion = question({
   },
 })
 
-export type StatusAnswer = StatusJson & Pick<NowData, 'feeds'>
+export type StatusAnswer = AnswerOf<typeof statusQuestion>
 
 const feedsShown = 12
 
 /** Those that were never read, then by the share of what is expected. */
-function latest(reports: readonly FeedReport[]): NowData['feeds'] {
+function latest(reports: readonly FeedReport[]) {
   const late = ({ lagMs = Infinity, lagObjectiveMs }: FeedReport): number => lagMs / lagObjectiveMs
   return reports
     .toSorted((one, other) => late(other) - late(one))

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { isProblem } from '../../operator/probes/probe.ts'
 import type { LedgerState } from '../../operator/ledger-state.ts'
-import { countedSeverities, severityCounts } from '../../operator/status.ts'
+import { countedSeverities, type SeverityCounts, severityCounts } from '../../operator/status.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { sumPending } from '../../store/accounts.ts'
@@ -11,7 +11,6 @@ import { readQuota } from '../../upstream/rate-limits.ts'
 import type { Asker } from '../asker.ts'
 import { field, question } from '../question.ts'
 import { addressOf } from '../output/urls.ts'
-import type { TenantsData } from '../output/view-data.ts'
 import { badCursor } from '../listing.ts'
 import { readState } from './state.ts'
 
@@ -20,7 +19,7 @@ export const tenantsQuestion = question({
   summary: 'a row for each account: lag, what waits, told today, key, quota, problems',
   query: z.object({ text: field.text('In the name.'), cursor: field.cursor, limit: field.limit }),
   isShared: true,
-  async ask(asker, { text, cursor, limit }): Promise<TenantsData> {
+  async ask(asker, { text, cursor, limit }) {
     const from = readOffset(cursor)
     const state = await readState(asker)
     const ranked = rankAccounts(state).filter(({ account }) =>
@@ -66,7 +65,7 @@ async function describeTenant(
   asker: Asker,
   { accounts, feeds }: LedgerState,
   { account, own }: Ranked,
-): Promise<TenantsData['rows'][number]> {
+) {
   const ledger = asker.ledgers.find((one) => one.account === account)
   const known = accounts.find(({ name }) => name === account)
   const lags = feeds.flatMap(({ feed, lagMs }) => (feed.account === account ? (lagMs ?? []) : []))
@@ -93,9 +92,7 @@ function keyState(isConfigured: boolean | undefined, isRefused: boolean): string
 }
 
 /** Since midnight in UTC. */
-async function readToldToday(
-  ledger: AccountLedger | undefined,
-): Promise<TenantsData['rows'][number]['told_today']> {
+async function readToldToday(ledger: AccountLedger | undefined): Promise<SeverityCounts> {
   const told = new Map<string, number>(countedSeverities.map((word) => [word, 0]))
   if (ledger === undefined) return severityCounts(told)
   const nowMs = await redisNow(ledger)

@@ -19,7 +19,6 @@ import { type Asker, isHiddenRecord, isRestricted } from '../asker.ts'
 import { choicesOf, destinationsOf, readRecordsOf, refuseCursor, toFilters } from '../listing.ts'
 import { type AskedPeriod, field, listFields, question, readPeriod } from '../question.ts'
 import { addressOf, eventUrl, messageUrl } from '../output/urls.ts'
-import type { ToldCount, ToldData } from '../output/view-data.ts'
 import { toIso } from './event.ts'
 import { listEndings } from '../../store/history/ending-list.ts'
 
@@ -41,7 +40,7 @@ export const scanAtMost = 5_000
 export async function readMessages(
   asker: Asker,
   query: ToldQuery,
-): Promise<Pick<ToldData, 'messages'> & { cursor: string | undefined }> {
+): Promise<{ messages: ToldMessage[]; cursor: string | undefined }> {
   const period = readPeriod(query, asker)
   const { messages, next } = await findMessages(asker, query, period)
   return { messages, cursor: next }
@@ -52,7 +51,7 @@ export const messagesQuestion = question({
   summary:
     'messages that were delivered or given up, newest first, with totals by day and recipient',
   query: toldQuery,
-  async ask(asker, query): Promise<ToldData> {
+  async ask(asker, query) {
     const { labels } = asker
     const period = readPeriod(query, asker)
     const found = await findMessages(asker, query, period)
@@ -82,7 +81,10 @@ export const messagesQuestion = question({
   },
 })
 
-interface FoundMessages extends Pick<ToldData, 'messages'> {
+export type ToldMessage = ReturnType<typeof describeMessage>
+
+interface FoundMessages {
+  messages: ToldMessage[]
   next: string | undefined
   scannedToMs: number | undefined
 }
@@ -121,11 +123,7 @@ async function findMessages(
   return { messages, next, scannedToMs: messages.length < limit ? scannedToMs : undefined }
 }
 
-function describeMessage(
-  { labels }: Asker,
-  ending: Ending,
-  record: LedgerRecord | undefined,
-): ToldData['messages'][number] {
+function describeMessage({ labels }: Asker, ending: Ending, record: LedgerRecord | undefined) {
   const { atMs, account, sink, destination, severity, items, outcome, messageId } = ending
   const single = record && eventUrl(record)
   return {
@@ -145,13 +143,19 @@ function describeMessage(
   }
 }
 
+export interface ToldCount {
+  name: string
+  told: number
+  messages: number
+}
+
 interface ToldCounts {
   by: CountSpan['by']
   days: ToldCount[]
   /** By the id of a destination. */
   recipients: ToldCount[]
   /** How soon people were told, by severity. */
-  delays: ToldData['delays']
+  delays: ReturnType<typeof toDelay>
 }
 
 /**
@@ -198,7 +202,7 @@ function toCount({ name, told, messages }: ReportRow): ToldCount {
   return { name, told, messages }
 }
 
-function toDelay({ name, toPeople }: ReportRow): ToldData['delays'] {
+function toDelay({ name, toPeople }: ReportRow) {
   if (!toPeople) return []
   const bound = (seconds: number): number | null => (seconds === Infinity ? null : seconds)
   const { events, p50S, p95S, worstS } = toPeople

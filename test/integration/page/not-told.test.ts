@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Asker } from '../../../src/page/asker.ts'
 import { itemsQuestion } from '../../../src/page/questions/not-told.ts'
-import type { NotToldData } from '../../../src/page/output/view-data.ts'
+import type { ViewData } from '../../../src/page/output/view-data.ts'
 import { mutedGroup } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { resendItem, withholdItems } from '../../../src/store/pending-items.ts'
@@ -70,7 +70,7 @@ async function setAside(ledger: AccountLedger, ...uids: string[]): Promise<void>
 /** Endings that a test writes may be so much ahead. */
 const aheadMs = 600_000
 
-type Answer = Omit<NotToldData, 'acts'>
+type Answer = Omit<ViewData['not-told'], 'acts'>
 
 /** As an operator sees it who may see all. */
 async function askNotToldOf(ledgers: AccountLedger[], query: object = {}): Promise<Answer> {

@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { messagesCsv } from '../../../src/page/output/csv.ts'
-import type { ToldData } from '../../../src/page/output/view-data.ts'
+import type { ToldMessage } from '../../../src/page/questions/told.ts'
 
-const message: ToldData['messages'][number] = {
+const message: ToldMessage = {
   id: `b${'0'.repeat(40)}`,
   at: '2026-11-26T09:12:00.000Z',
   account: 'main',
@@ -19,7 +19,7 @@ const message: ToldData['messages'][number] = {
   url: '/events/main/0123456789abcdef01234567',
 }
 
-function rows(count: number): ToldData['messages'] {
+function rows(count: number): ToldMessage[] {
   return Array.from({ length: count }, () => message)
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { NowData } from '../../../src/page/output/view-data.ts'
+import type { ViewData } from '../../../src/page/output/view-data.ts'
 import { createRenderer } from '../../../src/page/output/render.ts'
 import { emptySamples, message, type PageSample, pageSamples } from '../../support/page-samples.ts'
 
@@ -131,7 +131,7 @@ test.each([
   'of %i critical events of which the slowest took %s s, Now says "%s"',
   (told, slowest, words) => {
     const { view, data } = sampleOf('now')
-    const { last_24h: day } = data as NowData
+    const { last_24h: day } = data as ViewData['now']
     const last_24h = day && { ...day, criticals_told: told, slowest_critical_s: slowest }
     const html = render(view, { ...data, last_24h } as typeof data)
     expect(/Slowest critical to a person<\/dt><dd>(.*?)<\/dd>/su.exec(html)?.[1]).toContain(words)
