@@ -23,12 +23,11 @@ function act(path: string, label: string, more: Partial<Act> = {}): Act {
   return { path, label, confirm: null, fields: [], ...more }
 }
 
-const resume = act('/acts/resume-sink', 'Resume', {
-  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
-})
-const test = act('/acts/test-sink', 'Send a test', {
-  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
-})
+const ofOncall = {
+  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' as const }],
+}
+const resume = act('/acts/resume-sink', 'Resume', ofOncall)
+const test = act('/acts/test-sink', 'Send a test', ofOncall)
 const replay = act('/acts/replay', 'Replay', {
   confirm: 'Sends the 14 dead letters of oncall again, the worst first.',
 })
@@ -91,6 +90,13 @@ function context(view: View, title: string, path: string): PageContext {
   }
 }
 
+type Shown = ViewData['now']['findings'][number]
+
+function finding(check: string, subject: string, more: Partial<Shown>): Shown {
+  const nothing = { detail: '', remedy: '', since: null, stops: false, url: null, acts: [] }
+  return { check, subject, status: 'problem', ...nothing, ...more }
+}
+
 const now: ViewData['now'] = {
   status: 'degraded',
   sentence: 'problems with 2 sinks and 1 feed, and 1 warning',
@@ -120,53 +126,31 @@ const now: ViewData['now'] = {
     { name: 'acme-staff', account: 'acme', lag_s: 12, objective_s: 60 },
   ],
   findings: [
-    {
-      check: 'delivery',
-      subject: 'oncall',
-      status: 'problem',
+    finding('delivery', 'oncall', {
       detail:
         'circuit open, 38 times, last: unauthorized, pagerduty answered 401; next try 08:14:20 UTC; 14 events wait for it, among them 2 critical; its fallback soc takes what waits from 08:31 UTC on',
       remedy:
         'make a new integration key, write it to the secret file of sinks.oncall, reload, then resume',
       since: minutesAgo(101),
       stops: true,
-      url: null,
       acts: [resume, test],
-    },
-    {
-      check: 'feed',
-      subject: 'leaks',
-      status: 'problem',
-      detail:
-        'lag 42 min, objective 15 min; failing 9 times, last: unavailable, HTTP 503; next try 08:13:05 UTC',
+    }),
+    finding('feed', 'leaks', {
+      detail: 'lag 42 min, objective 15 min; failing 9 times, last: unavailable, HTTP 503',
       remedy: 'nothing, if the service mends itself; tocsin feeds list leaks shows the answers',
       since: minutesAgo(44),
-      stops: false,
-      url: null,
-      acts: [],
-    },
-    {
-      check: 'delivery',
-      subject: 'tickets',
-      status: 'problem',
+    }),
+    finding('delivery', 'tickets', {
       detail: '3 dead letters, which tickets did not take',
       remedy: 'correct the template of sinks.tickets, then replay them',
       since: minutesAgo(610),
-      stops: false,
-      url: null,
       acts: [replay],
-    },
-    {
-      check: 'account',
-      subject: 'initech',
+    }),
+    finding('account', 'initech', {
       status: 'warning',
       detail: '11 of 500 searches of this month are left',
       remedy: 'raise the quota at the service, or limits.reserve',
-      since: null,
-      stops: false,
-      url: null,
-      acts: [],
-    },
+    }),
   ],
   pauses,
 }
@@ -190,68 +174,23 @@ const choices: ViewData['told']['choices'] = {
   accounts: ['acme', 'globex', 'initech', 'umbrella'],
 }
 
-const titles: readonly [severity: string, type: string, title: string, uid: string][] = [
-  [
-    'critical',
-    'stealer_log',
-    'Stealer log: Lumma on DESKTOP-7 (CH), joe@acme[.]com at sso[.]acme[.]com',
-    'stealer_log/stealer_logs_live/12345',
-  ],
-  [
-    'critical',
-    'ransomleak',
-    'Ransomware post: LockBit 5 names Globex Manufacturing, 214 GB, until 2026-12-04',
-    'ransomleak/lockbit5/9f31c2',
-  ],
-  [
-    'high',
-    'leaked_credential',
-    'Credential: ann@acme[.]com in Combolist Autumn 2026, password h••••2',
-    'leaked_credential/24511/88310277',
-  ],
-  [
-    'high',
-    'bot',
-    'Bot for sale: login[.]acme[.]com on Russian Market, 19.99 USD',
-    'bot/russian_market/500001',
-  ],
-  [
-    'medium',
-    'forum_post',
-    'Forum post: "fresh access acme[.]com vpn" by k0rsar on XSS',
-    'forum_post/xss/topic-771288#p12',
-  ],
-  [
-    'medium',
-    'lookalike_domain',
-    'Lookalike domain: acrne-login[.]com, registered 2026-11-26, has mail',
-    'lookalike_domain/domains/acrne-login.com',
-  ],
-  [
-    'low',
-    'paste',
-    'Paste: [withheld: may hold a secret], 3 addresses of acme[.]com',
-    'paste/pastebin/Zx81kQ2p',
-  ],
-  [
-    'info',
-    'chat_message',
-    'Chat: acme[.]com named in Telegram channel @combo_cloud_free',
-    'chat_message/telegram/1602217781/44120',
-  ],
-  [
-    'low',
-    'google_dork',
-    'Indexed file: intranet-acme-phonebook-2026-q3-final-final-v7-copy[.]xlsx at files[.]acme[.]com',
-    'google_dork/google/8891',
-  ],
-  [
-    'unknown',
-    'actor_profile',
-    'Actor profile: k0rsar, now also sells "corporate access CH/DE"',
-    'actor_profile/xss/k0rsar',
-  ],
-]
+type Title = [severity: string, type: string, title: string, uid: string]
+
+const titles = `
+critical | stealer_log | Stealer log: Lumma on DESKTOP-7 (CH), joe@acme[.]com at sso[.]acme[.]com | stealer_log/stealer_logs_live/12345
+critical | ransomleak | Ransomware post: LockBit 5 names Globex Manufacturing, 214 GB, until 2026-12-04 | ransomleak/lockbit5/9f31c2
+high | leaked_credential | Credential: ann@acme[.]com in Combolist Autumn 2026, password h••••2 | leaked_credential/24511/88310277
+high | bot | Bot for sale: login[.]acme[.]com on Russian Market, 19.99 USD | bot/russian_market/500001
+medium | forum_post | Forum post: "fresh access acme[.]com vpn" by k0rsar on XSS | forum_post/xss/topic-771288#p12
+medium | lookalike_domain | Lookalike domain: acrne-login[.]com, registered 2026-11-26, has mail | lookalike_domain/domains/acrne-login.com
+low | paste | Paste: [withheld: may hold a secret], 3 addresses of acme[.]com | paste/pastebin/Zx81kQ2p
+info | chat_message | Chat: acme[.]com named in Telegram channel @combo_cloud_free | chat_message/telegram/1602217781/44120
+low | google_dork | Indexed file: intranet-acme-phonebook-2026-q3-final-final-v7-copy[.]xlsx at files[.]acme[.]com | google_dork/google/8891
+unknown | actor_profile | Actor profile: k0rsar, now also sells "corporate access CH/DE" | actor_profile/xss/k0rsar
+`
+  .trim()
+  .split('\n')
+  .map((line) => line.split(' | ') as Title)
 
 const recipients: readonly [sink: string, recipient: string][] = [
   ['soc', '#soc-alerts'],
@@ -373,6 +312,27 @@ export const message: ViewData['message'] = {
   acts: [resend],
 }
 
+type Destination = ViewData['event']['destinations'][number]
+
+function destination(sink: string, recipient: string, more: Partial<Destination>): Destination {
+  return {
+    sink,
+    recipient,
+    state: 'delivered',
+    since: minutesAgo(13),
+    why: 'the sink accepted it',
+    next: null,
+    severity: 'critical',
+    delay_s: null,
+    past: [],
+    attempts: [],
+    message_url: null,
+    rule_url: null,
+    item: `e7f31c2a9d04b-${sink}`,
+    ...more,
+  }
+}
+
 const event: ViewData['event'] = {
   account: 'acme',
   kind: 'event',
@@ -422,60 +382,32 @@ const event: ViewData['event'] = {
     },
   ],
   destinations: [
-    {
-      sink: 'soc',
-      recipient: '#soc-alerts',
-      state: 'delivered',
-      since: minutesAgo(11),
-      why: 'the sink accepted it',
-      next: null,
-      severity: 'critical',
+    destination('soc', '#soc-alerts', {
       delay_s: 161,
       past: [{ state: 'dead', at: minutesAgo(12), delay_s: null }],
       attempts,
       message_url: '/messages/acme/b9f3a77c041',
-      rule_url: null,
-      item: 'e7f31c2a9d04b-1',
-    },
-    {
-      sink: 'oncall',
-      recipient: 'PagerDuty service P7X2',
+    }),
+    destination('oncall', 'PagerDuty service P7X2', {
       state: 'retrying',
-      since: minutesAgo(13),
-      why: 'unauthorized, the receiver refuses the key or the sign-in: 401, 403; the receiver answered 401',
+      why: 'unauthorized, the receiver refuses the key or the sign-in; the receiver answered 401',
       next: { what: 'next try', at: minutesAgo(-2) },
-      severity: 'critical',
-      delay_s: null,
-      past: [],
       attempts: [
         {
           number: 1,
           at: minutesAgo(12),
           outcome: 'failed',
           reason: 'unauthorized',
-          reason_text: 'the receiver refuses the key or the sign-in: 401, 403',
+          reason_text: reasonText('unauthorized'),
           answer: 'HTTP 401: {"status":"invalid key","message":"Event object is invalid"}',
         },
       ],
-      message_url: null,
-      rule_url: null,
-      item: 'e7f31c2a9d04b-2',
-    },
-    {
-      sink: 'digest',
-      recipient: 'security-leads@acme.com',
+    }),
+    destination('digest', 'security-leads@acme.com', {
       state: 'suppressed',
-      since: minutesAgo(13),
       why: 'a silence keeps such events back: ccada3168',
-      next: null,
       severity: 'high',
-      delay_s: null,
-      past: [],
-      attempts: [],
-      message_url: null,
-      rule_url: null,
-      item: 'e7f31c2a9d04b-3',
-    },
+    }),
   ],
   seen_before: [
     {
@@ -503,58 +435,36 @@ const event: ViewData['event'] = {
   silence_url: '/rules?matchers=type%3D%22stealer_log%22&back=%2Fevents%2Facme%2Fx#silence',
 }
 
+type Kept = ViewData['not-told']['groups'][number]
+
+function kept(reason: string, rule: string | null, more: Partial<Kept>): Kept {
+  const total = Object.values(more.counts ?? none).reduce((sum, count) => sum + count, 0)
+  const unknown = { rule_url: null, owner: null, because: null, ends: null, counts: none }
+  const shown = { reason, reason_text: reasonText(reason)!, rule, total }
+  return { ...unknown, ...shown, url: `/not-told?reason=${reason}`, ...more }
+}
+
 const notTold: ViewData['not-told'] = {
   filters,
   choices,
   groups: [
-    {
-      reason: 'invalid',
-      reason_text: 'this message will never be accepted: 400, 413, 422',
-      rule: null,
-      rule_url: null,
-      owner: null,
-      because: null,
-      ends: null,
-      counts: { ...none, critical: 1, high: 2 },
-      total: 3,
-      url: '/not-told?reason=dead',
-    },
-    {
-      reason: 'silence',
-      reason_text: 'a silence keeps such events back',
-      rule: 'ccada3168',
+    kept('invalid', null, { counts: { ...none, critical: 1, high: 2 } }),
+    kept('silence', 'ccada3168', {
       rule_url: '/rules#silence-ccada3168',
       owner: 'mira.keller',
       because: 'pentest of the VPN by Redteam AG',
       ends: minutesAgo(-3100),
       counts: { ...none, high: 31, medium: 12 },
-      total: 43,
-      url: '/not-told?rule=ccada3168',
-    },
-    {
-      reason: 'inhibition',
-      reason_text: 'an event that says more came shortly before',
-      rule: 'valid_credential',
-      rule_url: null,
+    }),
+    kept('inhibition', 'valid_credential', {
       owner: 'configuration',
-      because: null,
-      ends: null,
       counts: { ...none, medium: 9, low: 4 },
-      total: 13,
-      url: '/not-told?reason=inhibition',
-    },
-    {
-      reason: 'shadow',
-      reason_text: 'only routes in mode: shadow, which send nothing, chose its sink',
-      rule: 'new-types',
-      rule_url: null,
+    }),
+    kept('shadow', 'new-types', {
       owner: 'configuration',
       because: 'recorded, never sent',
-      ends: null,
       counts: { ...none, info: 288, unknown: 2 },
-      total: 290,
-      url: '/not-told?reason=shadow',
-    },
+    }),
   ],
   waiting: [{ state: 'held', url: '/not-told?state=held' }],
   items: Array.from({ length: 50 }, (_, at) => {
@@ -591,94 +501,49 @@ const notTold: ViewData['not-told'] = {
   acts: { replay: replayChosen, discard },
 }
 
+function route(
+  path: string,
+  more: Partial<ViewData['rules']['tree'][number]>,
+): ViewData['rules']['tree'][number] {
+  const names = path.split(' › ')
+  const shape = { name: names.at(-1)!, path: names, depth: names.length - 1, matchers: [] }
+  const rest = { sinks: ['soc'], events_7d: 0, never: false, mode: 'live' as const, mutes: [] }
+  return { ...shape, ...rest, summary: '', ...more }
+}
+
 const rules: ViewData['rules'] = {
   tree: [
-    {
-      name: 'root',
-      path: ['root'],
-      depth: 0,
-      matchers: [],
-      sinks: ['digest'],
-      events_7d: 902,
-      never: false,
-      mode: 'live',
-      mutes: [],
-      summary: '',
-    },
-    {
-      name: 'everything',
-      path: ['root', 'everything'],
-      depth: 1,
-      matchers: [],
+    route('root', { sinks: ['digest'], events_7d: 902 }),
+    route('root › everything', {
       sinks: ['siem'],
       events_7d: 2764,
-      never: false,
-      mode: 'live',
-      mutes: [],
       summary: 'sends at once, then at most one message every 5 min; goes on to the next',
-    },
-    {
-      name: 'urgent',
-      path: ['root', 'urgent'],
-      depth: 1,
+    }),
+    route('root › urgent', {
       matchers: ['severity>=high'],
-      sinks: ['soc'],
       events_7d: 214,
-      never: false,
-      mode: 'live',
-      mutes: [],
       summary: 'waits 10 s for more of the same type, then sends at most one message every 5 min',
-    },
-    {
-      name: 'stealer logs',
-      path: ['root', 'urgent', 'stealer logs'],
-      depth: 2,
+    }),
+    route('root › urgent › stealer logs', {
       matchers: ['type="stealer_log"', 'severity="critical"'],
       sinks: ['soc', 'oncall'],
       events_7d: 17,
-      never: false,
-      mode: 'live',
-      mutes: [],
-      summary: 'sends at once, then at most one message of the same type every 5 min',
-    },
-    {
-      name: 'ransomware',
-      path: ['root', 'urgent', 'ransomware'],
-      depth: 2,
+    }),
+    route('root › urgent › ransomware', {
       matchers: ['type=~"ransomleak|ransom_note"'],
       sinks: ['soc', 'oncall', 'tickets'],
-      events_7d: 0,
       never: true,
-      mode: 'live',
-      mutes: [],
-      summary: '',
-    },
-    {
-      name: 'pastes',
-      path: ['root', 'pastes'],
-      depth: 1,
+    }),
+    route('root › pastes', {
       matchers: ['type="paste"'],
-      sinks: ['soc'],
       events_7d: 61,
-      never: false,
-      mode: 'live',
       mutes: ['night', 'weekend'],
-      summary: '',
-    },
-    {
-      name: 'new types',
-      path: ['root', 'new types'],
-      depth: 1,
-      matchers: [
-        'type!~"stealer_log|paste|bot|ransomleak|leaked_credential|forum_post|chat_message"',
-      ],
-      sinks: ['soc'],
+    }),
+    route('root › new types', {
+      matchers: ['type!~"stealer_log|paste|bot|ransomleak|leaked_credential|forum_post"'],
       events_7d: 290,
-      never: false,
       mode: 'shadow',
-      mutes: [],
-      summary: '',
-    },
+    }),
   ],
   silences: [
     {
