@@ -2,11 +2,12 @@
  * Finds rules that cannot act: matchers on words that do not exist, and routes that an earlier one
  * leaves nothing. They are warnings, because feeds come and go and upstream adds words of its own.
  */
+import { noSeverity, severities } from '../event.ts'
 import type { Finding } from '../lib/config/config-fields.ts'
 import { findNearest, suggestion } from '../lib/errors.ts'
 import { describedTypes } from '../messages/types/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
-import { eventNames, type Matcher, unusualSeverity } from '../routing/matcher.ts'
+import { eventNames, type Matcher } from '../routing/matcher.ts'
 import type { Silence } from '../routing/silences.ts'
 import type { Config } from './config.ts'
 import { type Place, printableKey } from './parse-file.ts'
@@ -72,8 +73,6 @@ function shadowedBy(taker: RouteConfig, path: Place): Finding {
 /** Checks each matcher alone, for a word that the file does not define or a probable typo. */
 function wordWarnings(known: KnownWords, matchers: readonly Matcher[], path: Place): Finding[] {
   return matchers.flatMap((matcher, index) => {
-    const unusual = unusualSeverity(matcher)
-    if (unusual) return [{ path: [...path, index], ...unusual }]
     const possible = known(matcher.name)
     if (!possible) return []
     const unknown = matcherWords(matcher).find((word) => isUnknown(word, matcher.name, possible))
@@ -93,6 +92,8 @@ function knownWords({ accounts, feeds }: Config, name: string): readonly string[
       return kinds
     case 'type':
       return describedTypes
+    case 'severity':
+      return [...severities, noSeverity]
     default:
       if ((eventNames as readonly string[]).includes(name)) return undefined
       return [...new Set(feeds.map(({ labels }) => labelValue(labels, name)))]
@@ -113,10 +114,11 @@ function matcherWords({ operator, value }: Matcher): string[] {
   return isWords ? value.split('|') : []
 }
 
-/** New types appear unannounced (`driller_…`, `domain_…`): only likely typos are doubted. */
+/** New types and severities appear unannounced: only likely typos are doubted. */
 function isUnknown(word: string, name: string, known: readonly string[]): boolean {
   if (known.includes(word)) return false
-  return name !== 'type' || findNearest(word, known, maxWrongLetters) !== undefined
+  const isOpen = name === 'type' || name === 'severity'
+  return !isOpen || findNearest(word, known, maxWrongLetters) !== undefined
 }
 
 /** Two swapped letters count as two. */

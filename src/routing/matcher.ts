@@ -4,9 +4,9 @@
  */
 import { RE2JS, RE2JSException } from 're2js'
 import { z } from 'zod'
-import { isKnownSeverity, noSeverity, severities, severityRank } from '../event.ts'
+import { isKnownSeverity, severities, severityRank } from '../event.ts'
 import { messageFor, refusal, wrongKind } from '../lib/config/config-fields.ts'
-import { findNearest, suggestion, TocsinError } from '../lib/errors.ts'
+import { findNearest, TocsinError } from '../lib/errors.ts'
 
 /** Only `severity` takes the last four. */
 const matcherOperators = ['=', '!=', '=~', '!~', '>=', '>', '<=', '<'] as const
@@ -112,18 +112,6 @@ function parseRank({ text, name, operator, value }: WrittenMatcher): number {
     throw new MatcherError(text, problem, `one of ${severities.join(', ')}`)
   }
   return severityRank(value)
-}
-
-/** Warns of an unknown severity: upstream may use its own words, but a typo never matches. */
-export function unusualSeverity({
-  name,
-  operator,
-  value,
-}: Matcher): { problem: string; remedy: string } | undefined {
-  const isWord = name === 'severity' && (operator === '=' || operator === '!=')
-  if (!isWord || isKnownSeverity(value) || value === noSeverity) return undefined
-  const remedy = suggestion(value, severities, 'the usual ones are')
-  return { problem: `"${value}" is no usual severity`, remedy }
 }
 
 /** The dot matches line breaks too, so that no feed text slips past `.*`. */

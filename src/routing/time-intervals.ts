@@ -64,7 +64,7 @@ function parseEnds(input: string, parse: Parse): [number | undefined, number | u
 
 function checkOrder({ begin, end }: Range): Refusal | undefined {
   if (begin <= end) return undefined
-  return refusal('ends before it begins', 'write two ranges, one on each side of the turn')
+  return refusal('ends before it begins', 'write the earlier one first, or two ranges')
 }
 
 function wordParser(words: readonly string[]): Parse {
@@ -120,8 +120,6 @@ const years = ranges({
   remedy: "write years of four digits, such as '2026:2028' or '2026'",
   examples: ['2026:2028', '2026'],
   parse: (input) => numberWithin(input, 1970, 9999),
-  check: ({ begin, end }) =>
-    begin <= end ? undefined : refusal('ends before it begins', 'write the earlier year first'),
 })
 
 /** 1 to 31, or -1 (the last of the month) to -31. */
@@ -138,17 +136,10 @@ const daysOfMonth = ranges({
 
 /** Refuses, like Alertmanager, a range that would end before it begins in a month of 28 days. */
 function checkMonthOrder({ begin, end }: Range): Refusal | undefined {
-  if (isFromEnd(begin) && !isFromEnd(end)) {
-    return refusal(
-      'begins at the end of a month and ends in the next',
-      "write two ranges, such as '-3:-1' and '1:5'",
-    )
-  }
-  const inOrder = !checkOrder({ begin: dayOfMonth(begin, 28), end: dayOfMonth(end, 28) })
-  if (inOrder) return undefined
-  return isFromEnd(end) && !isFromEnd(begin)
-    ? refusal('ends before it begins in a month of 28 days', "count both ends alike, as in '-3:-1'")
-    : refusal('ends before it begins', "write two ranges, such as '20:-1' and '1:10'")
+  const turns = isFromEnd(begin) && !isFromEnd(end)
+  if (!turns && dayOfMonth(begin, 28) <= dayOfMonth(end, 28)) return undefined
+  const problem = 'ends before it begins in a month of 28 days'
+  return refusal(problem, "write two ranges, such as '20:-1' and '1:10'")
 }
 
 /** The day counted from 1 in a month of `length` days; 0 or less if the month has no such day. */
@@ -274,9 +265,10 @@ const timeInterval = section(
     years: file.years,
     timeZone: file.location,
   }
-  const wrong = findUselessness(interval)
-  if (!wrong) return interval
-  context.addIssue({ code: 'custom', message: messageFor(wrong) })
+  const { timeZone: _zone, ...said } = interval
+  if (Object.values(said).some((ranges) => ranges !== undefined)) return interval
+  const message = messageFor(refusal('says no time', 'write times, weekdays or others of its keys'))
+  context.addIssue({ code: 'custom', message })
   return z.NEVER
 })
 
@@ -352,42 +344,4 @@ function isDayOfMonth(ranges: Range[] | undefined, date: Date): boolean {
     end: dayOfMonth(end, length),
   }))
   return isInRanges(inThisMonth, date.getUTCDate())
-}
-
-/** Says why an interval is a mistake: it is always or never active. */
-function findUselessness(interval: TimeInterval): Refusal | undefined {
-  const days = daysCovered(interval)
-  if (days === 'none') return refusal('no day fits all of it', 'correct its days, months or years')
-  if (days === 'some' || !coversDay(interval.times ?? [wholeDay])) return undefined
-  return refusal(
-    'always active',
-    'write times, weekdays, days_of_month, months or years that leave some time out',
-  )
-}
-
-/**
- * Checks a hundred years from 2000 and from each range's start: within them every date falls on
- * every weekday.
- */
-function daysCovered(interval: TimeInterval): 'every' | 'some' | 'none' {
-  let hit = false
-  let miss = false
-  for (const { begin } of [{ begin: 2000 }, ...(interval.years ?? [])]) {
-    const start = Date.UTC(begin, 0, 1)
-    const end = start + 36_525 * dayMs
-    for (let day = start; day < end && !(hit && miss); day += dayMs) {
-      if (isOnDay(interval, day)) hit = true
-      else miss = true
-    }
-  }
-  if (!hit) return 'none'
-  return miss ? 'some' : 'every'
-}
-
-function coversDay(parts: TimeRange[]): boolean {
-  let minute = wholeDay.begin
-  for (const { begin, end } of parts.toSorted((one, other) => one.begin - other.begin)) {
-    if (begin <= minute) minute = Math.max(minute, end)
-  }
-  return minute >= wholeDay.end
 }

@@ -35,6 +35,7 @@ describe('a matcher that can never match', () => {
   test.each([
     ['feed=brnad', 'never matches: there is no feed "brnad"', 'did you mean "brand"?'],
     ['account="nort"', 'never matches: there is no account "nort"', 'did you mean "north"?'],
+    ['severity=hihg', 'never matches: there is no severity "hihg"', 'did you mean "high"?'],
     ['kind=evnt', 'never matches: there is no kind "evnt"', 'did you mean "event"?'],
     ['team=infar', 'never matches: no feed has the label team: "infar"', 'did you mean "infra"?'],
     [

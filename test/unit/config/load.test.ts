@@ -197,6 +197,22 @@ describe('the routing tree', () => {
   })
 })
 
+test('what a route says about grouping, muting and its mode reaches it, and what it does not is open', () => {
+  const route = `
+  group_by: []
+  group_wait: 0s
+  routes:
+    - { mode: shadow, mute_time_intervals: [night], on_mute: drop }
+    - { group_by: [type, identifier], group_wait: 1m, group_interval: 1h }`
+  const { config } = load(fileWith({ top: night, route }))
+  const open = { groupBy: undefined, groupWaitMs: undefined, groupIntervalMs: undefined }
+  expect(config.route).toMatchObject({ groupBy: [], groupWaitMs: 0, groupIntervalMs: 300_000 })
+  expect(config.route.routes).toMatchObject([
+    { ...open, mode: 'shadow', muteTimeIntervals: ['night'], onMute: 'drop' },
+    { groupBy: ['type', 'identifier'], groupWaitMs: 60_000, groupIntervalMs: 3_600_000 },
+  ])
+})
+
 describe('variables', () => {
   test('numbers and flags may come from the environment', () => {
     const top = 'http:\n  port: ${PORT:-9464}\nredis:\n  allow_unsafe: ${UNSAFE}'
@@ -332,12 +348,6 @@ test('a mistake is told once, though it has consequences', () => {
   ])
 })
 
-test('the error prints every mistake with its place and its remedy', () => {
-  expect(() => load(fileWith({ feed: 'evry: 5s' }))).toThrow(
-    `the configuration has 1 mistake:\n  ${file}:11:5 feeds.brand.evry: unknown key; did you mean "every"?`,
-  )
-})
-
 test('a file that is not there is a mistake of the configuration', () => {
   expect(() => loadConfig({ path: join(folder, 'nowhere.yaml'), env: {} })).toThrow(ConfigError)
   expect(() => loadConfig({ path: folder, env: {} })).toThrow(/cannot be read \(EISDIR\)/)
@@ -374,113 +384,99 @@ test('the configuration is frozen to the bottom', () => {
   expect(open).toEqual([])
 })
 
-describe('the hash names what happens to events', () => {
-  const base = load(fileWith({ sinks: webhook })).hash
+const signing = '    secret: a-secret-of-24-bytes-abc'
+const duty = '  duty:\n    type: pagerduty\n    routing_key: c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p\n'
+const night = `time_intervals:\n  night: [{ times: [{ start_time: '00:00', end_time: '07:00' }] }]`
+const silence = `silences: [{ matchers: ['type=paste'], until: 2099-11-21T12:00Z, owner: jo, reason: known, max_severity: low }]`
+const rule = `inhibit_rules: [{ source_matchers: ['type=leak'], target_matchers: ['type=paste'], equal: [identifier], window: 1h }]`
 
-  test('limits do not count, though the objective of feeds without one follows them', () => {
-    const slower = fileWith({
-      sinks: webhook,
-      account: 'api_key: the-api-key\n    limits: { search: 0.001 }',
-    })
-    expect(load(slower).hash).toBe(base)
-  })
+const hashOf = (parts: Parts): string => load(fileWith(parts)).hash
 
-  test('secrets, ports, comments and the order of keys do not count', () => {
-    const same = fileWith({ sinks: webhook, top: '# a comment\nhttp: { port: 1 }' })
-      .replace('the-api-key', 'another')
-      .replace('the-slack-token', 'another')
-      .replace('    identifier_group: 7\n', '')
-      .replace('    type: events', '    identifier_group: 7\n    type: events')
-    expect(load(same).hash).toBe(base)
-    expect(load(fileWith({ sinks: `${webhook}    secret: a-secret-of-24-bytes-abc` })).hash).toBe(
-      base,
-    )
-  })
-
-  const old = 'the-old-secret-of-24-bytes'
-  const fresh = 'the-new-secret-of-24-bytes'
-  const duty = '  duty:\n    type: pagerduty\n    routing_key: c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p\n'
-
-  test.each([
-    ['a signing secret', `${webhook}    secret: ${fresh}`, `${webhook}    secret: ${old}`],
-    ['a routing key', duty, duty.replace('c04d', 'd15e')],
-  ])('no secret counts, whatever its key: %s', (_what, before, after) => {
-    expect(load(fileWith({ sinks: before })).hash).toBe(load(fileWith({ sinks: after })).hash)
-  })
-
-  test('an address that is no secret counts', () => {
-    const abroad = `${duty}    url: https://events.eu.pagerduty.com\n`
-    expect(load(fileWith({ sinks: abroad })).hash).not.toBe(load(fileWith({ sinks: duty })).hash)
-  })
-
-  test.each([
-    ['a feed', { sinks: webhook, feed: 'every: 61s' }],
-    ['a label', { sinks: webhook, feed: 'labels: { team: brand }' }],
-    ['a sink', { sinks: `${webhook}    limit: 1/s` }],
-    ['a route', { sinks: webhook, route: "  routes: [{ matchers: ['type=paste'] }]" }],
-    ['a tenant', { sinks: webhook, account: 'api_key: the-api-key\n    tenant_id: 42' }],
-  ])('%s counts', (_what, parts) => {
-    expect(load(fileWith(parts)).hash).not.toBe(base)
-  })
-
-  test('the address that an account reads counts', () => {
-    const elsewhere = fileWith({ sinks: webhook }).replace('api.example.com', 'api.example.org')
-    expect(load(elsewhere).hash).not.toBe(base)
-  })
+test.each<[string, Parts, Parts]>([
+  ['a limit', { account: 'api_key: k\n    limits: { search: 0.001 }' }, {}],
+  ['a port or a comment', { top: '# a comment\nhttp: { port: 1 }' }, {}],
+  ['a key', { account: 'api_key: another' }, {}],
+  ['a signing secret', { sinks: `${webhook}${signing}` }, { sinks: webhook }],
+  ['a routing key', { sinks: duty.replace('c04d', 'd15e') }, { sinks: duty }],
+  ['the order of keys', { feed: 'start: 1h\n    every: 9s' }, { feed: 'every: 9s\n    start: 1h' }],
+])('the hash leaves out %s', (_what, one, other) => {
+  expect(hashOf(one)).toBe(hashOf(other))
 })
 
-describe('warnings', () => {
-  function warningsOf(parts: Parts): string[] {
-    return load(fileWith(parts)).warnings.map(({ path, problem }) => `${path}: ${problem}`)
-  }
+test('the hash tells apart all that decides what happens to events', () => {
+  const parts: Parts[] = [
+    {},
+    { feed: 'every: 61s' },
+    { feed: 'labels: { team: brand }' },
+    { sinks: webhook },
+    { sinks: `${webhook}    limit: 1/s` },
+    { sinks: duty },
+    { sinks: `${duty}    url: https://events.eu.pagerduty.com` },
+    { route: "  routes: [{ matchers: ['type=paste'] }]" },
+    { route: '  group_wait: 11s' },
+    { account: 'api_key: k\n    tenant_id: 42' },
+    { account: 'api_key: k', top: night },
+    { top: night.replace('07:00', '06:00') },
+    { top: silence },
+    { top: silence.replace('paste', 'chat') },
+    { top: rule },
+    { top: rule.replace('1h', '2h') },
+  ]
+  const elsewhere = load(fileWith().replace('api.example.com', 'api.example.org')).hash
+  expect(new Set([...parts.map(hashOf), elsewhere]).size).toBe(parts.length + 1)
+})
 
-  test('a sound configuration has none', () => {
-    expect(warningsOf({})).toEqual([])
-  })
+function mail(host: string): Parts {
+  const keys = `smtp: "smtp://${host}", from: a@b.example, to: [a@b.example], tls: off`
+  return { sinks: `  oncall: { type: email, ${keys} }`, route: '  routes: [{ sinks: [oncall] }]' }
+}
 
-  test('a webhook without a secret, and a sink that no route names', () => {
-    expect(warningsOf({ sinks: webhook })).toEqual([
+test.each<[what: string, parts: Parts, warnings: string[]]>([
+  ['a sound configuration', { top: `${night}\n${silence}\n${rule}` }, []],
+  [
+    'a signed webhook',
+    { sinks: `${webhook}${signing}`, route: '  routes: [{ sinks: [siem] }]' },
+    [],
+  ],
+  [
+    'a webhook without a secret that no route names',
+    { sinks: webhook },
+    [
       'sinks.siem: its requests are not signed',
       'sinks.siem: no live route names it, so nothing goes there',
-    ])
-    expect(
-      warningsOf({
-        sinks: `${webhook}    secret: a-secret-of-24-bytes-abc`,
-        route: '  routes: [{ sinks: [siem] }]',
-      }),
-    ).toEqual([])
-  })
+    ],
+  ],
+  [
+    'a sink below a shadow',
+    {
+      sinks: `${webhook}${signing}`,
+      route: '  routes: [{ mode: shadow, routes: [{ sinks: [siem] }] }]',
+    },
+    ['sinks.siem: no live route names it, so nothing goes there'],
+  ],
+  ['mail in clear', mail('mail.example.com'), ['sinks.oncall.tls: mail and passwords go in clear']],
+  ['mail in clear on this machine', mail('127.0.0.1:2525'), []],
+  [
+    'a rule of inhibition without equal',
+    { top: rule.replace('equal: [identifier], ', '') },
+    ['inhibit_rules[0]: one source suppresses every target, whatever it is about'],
+  ],
+])('%s is warned of: %s', (_what, parts, warnings) => {
+  const found = load(fileWith(parts)).warnings
+  expect(found.map(({ path, problem }) => `${path}: ${problem}`)).toEqual(warnings)
+})
 
-  test.each([
-    ['gateway.example.com', '', 1],
-    ['gateway.example.com', 'link_hosts: [gateway.example.com]', 0],
-    ['gateway.example.com', 'link_hosts: [app.example.com]', 0],
-    ['api.example.com', '', 0],
-  ])('links of an API at %s with %j that would be text: %i', (host, hosts, count) => {
-    const text = fileWith({ account: `api_key: k\n    ${hosts}` })
-    expect(load(text.replace('api.example.com', host)).warnings).toHaveLength(count)
-  })
+test.each([
+  ['gateway.example.com', '', 1],
+  ['gateway.example.com', 'link_hosts: [gateway.example.com]', 0],
+  ['gateway.example.com', 'link_hosts: [app.example.com]', 0],
+  ['api.example.com', '', 0],
+])('links of an API at %s with %j that would be text: %i', (host, hosts, count) => {
+  const text = fileWith({ account: `api_key: k\n    ${hosts}` })
+  expect(load(text.replace('api.example.com', host)).warnings).toHaveLength(count)
+})
 
-  test('a severity that no event usually has, where it is compared as a word', () => {
-    const route = `  routes: [{ matchers: ['severity=hihg', 'severity!=low', 'type=hihg'] }]`
-    expect(warningsOf({ route })).toEqual([
-      'route.routes[0].matchers[0]: "hihg" is no usual severity',
-    ])
-  })
-
-  test('mail that goes in clear, unless it stays on the machine', () => {
-    const mail = (host: string): string => `
-  oncall: { type: email, smtp: "smtp://${host}", from: a@b.example, to: [a@b.example], tls: off }
-`
-    const route = '  routes: [{ sinks: [oncall] }]'
-    expect(warningsOf({ sinks: mail('mail.example.com'), route })).toEqual([
-      'sinks.oncall.tls: mail and passwords go in clear',
-    ])
-    expect(warningsOf({ sinks: mail('127.0.0.1:2525'), route })).toEqual([])
-  })
-
-  test('a warning prints like a mistake, with its place', () => {
-    const [warning] = load(fileWith({ sinks: webhook })).warnings
-    expect(formatMistake(warning!)).toMatch(/tocsin\.yaml:\d+:3 sinks\.siem: its requests are not /)
-  })
+test('a warning prints like a mistake, with its place', () => {
+  const [warning] = load(fileWith({ sinks: webhook })).warnings
+  expect(formatMistake(warning!)).toMatch(/tocsin\.yaml:\d+:3 sinks\.siem: its requests are not /)
 })

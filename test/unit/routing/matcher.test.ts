@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load.ts'
 import { severities } from '../../../src/event.ts'
-import { MatcherError, parseMatcher, unusualSeverity } from '../../../src/routing/matcher.ts'
+import { MatcherError, parseMatcher } from '../../../src/routing/matcher.ts'
 import { leastCpuMs } from '../../support/cpu-time.ts'
 
 function matches(text: string, ...values: string[]): boolean {
@@ -195,20 +195,6 @@ describe('the order of severities', () => {
     expect(matches('severity="critical"', 'apocalyptic')).toBe(false)
     expect(matches('severity="apocalyptic"', 'apocalyptic')).toBe(true)
   })
-})
-
-test.each([
-  ['severity=hihg', true],
-  ['severity!=hihg', true],
-  ['severity=high', false],
-  ['severity=unknown', false],
-  ['severity=~hihg', false],
-  ['severity!~hihg', false],
-  ['type=hihg', false],
-])('a slip of the pen in a severity is told, and nothing else: %s', (text, isTold) => {
-  const told = unusualSeverity(parseMatcher(text))
-  expect(told?.problem).toBe(isTold ? '"hihg" is no usual severity' : undefined)
-  expect(told?.remedy).toBe(isTold ? 'did you mean "high"?' : undefined)
 })
 
 describe('patterns made to explode', () => {
