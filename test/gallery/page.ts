@@ -83,8 +83,7 @@ export async function galleryPage(options: GalleryOptions = {}): Promise<string>
       content: markup`<h1>Every message of Tocsin</h1>
 ${drawFailures(drawn)}<p>Drawn from invented events by the code that sends them. Nothing here was sent. Slack and Teams are drawings; each mail is its own HTML in a frame that runs nothing.</p>
 <h2 id="several">Kinds of messages</h2>${several}
-<h2 id="types">Every type of event</h2>${types}
-<h2 id="titles">Titles</h2>${drawTitles()}`,
+<h2 id="types">Every type of event</h2>${types}`,
     })
   } finally {
     for (const sink of sinks.values()) await sink.close()
@@ -141,21 +140,3 @@ function drawContent(to: string, preview: Preview | undefined, name: string): Ht
 function titleOfFirst({ members: [member] }: Delivery): string {
   return member === undefined ? '' : titleOf(member)
 }
-
-/** Of each type from the search item alone, and from the full event where there is one. */
-function drawTitles(): Html {
-  const full = new Map(
-    typeScenes
-      .filter(([name]) => name.endsWith(fullMark))
-      .map(([name, one]) => [name.slice(0, -fullMark.length), titleOfFirst(one)]),
-  )
-  const rows = typeScenes
-    .filter(([name]) => !name.endsWith(fullMark))
-    .map(
-      ([name, one]) =>
-        markup`<tr><td>${name}</td><td>${titleOfFirst(one)}</td><td>${full.get(name) ?? 'there is none'}</td></tr>\n`,
-    )
-  return markup`<table><thead><tr><th scope="col">Type</th><th scope="col">From the search item</th><th scope="col">From the full event</th></tr></thead><tbody>${rows}</tbody></table>`
-}
-
-const fullMark = ', with the full event'

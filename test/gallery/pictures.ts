@@ -50,7 +50,7 @@ const docsPictures = [
 /** A long page is cut: what counts stands at its top. */
 const maxHeight = 1100
 
-export async function takePictures({ isForDocs }: { isForDocs: boolean }): Promise<Picture[]> {
+export async function takePictures(): Promise<Picture[]> {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
   const sinks = await openSinks()
   try {
@@ -58,7 +58,7 @@ export async function takePictures({ isForDocs }: { isForDocs: boolean }): Promi
       .flatMap(([subject, content]) =>
         looks.map((look) => ({ name: `${subject}-${look.name}.png`, content, look })),
       )
-      .filter(({ name }) => !isForDocs || docsPictures.includes(name))
+      .filter(({ name }) => docsPictures.includes(name))
     const pictures: Picture[] = []
     for (const { name, content, look } of wanted) {
       pictures.push({ name, picture: await takePicture(browser, content, look) })
