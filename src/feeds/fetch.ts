@@ -1,5 +1,5 @@
 /** The request of a poll's page, and what is asked for instead where it fails. */
-import { type FeedPage, scanPageSize } from './types/feed-type.ts'
+import type { FeedPage } from './types/feed-type.ts'
 import type { PolledFeed } from './types/polled-feed.ts'
 import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
@@ -75,13 +75,6 @@ const maxRefusals = 3
  */
 const maxSkippedPages = 1
 
-/** Pages of more items are shrunk after a timeout: the gateway gives up after about 30 s. */
-const slowPageSize = 10
-
-export function isTooSlow(error: unknown): boolean {
-  return error instanceof UpstreamError && (error.status === 504 || error.reason === 'timeout')
-}
-
 interface FailedScan extends PlacedScan {
   /** The service's clock, ms. */
   nowMs: number
@@ -105,12 +98,12 @@ function recoverFromError(
   const { scan, place, nowMs } = failed
   const { feed, signal, refusals } = run
   if (!(error instanceof UpstreamError) || signal.aborted) return undefined
-  if (error.fault === 'too_large') return recoverFromTooLarge(run, state, failed)
+  const smaller = shrinkPages(scan, error)
+  if (smaller) return { scan: smaller }
+  const isTooLarge = error.fault === 'too_large'
   const tail = blocksAllRequests(error) ? undefined : leaveBeyond(scan, nowMs)
-  if (tail) return { scan: tail }
-  const fewer =
-    isTooSlow(error) && scanPageSize(scan) > slowPageSize ? shrinkPages(scan) : undefined
-  if (fewer) return { scan: fewer }
+  if (tail) return { scan: tail, ...(isTooLarge && { isPageSkipped: true }) }
+  if (isTooLarge) return skipTooLarge(run, state, failed)
   // a refused cursor shows as a refused request, with an undocumented status
   const isRefused = error.reason === 'rejected' || error.reason === 'invalid'
   if (!isRefused || scan.cursor === null) return undefined
@@ -127,15 +120,11 @@ function recoverFromError(
  * A rescan stays where it is and retries later: nobody waits for it, and nothing else would read
  * what it skipped.
  */
-function recoverFromTooLarge(
+function skipTooLarge(
   { feed, refusals }: PollRun,
   state: FeedState,
-  { scan, place, nowMs }: FailedScan,
+  { place }: FailedScan,
 ): Recovery | undefined {
-  const small = shrinkPages(scan)
-  if (small) return { scan: small }
-  const tail = leaveBeyond(scan, nowMs)
-  if (tail) return { scan: tail, isPageSkipped: true }
   refusals.count += 1
   if (place !== undefined || refusals.count > maxSkippedPages) return undefined
   return { scan: skipPage(feed, state), isPageSkipped: true }

@@ -9,6 +9,7 @@ import { scanPageSize, usualPageSize } from './types/feed-type.ts'
 import type { PolledFeed } from './types/polled-feed.ts'
 import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan, ScanReason, ScanSpan } from '../store/feed-state.ts'
+import { UpstreamError } from '../upstream/error.ts'
 
 /**
  * How far a new tail reaches back behind the newest event that was taken in, ms. Rescans read what
@@ -92,13 +93,19 @@ export function restartAfterRefusal(feed: PolledFeed, state: FeedState, asked = 
   return beginScan(feed, state, { span, reason: 'cursor_refused', pageSize })
 }
 
+/** Pages of more items are shrunk after a timeout: the gateway gives up after about 30 s. */
+const slowPageSize = 10
+
 /**
- * The same scan at the same cursor, for ten pages of a tenth of the size; undefined where a page
- * already holds one item.
+ * The same scan at the same cursor, for ten pages of a tenth of the size, after a page that was too
+ * large or too slow; undefined where that does not help.
  */
-export function shrinkPages(scan: Scan): Scan | undefined {
+export function shrinkPages(scan: Scan, error: unknown): Scan | undefined {
+  if (!(error instanceof UpstreamError)) return undefined
   const size = scanPageSize(scan)
-  if (!(size > 1)) return undefined
+  const isSlow = error.status === 504 || error.reason === 'timeout'
+  const isTooLarge = error.fault === 'too_large'
+  if (!(isTooLarge || isSlow) || !(size > (isTooLarge ? 1 : slowPageSize))) return undefined
   const smaller = Math.max(1, Math.floor(size / 10))
   const small = { usual: usualPageSize(scan), left: Math.ceil(size / smaller) }
   return { ...scan, body: { ...scan.body, size: smaller }, small }

@@ -1,15 +1,13 @@
 /** The pages of an audit's window, however the API behaves. */
-import type { FeedPage, FeedRequest } from '../../feeds/types/feed-type.ts'
+import type { FeedPage } from '../../feeds/types/feed-type.ts'
 import type { PolledFeed } from '../../feeds/types/polled-feed.ts'
 import { usualPageSize } from '../../feeds/types/feed-type.ts'
 import { findFeedType } from '../../feeds/types/feed-types.ts'
-import { isTooSlow } from '../../feeds/fetch.ts'
 import { advance, shrinkPages } from '../../feeds/scan.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { TocsinError } from '../../lib/errors.ts'
 import type { FeedState, Scan } from '../../store/feed-state.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
-import { UpstreamError } from '../../upstream/error.ts'
 import type { SlotRequest } from '../../upstream/rate-limits.ts'
 
 export interface PageOptions {
@@ -50,9 +48,13 @@ export async function* auditPages(
     const slot: SlotRequest = { kind: 'command', name: feed.name, dueSinceMs: nowMs }
     const request = { client, scan, slot, signal, nowMs }
     if (await isReserveReached()) throw reserveError(feed)
-    const fetched = await fetchOrShrink(feed, request)
-    if (!('page' in fetched)) {
-      scan = fetched.small
+    let fetched: FeedPage
+    try {
+      fetched = await type.fetch(feed, request)
+    } catch (error) {
+      const smaller = signal.aborted ? undefined : shrinkPages(scan, error)
+      if (!smaller) throw error
+      scan = smaller
       continue
     }
     const { page } = fetched
@@ -64,22 +66,6 @@ export async function* auditPages(
     const cursor = scan.cursor ?? ''
     if (cursors.has(cursor) || emptyPages > maxEmptyPages) throw endlessError(feed)
     cursors.add(cursor)
-  }
-}
-
-/** Fetches a page, or returns the scan that asks for it in small pages. */
-async function fetchOrShrink(
-  feed: PolledFeed,
-  request: FeedRequest,
-): Promise<FeedPage | { small: Scan }> {
-  try {
-    return await findFeedType(feed).fetch(feed, request)
-  } catch (error) {
-    const isTooLarge = error instanceof UpstreamError && error.fault === 'too_large'
-    const isSlow = isTooSlow(error) && !request.signal.aborted
-    const small = (isTooLarge || isSlow) && shrinkPages(request.scan)
-    if (!small) throw error
-    return { small }
   }
 }
 

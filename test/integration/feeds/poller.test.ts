@@ -57,13 +57,14 @@ function aPoller(
     clock?: Clock
     ledger?: AccountLedger
     hasRoom?: boolean
+    sinks?: number
     logger?: Logger
     metrics?: Metrics
     rescanBudget?: RescanBudget
     beforePage?: (request: { slot: SlotRequest }) => Promise<void>
   } = {},
 ): Poller {
-  const { generation = 1, clock = systemClock, beforePage } = given
+  const { generation = 1, clock = systemClock, beforePage, sinks = 1 } = given
   const { client } = replica
   return createPoller({
     client: () => ({
@@ -78,7 +79,11 @@ function aPoller(
     ledger: () => given.ledger ?? ledger,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
-      items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+      items: Array.from({ length: sinks }, (_none, at) => ({
+        sink: `soc${at}`,
+        destination: `soc${at}`,
+        routes: ['root'],
+      })),
     }),
     batchWaitMs: () => undefined,
     queue: () => Promise.resolve(),
@@ -175,6 +180,27 @@ test('a rewind during a request wins over the page that comes back', async () =>
   await aPoller({ beforePage }).pollOnce(aFeed(), never)
   expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('rewound')
   expect(await known()).toEqual(shown())
+})
+
+test('a page that is broken off between two commits is read again, and counts once it is whole', async () => {
+  sandbox.addEvents(10)
+  let commits = 0
+  const interrupted: AccountLedger = {
+    ...ledger,
+    async runJson<T>(script: string, ...args: (string | number)[]) {
+      const answer = await ledger.runJson<T>(script, ...args)
+      if (script === 'commit-page') commits += 1
+      if (commits === 1) await rewindFeed(ledger, 'brand', Date.now() - hourMs)
+      return answer
+    },
+  }
+  const newEvents: number[] = []
+  const onPage: PollRequest['onPage'] = (page) => void newEvents.push(page.newEvents)
+  const poller = aPoller({ ledger: interrupted, sinks: 60 })
+  expect(await poller.pollOnce(aFeed(), { ...never, onPage })).toEqual({ status: 'caught_up' })
+  expect(newEvents[0]).toBe(2) // of ten, eight were committed with the page that was broken off
+  expect(await known()).toEqual(shown())
+  expect((await expectConservation(ledger)).feeds['brand']).toMatchObject({ new: 10 })
 })
 
 test('an older configuration leaves a feed that a newer one polls alone, without a request', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { advance, tailScan, shrinkPages, skipPage } from '../../../src/feeds/scan.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import { aFeed, aFeedState } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
@@ -7,11 +8,13 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const feed = aFeed({ startMs: 3 * dayMs, rescan: { everyMs: hourMs, backMs: dayMs } })
 
+const tooLarge = new UpstreamError('contract', 'an answer of 2 MiB', { fault: 'too_large' })
+
 test('a page that cannot be read is asked for in tenths, down to one item and no further', () => {
   const walk = { ...tailScan(feed, aFeedState({ nowMs })), body: { size: 10 } }
-  const one = shrinkPages(walk)
+  const one = shrinkPages(walk, tooLarge)
   expect(one).toMatchObject({ body: { size: 1 }, small: { usual: 10, left: 10 } })
-  expect(shrinkPages(one!)).toBeUndefined()
+  expect(shrinkPages(one!, tooLarge)).toBeUndefined()
   const sizes: unknown[] = []
   let next = one!
   for (let page = 0; page < 11; page += 1) {
@@ -19,9 +22,12 @@ test('a page that cannot be read is asked for in tenths, down to one item and no
     next = advance(next, { items: [{}], next: `c${page}` }).scan
   }
   expect(sizes).toEqual([...Array.from({ length: 10 }, () => 1), 10])
-  const two = shrinkPages({ ...walk, body: { size: 25 } })
+  const two = shrinkPages({ ...walk, body: { size: 25 } }, tooLarge)
   expect(two).toMatchObject({ body: { size: 2 }, small: { usual: 25, left: 13 } })
-  expect(shrinkPages(two!)).toMatchObject({ body: { size: 1 }, small: { usual: 25, left: 2 } })
+  expect(shrinkPages(two!, tooLarge)).toMatchObject({
+    body: { size: 1 },
+    small: { usual: 25, left: 2 },
+  })
 })
 
 describe('a tail that goes round a page leaves to the rescan', () => {
