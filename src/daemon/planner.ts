@@ -1,7 +1,7 @@
 /** The plan of routes, items and groups for each new event. */
 import type { ThreatEvent } from '../event.ts'
 import type { PolledFeed } from '../feeds/types/polled-feed.ts'
-import { type GroupingSink, placeItem } from '../grouping/placement.ts'
+import { type Outlet, placeItem } from '../grouping/placement.ts'
 import { titleOf } from '../messages/message.ts'
 import { readVictims } from '../messages/types/victims.ts'
 import { sourceKeys } from '../routing/inhibition.ts'
@@ -18,7 +18,7 @@ type Planner = (
 export function buildPlanner(
   { config, clock }: Pick<EngineContext, 'config' | 'clock'>,
   router: Router,
-  sinks: ReadonlyMap<string, GroupingSink>,
+  sinks: ReadonlyMap<string, Outlet>,
 ): Planner {
   const listDestinations = (sink: string): string[] =>
     (sinks.get(sink)?.destinations ?? []).map(({ id }) => id)

@@ -11,7 +11,7 @@ import { pendingWords, type State, wentToFallback } from '../store/item-states.t
 import { type LedgerItem, needyStates, worstFirst } from '../store/items.ts'
 import { discardItem, moveItem, type RedirectStatus, resendItem } from '../store/pending-items.ts'
 import type { CircuitReading } from './circuit.ts'
-import { groupingSinks } from './relief/grouping-sinks.ts'
+import { outletsOf } from './outlets.ts'
 
 /**
  * `busy`: it is in a message on its way; `other`: it is in another state by now; `no_payload`:
@@ -54,15 +54,14 @@ export const movableStates: ReadonlySet<State> = new Set(['queued', 'held', 'gro
 
 /** Moves what waits to another sink; what that had already is not sent to it again. */
 export function moveAct(sinks: readonly SinkConfig[], to: string, by: string): ItemAct {
-  const target = groupingSinks(sinks).get(to)
-  const batchWaitMs = sinks.find(({ name }) => name === to)?.batch?.waitMs
+  const target = outletsOf(sinks).get(to)
   return {
     usual: pendingWords,
     takes: ({ state, item }) => movableStates.has(state) && item?.sink !== to,
     async perform({ ledger, ref, uid, item }) {
       if (!item || !target) return 'other'
       const nowMs = await redisNow(ledger)
-      const targets = listMoveTargets(target, batchWaitMs, (destination) =>
+      const targets = listMoveTargets(target, (destination) =>
         movedGroup(target, { destination, severity: item.severity, from: item.sink }, nowMs),
       )
       const placed = { ref, record: { uid: uid ?? '' }, item }

@@ -28,7 +28,7 @@ import {
 } from './freeze.ts'
 import { flushGroups, type Member, readMembers, reportSuppressed } from './group-flush.ts'
 import { readUndelivered } from './undelivered.ts'
-import { type GroupingSink, digestGroupId, type SinkDigest } from './placement.ts'
+import { type Outlet, digestGroupId, type SinkDigest } from './placement.ts'
 import {
   type Fence,
   readAllMemberRefs,
@@ -118,7 +118,7 @@ export async function flushDigest(
   return endWindow(options, { flush, sink, digest }, await read())
 }
 
-export type DigestSink = GroupingSink & { digest: SinkDigest }
+export type DigestSink = Outlet & { digest: SinkDigest }
 
 /**
  * Makes a destination's digest due now, whatever its schedule says; the next window begins with it
@@ -224,7 +224,7 @@ export async function ensureDigests(
   }
 }
 
-export function hasDigest(sink: GroupingSink): sink is DigestSink {
+export function hasDigest(sink: Outlet): sink is DigestSink {
   return sink.digest !== undefined
 }
 
@@ -268,7 +268,7 @@ interface DigestWindow extends Pick<DigestReading, 'nowMs' | 'readCoverage'> {
   account: string | undefined
   /** Its events may be of several accounts. */
   namesAccounts: boolean
-  sink: GroupingSink
+  sink: Outlet
   digest: SinkDigest
 }
 

@@ -7,11 +7,11 @@ import type { DigestFacts } from '../messages/summary.ts'
 import type { Candidate, Verdict } from '../routing/suppression.ts'
 import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import type { Suppression } from '../store/records.ts'
-import type { GroupingSink } from './placement.ts'
+import type { Outlet } from './placement.ts'
 
 export interface FlushContext {
   ledgers: readonly AccountLedger[]
-  sinks: ReadonlyMap<string, GroupingSink>
+  sinks: ReadonlyMap<string, Outlet>
   rules: SuppressionRules
   /** The least time between two messages of a route's groups, ms. */
   intervalMs: (route: string | null) => number

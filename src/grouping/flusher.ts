@@ -12,7 +12,7 @@ import type { FlushContext } from './flush-context.ts'
 import { type DigestReading, ensureDigests, flushDigest, readForDigests } from './digest-flush.ts'
 import { deriveMessageId } from './freeze.ts'
 import { flushGroups } from './group-flush.ts'
-import { type GroupingSink, digestGroupId } from './placement.ts'
+import { type Outlet, digestGroupId } from './placement.ts'
 import {
   claimFlush,
   readDestinations,
@@ -342,7 +342,7 @@ export interface DigestTimes {
 /** Reads the leading account's ledger; resolves with undefined for a sink without a digest. */
 export async function readDigestTimes(
   { lead, redis, keys }: { lead: AccountLedger; redis: Redis; keys: Keys },
-  { name, digest, destinations }: GroupingSink,
+  { name, digest, destinations }: Outlet,
   nowMs: number,
 ): Promise<DigestTimes | undefined> {
   if (!digest) return undefined

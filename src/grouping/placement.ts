@@ -9,13 +9,20 @@ import type { Group, GroupFacts, MoveTarget, WithheldItem } from '../store/pendi
 import type { Schedule } from '../lib/cron-schedule.ts'
 import { defaultTimings, type Timings } from '../lib/clock.ts'
 
-/** The grouping settings of a sink. */
-export interface GroupingSink {
+/** A sink as configured: where it sends, and what becomes of what it cannot send. */
+export interface Outlet {
   name: string
   /** People get groups and summaries; machines never do. */
   isForPeople: boolean
   destinations: readonly { id: string; label: string }[]
   digest?: SinkDigest | undefined
+  /** How long its batch collects, ms; undefined: it sends singly. */
+  batchWaitMs: number | undefined
+  /** The sink that gets its items when it takes none; undefined: they wait. */
+  fallback: string | undefined
+  /** How long its circuit, or a destination's, must have been open before that, ms. */
+  fallbackAfterMs: number
+  sendTimeoutMs: number
 }
 
 export interface SinkDigest {
@@ -54,7 +61,7 @@ const backlogWaitMs = 15_000
 const urgentRank = severityRank('critical')
 
 export function placeItem(
-  sink: GroupingSink,
+  sink: Outlet,
   item: PlacementInput,
   grouping: Grouping,
   nowMs: number,
@@ -133,8 +140,7 @@ export function withheldBy(
 
 /** Every destination of the sink that moved items go to, each with the group that they join there. */
 export function listMoveTargets(
-  { name: sink, destinations }: GroupingSink,
-  batchWaitMs: number | undefined,
+  { name: sink, destinations, batchWaitMs }: Outlet,
   groupFor: (destination: string) => Group | undefined,
 ): MoveTarget[] {
   return destinations.map(({ id: destination }) => {
@@ -150,7 +156,7 @@ const movedWaitMs = 15_000
  * singly.
  */
 export function movedGroup(
-  sink: GroupingSink,
+  sink: Outlet,
   { from, ...item }: Pick<PlacementInput, 'destination' | 'severity'> & { from: string },
   nowMs: number,
 ): Group | undefined {
@@ -168,7 +174,7 @@ export function movedGroup(
  * singly.
  */
 export function fallbackGroup(
-  sink: GroupingSink,
+  sink: Outlet,
   {
     from,
     destination,
@@ -193,6 +199,12 @@ export function fallbackGroup(
 export function blockedGroup(destination: string): Group {
   const group = labelledGroup(destination, { 'kept while': 'nothing could be sent here' })
   return { ...group, isUrgent: true }
+}
+
+/** By destination; empty for machines, which get each item singly. */
+export function blockedGroups(outlet: Outlet | undefined): Record<string, Group> {
+  if (!outlet?.isForPeople) return {}
+  return Object.fromEntries(outlet.destinations.map(({ id }) => [id, blockedGroup(id)]))
 }
 
 function labelledGroup(destination: string, labels: Record<string, string>): Group {

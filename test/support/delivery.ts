@@ -7,8 +7,9 @@ import { createRerouter } from '../../src/delivery/relief/reroute.ts'
 import { createSendPace } from '../../src/delivery/send/attempt.ts'
 import type { MemberOptions } from '../../src/delivery/send/delivery-member.ts'
 import { SinkDrain, type DrainOptions } from '../../src/delivery/sink-drain.ts'
+import type { Outlet } from '../../src/grouping/placement.ts'
 import type { AccountLedger, Standing } from '../../src/store/account-ledger.ts'
-import type { Group, SinkBatchWaits } from '../../src/store/pending-items.ts'
+import type { SinkBatchWaits } from '../../src/store/pending-items.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Redis } from '../../src/redis/client.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
@@ -43,8 +44,8 @@ export interface DeliveryRigOptions {
   drain?: Partial<DrainOptions>
   /** Left out: real ones. */
   createDrain?: (sink: Sink) => SinkDrain
-  /** By sink: what late items join when it is back. */
-  blockedGroups?: Record<string, Record<string, Group>>
+  /** As which late items join their group. */
+  outlets?: ReadonlyMap<string, Outlet>
 }
 
 export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
@@ -67,7 +68,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
   }
   const goneSinks = createGoneSinks({
     ledgers,
-    blockedGroups: (name) => given.blockedGroups?.[name] ?? {},
+    outlets: given.outlets ?? new Map(),
     standing,
     logger: silent,
   })
@@ -122,7 +123,7 @@ export function drainOptions({
   return {
     findLedger: (account) => ledgers.find((one) => one.account === account),
     ...bareMembers,
-    rerouter: createRerouter({ sinks: new Map(), ledgers: [...ledgers], drains, metrics }),
+    rerouter: createRerouter({ outlets: new Map(), ledgers: [...ledgers], drains, metrics }),
     circuit: createCircuit(redis, keys),
     pace: createSendPace(redis, keys),
     holder: { owner: 'r1', leaseMs: 10_000 },

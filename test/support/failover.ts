@@ -1,13 +1,8 @@
 /** A sink that takes nothing, its fallback, and what relieves it, on a real Redis, one pass at a time. */
 import { type Circuit, createCircuit } from '../../src/delivery/circuit.ts'
 import { createFailover, isBlocked } from '../../src/delivery/relief/failover.ts'
-import {
-  createRerouter,
-  createRetryNow,
-  type Rerouter,
-  type FailoverSink,
-} from '../../src/delivery/relief/reroute.ts'
-import { fallbackGroup, blockedGroup } from '../../src/grouping/placement.ts'
+import { createRerouter, createRetryNow, type Rerouter } from '../../src/delivery/relief/reroute.ts'
+import type { Outlet } from '../../src/grouping/placement.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics/metrics.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
@@ -16,6 +11,7 @@ import { readDueRefs } from './due-refs.ts'
 import {
   aGatheringRig,
   clockToSet,
+  outletOf,
   type GatheringRig,
   type GatheringRigOptions,
 } from './grouping.ts'
@@ -73,7 +69,7 @@ export async function aReliefRig(
   const nothing = (): void => undefined
   const drains = { announceChanges: nothing, announce: nothing, ledgersFor: () => ledgers }
   const metrics = createMetrics()
-  const diverter = createRerouter({ sinks: relieved, ledgers: ledgers, drains, metrics })
+  const diverter = createRerouter({ outlets: relieved, ledgers: ledgers, drains, metrics })
   const said: unknown[] = []
   const warn = (about: unknown): void => void said.push(about)
   const clock = clockToSet()
@@ -98,7 +94,7 @@ export async function aReliefRig(
       ),
   })
   const relief = createFailover({
-    sinks: relieved,
+    outlets: relieved,
     circuit: reading,
     rerouter: diverter,
     drains,
@@ -134,34 +130,15 @@ export async function aReliefRig(
   }
 }
 
+/** The sinks as outlets, with the fallbacks of a relief rig. */
 export function relievedAs(
   sinks: readonly Sink[],
   { fallbacks = { soc: 'oncall', siem: 'lake' } }: ReliefRigOptions,
-): Map<string, FailoverSink> {
-  const collecting = new Map(
-    sinks.map((sink) => [sink.name, { ...sink, isForPeople: sink.type !== 'webhook' }]),
-  )
+): Map<string, Outlet> {
   return new Map(
-    sinks.map(({ name, type, destinations, sendTimeoutMs, batch }) => {
-      const other = collecting.get(fallbacks[name] ?? '')
-      const places = destinations.map(({ id }) => [id, blockedGroup(id)] as const)
-      const relieved: FailoverSink = {
-        name,
-        destinations,
-        fallback: fallbacks[name],
-        fallbackAfterMs,
-        sendTimeoutMs,
-        batchWaitMs: batch?.waitMs,
-        blockedGroups: type === 'webhook' ? {} : Object.fromEntries(places),
-        targets: (severity) =>
-          (other?.destinations ?? []).map(({ id }) => ({
-            sink: other!.name,
-            destination: id,
-            batchWaitMs: other!.batch?.waitMs,
-            group: fallbackGroup(other!, { from: name, destination: id, severity }),
-          })),
-      }
-      return [name, relieved]
-    }),
+    sinks.map((sink) => [
+      sink.name,
+      { ...outletOf(sink), fallback: fallbacks[sink.name], fallbackAfterMs },
+    ]),
   )
 }

@@ -9,7 +9,7 @@ import type {
 import type { Verdict } from '../../src/routing/suppression.ts'
 import { ensureDigests } from '../../src/grouping/digest-flush.ts'
 import { createFlusher } from '../../src/grouping/flusher.ts'
-import { type GroupingSink, type Grouping, placeItem } from '../../src/grouping/placement.ts'
+import { type Outlet, type Grouping, placeItem } from '../../src/grouping/placement.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { Redis } from '../../src/redis/client.ts'
 import type { Keys } from '../../src/redis/keys.ts'
@@ -50,7 +50,7 @@ export interface GatheringRigOptions {
   ledgers: AccountLedger[]
   sinks: Sink[]
   /** By sink. */
-  digests?: Record<string, GroupingSink['digest']>
+  digests?: Record<string, Outlet['digest']>
   gate?: (uid: string, judged: SuppressionInput) => Verdict
   intervalMs?: number
   isBlocked?: (sink: string, destination: string) => boolean | Promise<boolean>
@@ -75,7 +75,9 @@ const goes: Verdict = { act: 'send' }
 export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
   const { redis, keys, ledgers, intervalMs = 300_000, clock = clockToSet() } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
-  const collecting = new Map(given.sinks.map((sink) => [sink.name, collectingSink(sink, given)]))
+  const collecting = new Map(
+    given.sinks.map((sink) => [sink.name, outletOf(sink, given.digests?.[sink.name])]),
+  )
   const gate: SuppressionRules = {
     decide: (_ledger, items) =>
       Promise.resolve(items.map((judged) => given.gate?.(judged.event.event.uid, judged) ?? goes)),
@@ -165,9 +167,13 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
   }
 }
 
-function collectingSink(sink: Sink, { digests }: GatheringRigOptions): GroupingSink {
-  const { name, type, destinations } = sink
-  return { name, isForPeople: type !== 'webhook', destinations, digest: digests?.[name] }
+/** A rehearsed sink as configured, without a fallback. */
+export function outletOf(sink: Sink, digest?: Outlet['digest']): Outlet {
+  const { name, type, destinations, batch, sendTimeoutMs } = sink
+  const batchWaitMs = batch?.waitMs
+  const isForPeople = type !== 'webhook'
+  const fallback = { fallback: undefined, fallbackAfterMs: 0 }
+  return { name, isForPeople, destinations, digest, batchWaitMs, sendTimeoutMs, ...fallback }
 }
 
 /** A Slack sink alone. */

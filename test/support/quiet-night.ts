@@ -70,7 +70,7 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
   const circuit: Pick<DeliveryRig['circuit'], 'read'> = {
     read: (...args) => rig.circuit.read(...args),
   }
-  const rerouter = createRerouter({ sinks: relieved, ledgers, drains, metrics })
+  const rerouter = createRerouter({ outlets: relieved, ledgers, drains, metrics })
   const retryNow = createRetryNow({ circuit, drains, clock, logger: silent })
   const common = { redis, keys, ledgers, sinks, clock }
   const rig: DeliveryRig = aDeliveryRig({
@@ -79,7 +79,7 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
     drain: { metrics, rerouter, retryNow },
   })
   const failover = createFailover({
-    sinks: relieved,
+    outlets: relieved,
     circuit,
     rerouter,
     drains,

@@ -1,7 +1,8 @@
-/** Builds the delivery of an engine: drains, circuit, failover, grouping and detail jobs. */
+/** Builds the delivery of an engine: drains, circuit, failover, grouping and full events. */
 import { createSendPace } from '../../delivery/send/attempt.ts'
 import { type Circuit, createCircuit } from '../../delivery/circuit.ts'
 import { Drains } from '../../delivery/drains.ts'
+import { batchWaitsOf, outletsOf } from '../../delivery/outlets.ts'
 import { createFailover, type Failover } from '../../delivery/relief/failover.ts'
 import {
   createFullEvents,
@@ -9,21 +10,15 @@ import {
   type FullEvents,
   type FullEventsOptions,
 } from '../../delivery/send/full-events.ts'
-import { createGoneSinks, type GoneSinks } from '../../delivery/relief/gone-sinks.ts'
-import { createRerouter, createRetryNow, type FailoverSink } from '../../delivery/relief/reroute.ts'
+import { createGoneSinks } from '../../delivery/relief/gone-sinks.ts'
+import { createRerouter, createRetryNow } from '../../delivery/relief/reroute.ts'
 import { type DrainOptions, SinkDrain } from '../../delivery/sink-drain.ts'
 import { noteDigestSent } from '../../grouping/flusher.ts'
-import {
-  type GroupingSink,
-  fallbackGroup,
-  blockedGroup,
-  listMoveTargets,
-} from '../../grouping/placement.ts'
 import { replicaId } from '../../lib/clock.ts'
 import { createRouter, type Router } from '../../routing/router.ts'
 import { noteCanary } from '../../operator/alerts/canary.ts'
 import type { Delivery, Sink } from '../../sinks/sink.ts'
-import type { Group, SinkBatchWaits } from '../../store/pending-items.ts'
+import type { SinkBatchWaits } from '../../store/pending-items.ts'
 import { findLedger, standingOf, type EngineContext } from '../context.ts'
 import {
   buildFlusher,
@@ -57,35 +52,38 @@ export function buildDelivery(
   sinks: Map<string, Sink>,
 ): DeliveryParts {
   const { config, redis, keys, clock, logger, ledgers, metrics, timings } = context
-  const batchWaits: SinkBatchWaits = Object.fromEntries(
-    [...sinks.values()].map((sink) => [sink.name, sink.batch?.waitMs ?? false]),
-  )
+  const standing = standingOf(context)
+  const outlets = outletsOf(config.sinks, sinks)
+  const batchWaits = batchWaitsOf(outlets)
   const circuit = createCircuit(redis, keys, createAddressHasher(config, context.ledgers), timings)
   const router = createRouter(config.route)
   const silences = createLiveSilences(context)
   const rules = buildSuppressionRules(context, router, () => silences.current())
   const secrets = buildSecrets(context)
   const drains: Drains = new Drains({
+    ...context,
     sinks,
     createDrain: (sink) => new SinkDrain(sink, drainOptions),
-    ledgers,
-    goneSinks: buildGoneSinks(context, (sink) => grouping.sinks.get(sink)),
-    standing: standingOf(context),
+    goneSinks: createGoneSinks({ ledgers, outlets, standing, logger }),
+    standing,
     noteGroups: (account) => grouping.noteGroups(account),
     detailWaitMs: timings.detailWaitMs,
     leaseMs: timings.claimLeaseMs,
-    clock,
-    logger,
   })
   const retryNow = createRetryNow({ circuit, drains, clock, logger })
   const told = { router, rules, expectedPolling: upstream.expectedPolling }
-  const grouping = buildFlusher(context, { ...told, sinks, circuit, retryNow, drains })
-  const failoverSinks = buildFailoverSinks(context, { sinks, grouping: grouping.sinks, batchWaits })
-  const rerouter = createRerouter({ sinks: failoverSinks, ledgers, drains, metrics })
-  const relief = { sinks: failoverSinks, circuit, retryNow, drains }
+  const grouping = buildFlusher(context, { ...told, outlets, circuit, retryNow, drains })
+  const rerouter = createRerouter({ outlets, ledgers, drains, metrics, timings })
   const release: FullEventsOptions['release'] = (...made) => drains.announceChanges(...made)
   const drainOptions: DrainOptions = {
-    ...attemptOptions(context, secrets),
+    ...context,
+    ...buildMemberOptions(config, secrets.open),
+    standing,
+    circuitRecheckMs: timings.circuitRecheckMs,
+    findLedger: (account) => findLedger(context, account),
+    onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
+    onDelivered: (sink, delivery) => noteDeliveryTime(context, sink, delivery),
+    replica: replicaId,
     rules,
     circuit,
     rerouter,
@@ -105,36 +103,7 @@ export function buildDelivery(
     circuit,
     drains,
     fullEvents: buildFullEvents(context, upstream, { batchWaits, release }),
-    failover: createFailover({ ...context, ...relief, rerouter }),
-  }
-}
-
-function buildGoneSinks(
-  context: EngineContext,
-  find: (sink: string) => GroupingSink | undefined,
-): GoneSinks {
-  const { ledgers, logger } = context
-  const standing = standingOf(context)
-  const groupsOf = (sink: string): Record<string, Group> => blockedGroups(find(sink))
-  return createGoneSinks({ ledgers, blockedGroups: groupsOf, standing, logger })
-}
-
-function attemptOptions(
-  context: EngineContext,
-  secrets: LeakedSecrets,
-): Omit<DrainOptions, 'circuit' | 'rerouter' | 'pace' | 'batchWaits' | 'release' | 'holder'> {
-  const { config, clock, logger, metrics, timings } = context
-  return {
-    ...buildMemberOptions(config, secrets.open),
-    standing: standingOf(context),
-    circuitRecheckMs: timings.circuitRecheckMs,
-    findLedger: (account) => findLedger(context, account),
-    onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
-    onDelivered: (sink, delivery) => noteDeliveryTime(context, sink, delivery),
-    replica: replicaId,
-    clock,
-    logger,
-    metrics,
+    failover: createFailover({ clock, logger, outlets, circuit, retryNow, drains, rerouter }),
   }
 }
 
@@ -143,18 +112,16 @@ function buildFullEvents(
   upstream: Upstream,
   parts: Pick<FullEventsOptions, 'batchWaits' | 'release'>,
 ): FullEvents {
-  const { config, clock, logger, timings } = context
+  const { config } = context
   return createFullEvents({
+    ...context,
     ...parts,
-    clock,
-    logger,
-    timings,
     findLedger: (account) => findLedger(context, account),
     // Details of an account that left are no longer fetched: its items are sent with the search
     // item alone.
     fetchDetail: async (account, uid, signal) =>
       config.accounts.some(({ name }) => name === account)
-        ? fetchDetail(upstream.client(account), uid, { signal, clock, timings })
+        ? fetchDetail(upstream.client(account), uid, { ...context, signal })
         : 'unavailable',
   })
 }
@@ -174,47 +141,4 @@ async function noteDeliveryTime(
   } catch (error) {
     logger.debug({ sink, err: error }, 'the time of a delivery was not noted')
   }
-}
-
-interface FailoverParts {
-  sinks: ReadonlyMap<string, Sink>
-  grouping: ReadonlyMap<string, GroupingSink>
-  batchWaits: SinkBatchWaits
-}
-
-/** The sinks as failover sees them, with the targets of each one's items. */
-function buildFailoverSinks(
-  { config, timings }: Pick<EngineContext, 'config' | 'timings'>,
-  { sinks, grouping, batchWaits }: FailoverParts,
-): Map<string, FailoverSink> {
-  return new Map(
-    config.sinks.map(({ name, fallback, fallbackAfterMs }) => {
-      const fallbackSink = fallback === undefined ? undefined : grouping.get(fallback)
-      const sink: FailoverSink = {
-        name,
-        destinations: sinks.get(name)?.destinations ?? [],
-        fallback,
-        fallbackAfterMs,
-        targets(severity) {
-          if (!fallbackSink) return []
-          return listMoveTargets(
-            fallbackSink,
-            batchWaits[fallbackSink.name] || undefined,
-            (destination) =>
-              fallbackGroup(fallbackSink, { from: name, severity, destination }, timings),
-          )
-        },
-        sendTimeoutMs: sinks.get(name)?.sendTimeoutMs ?? 0,
-        batchWaitMs: batchWaits[name] || undefined,
-        blockedGroups: blockedGroups(grouping.get(name)),
-      }
-      return [name, sink]
-    }),
-  )
-}
-
-/** Items that cannot be sent to people now share one message later. */
-function blockedGroups(sink: GroupingSink | undefined): Record<string, Group> {
-  if (!sink?.isForPeople) return {}
-  return Object.fromEntries(sink.destinations.map(({ id }) => [id, blockedGroup(id)]))
 }

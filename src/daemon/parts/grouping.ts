@@ -3,7 +3,6 @@ import type { Config } from '../../config/config.ts'
 import type { ExpectedPolling } from '../../config/warnings.ts'
 import type { Circuit } from '../../delivery/circuit.ts'
 import { isBlocked } from '../../delivery/relief/failover.ts'
-import { groupingSinks } from '../../delivery/relief/grouping-sinks.ts'
 import { readSilences } from '../../delivery/silences.ts'
 import type { Drains } from '../../delivery/drains.ts'
 import type { RetryNow } from '../../delivery/relief/reroute.ts'
@@ -14,7 +13,7 @@ import type {
   SuppressionRules,
 } from '../../grouping/flush-context.ts'
 import { createFlusher, type Flusher, type PassControl } from '../../grouping/flusher.ts'
-import type { GroupingSink } from '../../grouping/placement.ts'
+import type { Outlet } from '../../grouping/placement.ts'
 import type { Metrics } from '../../lib/metrics/metrics.ts'
 import { createPageAddress } from '../../messages/page-links.ts'
 import type { DigestFacts } from '../../messages/summary.ts'
@@ -24,7 +23,6 @@ import type { RouteNode, Router } from '../../routing/router.ts'
 import type { Silence } from '../../routing/silences.ts'
 import { allowsAll, decideVerdict } from '../../routing/suppression.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
-import type { Sink } from '../../sinks/sink.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readAccounting, sumPending, upstreamFeedNames } from '../../store/accounts.ts'
 import { countQuarantined, peekFeed } from '../../store/feed-state.ts'
@@ -34,7 +32,7 @@ import { createLinkFilter } from '../../upstream/links.ts'
 import { type EngineContext, findLedger, leftLedgers, standingOf } from '../context.ts'
 
 export interface FlusherParts {
-  sinks: ReadonlyMap<string, Sink>
+  outlets: ReadonlyMap<string, Outlet>
   router: Router
   rules: SuppressionRules
   circuit: Circuit
@@ -46,7 +44,7 @@ export interface FlusherParts {
 
 /** Flushes what is due in groups and digests; the sinks with their grouping settings. */
 export interface GroupingParts extends Pick<Flusher, 'noteGroups'> {
-  sinks: ReadonlyMap<string, GroupingSink>
+  sinks: ReadonlyMap<string, Outlet>
   flushGroupsOnce(control: PassControl): Promise<unknown>
   flushDigestsOnce(control: PassControl): Promise<unknown>
 }
@@ -71,13 +69,13 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
   const findSinks = createSinkFinder(config, parts.router.root)
   return {
     ledgers,
-    sinks: groupingSinks(config.sinks, (name) => parts.sinks.get(name)?.destinations ?? []),
+    sinks: parts.outlets,
     rules: parts.rules,
     intervalMs: (route) =>
       (route === null ? parts.router.root : parts.router.node(route))?.groupIntervalMs ??
       defaultIntervalMs,
     isBlocked: (name, destination) =>
-      isBlocked({ ...parts, clock }, { name, ...parts.sinks.get(name) }, destination),
+      isBlocked({ ...parts, clock }, { name, ...parts.outlets.get(name) }, destination),
     standing: standingOf(context),
     readCoverage: () =>
       readCoverage(context, { expectedPolling: parts.expectedPolling, findSinks }),

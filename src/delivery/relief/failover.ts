@@ -3,6 +3,7 @@
  * for people are grouped into one message, then everything goes to the fallback. Any replica may do
  * any step, several at once, for the destinations of its configuration.
  */
+import { blockedGroups, type Outlet } from '../../grouping/placement.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { parseRef } from '../../store/account-ledger.ts'
@@ -10,14 +11,7 @@ import { groupItems, readPendingRefs } from '../../store/pending-items.ts'
 import type { Circuit, CircuitReading } from '../circuit.ts'
 import type { WorkAnnouncer } from '../due-accounts.ts'
 import { fallbackFrom } from './fallback.ts'
-import {
-  rerouteAll,
-  type Rerouter,
-  forEachPage,
-  type Paging,
-  type FailoverSink,
-  type RetryNow,
-} from './reroute.ts'
+import { rerouteAll, type Rerouter, forEachPage, type Paging, type RetryNow } from './reroute.ts'
 
 export interface Failover {
   /** Makes one pass over all sinks. */
@@ -25,7 +19,7 @@ export interface Failover {
 }
 
 export interface FailoverOptions {
-  sinks: ReadonlyMap<string, FailoverSink>
+  outlets: ReadonlyMap<string, Outlet>
   circuit: Pick<Circuit, 'read'>
   rerouter: Rerouter
   drains: Pick<WorkAnnouncer, 'ledgersFor'>
@@ -38,16 +32,16 @@ export interface FailoverOptions {
 const groupAfterMs = 60_000
 
 export function createFailover(options: FailoverOptions): Failover {
-  const { sinks } = options
+  const { outlets } = options
   return {
     async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
-      const steps: ((sink: FailoverSink, control: PassControl) => Promise<unknown>)[] = [
+      const steps: ((sink: Outlet, control: PassControl) => Promise<unknown>)[] = [
         (sink) => ensureProbes(options, sink),
         (sink, control) => groupWaiting(options, sink, control),
         (sink, control) => rerouteToFallback(options, sink, control),
       ]
       const failures: unknown[] = []
-      for (const sink of sinks.values()) {
+      for (const sink of outlets.values()) {
         for (const step of steps) {
           if (signal.aborted) return
           await step(sink, { signal, alive }).catch((error: unknown) => failures.push(error))
@@ -62,7 +56,7 @@ export function createFailover(options: FailoverOptions): Failover {
 /** A sink, or a destination of its own circuit, whose items all wait for later is tried now. */
 async function ensureProbes(
   { retryNow }: FailoverOptions,
-  { name, destinations }: FailoverSink,
+  { name, destinations }: Outlet,
 ): Promise<void> {
   await retryNow.ensureProbe(name, destinations)
   for (const { id } of destinations) if (id !== name) await retryNow.ensureProbe(name, [{ id }], id)
@@ -71,7 +65,7 @@ async function ensureProbes(
 /** Whether the groups and digests of a sink's destination have to wait. */
 export async function isBlocked(
   { circuit, retryNow, clock }: Pick<FailoverOptions, 'circuit' | 'retryNow' | 'clock'>,
-  { name, destinations = [] }: { name: string; destinations?: FailoverSink['destinations'] },
+  { name, destinations = [] }: { name: string; destinations?: Outlet['destinations'] },
   id: string,
 ): Promise<boolean> {
   const nowMs = clock.now()
@@ -103,17 +97,17 @@ function isBlockedFor(
 
 async function groupWaiting(
   { drains, circuit, clock }: FailoverOptions,
-  { name, blockedGroups, destinations }: FailoverSink,
+  outlet: Outlet,
   { signal, alive }: PassControl,
 ): Promise<void> {
-  if (Object.keys(blockedGroups).length === 0) return
+  const { name, destinations } = outlet
+  const all = Object.entries(blockedGroups(outlet))
+  if (all.length === 0) return
   const nowMs = clock.now()
   const blocked = (await readEach(circuit, { name, destinations }, nowMs))
     .filter((reading) => isBlockedFor(reading, nowMs, groupAfterMs))
     .map(({ id }) => id)
-  const groups = Object.fromEntries(
-    Object.entries(blockedGroups).filter(([id]) => blocked.includes(id)),
-  )
+  const groups = Object.fromEntries(all.filter(([id]) => blocked.includes(id)))
   if (Object.keys(groups).length === 0) return
   const paging: Paging = { mayContinue: async () => !signal.aborted, alive }
   for (const ledger of drains.ledgersFor(name)) {
@@ -127,7 +121,7 @@ async function groupWaiting(
 
 async function rerouteToFallback(
   options: FailoverOptions,
-  sink: FailoverSink,
+  sink: Outlet,
   { signal, alive }: PassControl,
 ): Promise<void> {
   const { drains, rerouter, clock, logger } = options
@@ -153,14 +147,14 @@ async function rerouteToFallback(
  * fallback takes nothing either.
  */
 async function findReroutable(
-  { circuit, clock, sinks }: FailoverOptions,
-  { name, fallback, fallbackAfterMs, destinations }: FailoverSink,
+  { circuit, clock, outlets }: FailoverOptions,
+  { name, fallback, fallbackAfterMs, destinations }: Outlet,
 ): Promise<ReadonlySet<string>> {
   if (fallback === undefined) return new Set()
   const nowMs = clock.now()
   const [each, other] = await Promise.all([
     readEach(circuit, { name, destinations }, nowMs),
-    circuit.read(fallback, nowMs, sinks.get(fallback)?.destinations),
+    circuit.read(fallback, nowMs, outlets.get(fallback)?.destinations),
   ])
   const found = each.filter((own) => {
     const from = fallbackFrom(own, fallbackAfterMs, other)
@@ -172,7 +166,7 @@ async function findReroutable(
 /** Reads for each destination the circuit that keeps its messages: the sink's, else its own. */
 async function readEach(
   circuit: FailoverOptions['circuit'],
-  { name, destinations }: Pick<FailoverSink, 'name' | 'destinations'>,
+  { name, destinations }: Pick<Outlet, 'name' | 'destinations'>,
   nowMs: number,
 ): Promise<(CircuitReading & { id: string })[]> {
   const own = await circuit.read(name, nowMs)

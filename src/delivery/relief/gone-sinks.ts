@@ -3,11 +3,10 @@
  * configuration notes the sink as gone; no replica claims for it until the sink is back.
  */
 import { settleMembers, unfreezeMessage } from '../../grouping/freeze.ts'
-import { blockedGroup } from '../../grouping/placement.ts'
+import { blockedGroup, blockedGroups, type Outlet } from '../../grouping/placement.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type AccountLedger, parseRef, type Standing } from '../../store/account-ledger.ts'
 import {
-  type Group,
   groupItems,
   readPendingRefs,
   staleAttemptMs as staleMs,
@@ -27,14 +26,13 @@ export interface GoneSinks {
 
 export interface GoneSinksOptions {
   ledgers: readonly AccountLedger[]
-  /** By destination of a sink: the group that late items for people join; empty for machines. */
-  blockedGroups: (sink: string) => Readonly<Record<string, Group>>
+  outlets: ReadonlyMap<string, Outlet>
   standing: Pick<Standing, 'isActive' | 'checkNewest'>
   logger: Logger
 }
 
 export function createGoneSinks(options: GoneSinksOptions): GoneSinks {
-  const { ledgers, blockedGroups, standing, logger } = options
+  const { ledgers, outlets, standing, logger } = options
   const findLedger = (name: string): AccountLedger | undefined =>
     ledgers.find(({ account }) => account === name)
 
@@ -64,7 +62,7 @@ export function createGoneSinks(options: GoneSinksOptions): GoneSinks {
     },
     async takeBack(ledger, sink) {
       if (!standing.isActive) return false
-      const groups = blockedGroups(sink)
+      const groups = blockedGroups(outlets.get(sink))
       if (Object.keys(groups).length > 0) {
         await forEachPage(pagesOf(ledger, sink), (refs) => {
           const singles = refs.filter((ref) => parseRef(ref).kind === 'item')

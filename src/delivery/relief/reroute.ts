@@ -10,8 +10,14 @@ import {
   type UnfreezeResult,
   unfreezeMessage,
 } from '../../grouping/freeze.ts'
+import {
+  blockedGroups,
+  fallbackGroup,
+  listMoveTargets,
+  type Outlet,
+} from '../../grouping/placement.ts'
 import { readDueTimers, peekFlush } from '../../grouping/timers.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock, Timings } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Metrics } from '../../lib/metrics/metrics.ts'
 import type { Destination } from '../../sinks/sink.ts'
@@ -42,15 +48,17 @@ export interface Rerouter {
   unfreeze(
     ledger: AccountLedger,
     ref: string,
-    groups?: FailoverSink['blockedGroups'],
+    groups?: Readonly<Record<string, Group>>,
   ): Promise<UnfreezeResult>
 }
 
 interface RerouterOptions {
-  sinks: ReadonlyMap<string, FailoverSink>
+  outlets: ReadonlyMap<string, Outlet>
   ledgers: readonly AccountLedger[]
   drains: Pick<WorkAnnouncer, 'announceChanges'>
   metrics: Metrics
+  /** Left out: the daemon's. */
+  timings?: Pick<Timings, 'fallbackWaitMs'>
 }
 
 /** An attempt that is still open this long after the send timeout died with its process. */
@@ -61,7 +69,7 @@ const itemsPerStep = 100
 const wholePass: Paging = { mayContinue: () => Promise.resolve(true), alive: () => undefined }
 
 export function createRerouter(options: RerouterOptions): Rerouter {
-  const { sinks, ledgers } = options
+  const { outlets, ledgers } = options
 
   async function rerouteItems(
     ledger: AccountLedger,
@@ -79,17 +87,17 @@ export function createRerouter(options: RerouterOptions): Rerouter {
   }
 
   const unfreeze: Rerouter['unfreeze'] = async (ledger, ref, groups) => {
-    const sink = sinks.get(parseRef(ref).sink)
+    const outlet = outlets.get(parseRef(ref).sink)
     return unfreezeMessage(ledger, ref, {
       ledgers,
-      staleMs: staleAfterMs(sink),
-      batchWaitMs: sink?.batchWaitMs,
-      groups: groups ?? sink?.blockedGroups ?? {},
+      staleMs: staleAfterMs(outlet),
+      batchWaitMs: outlet?.batchWaitMs,
+      groups: groups ?? blockedGroups(outlet),
     })
   }
 
   return {
-    hasFallback: (sink) => sinks.get(sink)?.fallback !== undefined,
+    hasFallback: (sink) => outlets.get(sink)?.fallback !== undefined,
     rerouteItems,
     unfreeze,
     async reroute(ledger, ref, paging) {
@@ -108,8 +116,8 @@ export function createRerouter(options: RerouterOptions): Rerouter {
   }
 }
 
-function staleAfterMs(sink: FailoverSink | undefined): number {
-  return (sink?.sendTimeoutMs ?? 0) + staleGraceMs
+function staleAfterMs(outlet: Outlet | undefined): number {
+  return (outlet?.sendTimeoutMs ?? 0) + staleGraceMs
 }
 
 /** Canaries are not rerouted: a test of one sink says nothing about another. */
@@ -134,7 +142,7 @@ async function readMessageRefs(
 }
 
 async function rerouteFound(
-  { sinks, drains, metrics }: RerouterOptions,
+  { outlets, drains, metrics, timings }: RerouterOptions,
   ledger: AccountLedger,
   found: readonly FoundItem[],
 ): Promise<string[]> {
@@ -142,13 +150,14 @@ async function rerouteFound(
   const changes: ItemChange[] = []
   for (const item of found) {
     const { sink: name, severity } = item.item
-    const sink = sinks.get(name)
-    if (sink?.fallback === undefined) continue
-    const targets = sink.targets(severity)
+    const outlet = outlets.get(name)
+    if (outlet?.fallback === undefined) continue
+    const fallback = outlets.get(outlet.fallback)
+    const from = { from: name, severity }
     const result = await rerouteItem(ledger, item, {
-      to: sink.fallback,
-      targets,
-      staleMs: staleAfterMs(sink),
+      to: outlet.fallback,
+      targets: fallback ? fallbackTargets(fallback, from, timings) : [],
+      staleMs: staleAfterMs(outlet),
     })
     if (result.status !== 'done') continue
     rerouted.push(item.ref)
@@ -159,6 +168,16 @@ async function rerouteFound(
   for (const { k } of changes) metrics.itemsCreatedTotal.inc({ sink: k })
   drains.announceChanges(ledger.account, changes)
   return rerouted
+}
+
+function fallbackTargets(
+  fallback: Outlet,
+  from: { from: string; severity: Severity },
+  timings: RerouterOptions['timings'],
+): MoveTarget[] {
+  return listMoveTargets(fallback, (destination) =>
+    fallbackGroup(fallback, { ...from, destination }, timings),
+  )
 }
 
 export interface RerouteContext {
@@ -313,26 +332,6 @@ async function retryInLedger(
   const refs = await makeRetriesDue(ledger, sink, max, only)
   if (refs.length > 0) drains.announce(ledger.account, [{ sink }])
   return refs.length
-}
-
-/** A sink as failover sees it. */
-export interface FailoverSink {
-  name: string
-  destinations: readonly Destination[]
-  /** The sink that gets its items when it takes none; undefined: they wait. */
-  fallback: string | undefined
-  /** How long its circuit, or a destination's, must have been open before items are rerouted, ms. */
-  fallbackAfterMs: number
-  /** The fallback's destinations for an item of this severity. */
-  targets: (severity: Severity) => MoveTarget[]
-  /** The sink's send timeout, ms. */
-  sendTimeoutMs: number
-  batchWaitMs: number | undefined
-  /**
-   * By destination: the group that items for people join while the sink is blocked; empty for
-   * machines.
-   */
-  blockedGroups: Readonly<Record<string, Group>>
 }
 
 /** Lets long work run in pages, so that it can be interrupted and reports progress. */

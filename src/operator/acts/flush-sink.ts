@@ -1,5 +1,5 @@
 /** Makes the digests of a sink due before their time. */
-import { groupingSinks } from '../../delivery/relief/grouping-sinks.ts'
+import { outletsOf } from '../../delivery/outlets.ts'
 import { endWindowNow, hasDigest } from '../../grouping/digest-flush.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
@@ -11,7 +11,7 @@ export async function flushDigests(
   sinks: readonly SinkConfig[],
   name: string,
 ): Promise<string[] | undefined> {
-  const sink = groupingSinks(sinks).get(name)
+  const sink = outletsOf(sinks).get(name)
   if (!sink || !hasDigest(sink)) return undefined
   const nowMs = await redisNow(store)
   for (const { id: destination } of sink.destinations) {

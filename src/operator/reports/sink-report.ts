@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import type { CircuitReading } from '../../delivery/circuit.ts'
 import { describeFallback } from '../../delivery/relief/fallback.ts'
-import { groupingSinks } from '../../delivery/relief/grouping-sinks.ts'
+import { outletsOf } from '../../delivery/outlets.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
 import { type DigestTimes, readDigestTimes } from '../../grouping/flusher.ts'
 import { formatUtcTime } from '../../lib/time-zone.ts'
@@ -68,7 +68,7 @@ export async function readSinks(
 ): Promise<SinkReadings> {
   const circuit = openCircuit(store, config)
   const destinationsOf = destinationsBySink(config)
-  const grouping = groupingSinks(config.sinks)
+  const grouping = outletsOf(config.sinks)
   const [lead] = store.ledgers
   const [circuits, recipients, digests] = [
     new Map<string, CircuitReading>(),

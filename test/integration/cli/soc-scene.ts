@@ -1,5 +1,5 @@
 /** A ledger with sinks of every kind, digests among them, for the commands of a SOC's daily work. */
-import { groupingSinks } from '../../../src/delivery/relief/grouping-sinks.ts'
+import { outletsOf } from '../../../src/delivery/outlets.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { placeItem } from '../../../src/grouping/placement.ts'
@@ -61,7 +61,7 @@ export async function aSocScene(
 
 function placer(config: Config): (event: Partial<ThreatEvent>, sinks: string[]) => RoutedEvent {
   const destinations = destinationsBySink(config)
-  const collecting = groupingSinks(config.sinks)
+  const collecting = outletsOf(config.sinks)
   return (overrides, sinks) => {
     const plan = routed(
       overrides,

@@ -2,13 +2,14 @@
 import { expect, test } from 'vitest'
 import { createGoneSinks, type GoneSinks } from '../../../src/delivery/relief/gone-sinks.ts'
 import { type ClaimResult, claimDue } from '../../../src/delivery/claims.ts'
-import { blockedGroup } from '../../../src/grouping/placement.ts'
+import type { Outlet } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { discardItem, type Group } from '../../../src/store/pending-items.ts'
+import { discardItem } from '../../../src/store/pending-items.ts'
 import { beginAttempt, makeDue, sealBatch } from '../../support/attempts.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
+import { outletOf } from '../../support/grouping.ts'
 import {
   aStanding,
   expectConservation,
@@ -26,16 +27,17 @@ import { until } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
 
+const people = new Map([['soc', outletOf(aRehearsedSink('soc', { type: 'slack' }))]])
+
 interface Given {
   ledgers?: AccountLedger[]
-  groups?: Record<string, Group>
+  outlets?: ReadonlyMap<string, Outlet>
   standing?: Partial<ReturnType<typeof aStanding>>
 }
 
 function goneSinksOf(ledger: AccountLedger, given: Given = {}): GoneSinks {
-  const { ledgers = [ledger], groups = {}, standing } = given
-  const blockedGroups = (): Record<string, Group> => groups
-  return createGoneSinks({ ledgers, blockedGroups, standing: aStanding(standing), logger: silent })
+  const { ledgers = [ledger], outlets = new Map(), standing } = given
+  return createGoneSinks({ ledgers, outlets, standing: aStanding(standing), logger: silent })
 }
 
 async function bring(ledger: AccountLedger, count: number, sink = 'soc'): Promise<void> {
@@ -98,7 +100,7 @@ test('only the newest configuration notes a sink as gone, and only the active on
 test('people get what they missed in one message, hundreds of it too', async () => {
   const ledger = await tests.ledger()
   await bring(ledger, 450)
-  const goneSinks = goneSinksOf(ledger, { groups: { soc: blockedGroup('soc') } })
+  const goneSinks = goneSinksOf(ledger, { outlets: people })
   await goneSinks.note(ledger, 'soc')
   await goneSinks.takeBack(ledger, 'soc')
   expect(await waiting(ledger)).toEqual({ group: 450 })

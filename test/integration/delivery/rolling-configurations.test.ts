@@ -89,7 +89,7 @@ async function start({ keys, ledger }: Place, config: Config): Promise<Replica> 
   }
   const goneSinks = createGoneSinks({
     ledgers: [ledger],
-    blockedGroups: () => ({}),
+    outlets: new Map(),
     standing,
     logger: silent,
   })

@@ -59,7 +59,7 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
       generation: { ...unregistered(), number: 1, isActive: true },
     },
     {
-      sinks: new Map(),
+      outlets: new Map(),
       router: createRouter(config.route),
       rules,
       circuit,

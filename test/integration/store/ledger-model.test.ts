@@ -111,7 +111,7 @@ async function aWorld(): Promise<World> {
   }
   const rerouter = createRerouter({
     // every attempt that was cut off counts as dead at once
-    sinks: relievedAs(
+    outlets: relievedAs(
       all.map((one) => ({ ...one, sendTimeoutMs: -60_000 })),
       { fallbacks: { soc: 'oncall', siem: 'oncall' } },
     ),

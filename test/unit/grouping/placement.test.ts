@@ -5,14 +5,22 @@ import {
   blockedGroup,
   movedGroup,
   placeItem,
-  type GroupingSink,
+  type Outlet,
 } from '../../../src/grouping/placement.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 const grouping = { route: 'root', waitMs: 30_000, labels: {} }
 const destinations = [{ id: 'soc', label: 'soc' }]
-const people: GroupingSink = { name: 'soc', isForPeople: true, destinations }
-const mailbox: GroupingSink = {
+const people: Outlet = {
+  name: 'soc',
+  isForPeople: true,
+  destinations,
+  batchWaitMs: undefined,
+  fallback: undefined,
+  fallbackAfterMs: 0,
+  sendTimeoutMs: 0,
+}
+const mailbox: Outlet = {
   ...people,
   digest: {
     schedule: { next: (atMs: number) => atMs + 86_400_000, previous: () => nowMs } as never,
@@ -23,7 +31,7 @@ const mailbox: GroupingSink = {
   },
 }
 
-function place(sink: GroupingSink, severity: string, isBacklog: boolean) {
+function place(sink: Outlet, severity: string, isBacklog: boolean) {
   const item = { destination: 'soc', feed: 'brand', severity, isBacklog }
   return placeItem(sink, item, grouping, nowMs)
 }

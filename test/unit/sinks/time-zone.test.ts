@@ -1,7 +1,7 @@
 /** Times that readers see are theirs, beside UTC. */
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load.ts'
-import { groupingSinks } from '../../../src/delivery/relief/grouping-sinks.ts'
+import { outletsOf } from '../../../src/delivery/outlets.ts'
 
 const head = `accounts: {main: {base_url: 'https://api.example.com', api_key: k}}
 feeds: {brand: {type: events, identifier_group: 7}}
@@ -22,7 +22,7 @@ test('the days of a digest are counted in the zone of its sink, else of its sche
   const zoneWith = (own: string): string | undefined => {
     const sink = `soc: {type: slack, url: 'https://hooks.slack.com/services/T0/B0/x', ${own}${digest}}`
     const given = parseConfig(`${head}sinks: {${sink}}\n`, { file: 'tocsin.yaml', env: {} })
-    return groupingSinks(given.config.sinks).get('soc')?.digest?.timeZone
+    return outletsOf(given.config.sinks).get('soc')?.digest?.timeZone
   }
   expect(zoneWith('time_zone: America/New_York, ')).toBe('America/New_York')
   expect(zoneWith('')).toBe('Europe/Zurich')
