@@ -21,8 +21,6 @@ export interface Guidance {
 export interface MessageGuidance extends Omit<Guidance, 'notes' | 'nextStep'> {
   /** "Next step", "Next step, Stealer log", "Note". */
   texts: readonly { label: string; text: string }[]
-  /** Whom the routes would mention, too, but for the room of a message. */
-  moreMentions: number
 }
 
 /** What a route says to those who get its events. */
@@ -72,7 +70,7 @@ function ownValue(values: Readonly<Record<string, string>>, name: string): strin
 }
 
 /** In number, of a message. */
-const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 5, nextSteps: 3, types: 3 } as const
+const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 20, nextSteps: 3, types: 3 } as const
 
 type GuidedMember = Pick<GuidedEvent, 'event'> & { guidance?: Guidance | undefined }
 
@@ -100,7 +98,6 @@ export function uniteGuidance(
     ],
     runbookUrls: runbookUrls.slice(0, limits.runbookUrls),
     mentions: mentions.slice(0, limits.mentions),
-    moreMentions: Math.max(0, mentions.length - limits.mentions),
   }
 }
 
@@ -152,5 +149,4 @@ export const noGuidance: MessageGuidance = {
   texts: [],
   runbookUrls: [],
   mentions: [],
-  moreMentions: 0,
 }

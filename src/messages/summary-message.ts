@@ -108,9 +108,7 @@ function summaryGuidance({ summary, members }: SummarySubject): MessageGuidance 
   const { kind } = summary
   if (kind === 'digest') return noGuidance
   const united = uniteGuidance(members, typeLabel)
-  return kind === 'group' || kind === 'storm'
-    ? united
-    : { ...united, mentions: [], moreMentions: 0 }
+  return kind === 'group' || kind === 'storm' ? united : { ...united, mentions: [] }
 }
 
 /** A digest has the times of its reader's zone, others carry their zone. */

@@ -11,7 +11,6 @@ import {
   documentLinks,
   fit,
   lineRemarks,
-  pageLink,
 } from '../../messages/document.ts'
 import type { MessageGuidance } from '../../messages/guidance.ts'
 import { closeIsolate, isolate, isolateRoom } from '../../messages/sanitize.ts'
@@ -239,11 +238,8 @@ function mentionBlock(guidance: MessageGuidance): SlackBlock[] {
   return text === '' ? [] : [{ type: 'section', text: { type: 'mrkdwn', text } }]
 }
 
-/** Whoever is pinged may have to tell those who are not. */
-function formatMentions({ mentions, moreMentions }: MessageGuidance): string {
-  const pings = mentions.map(formatMention).join(' ')
-  if (moreMentions === 0) return pings
-  return `${pings} and ${moreMentions} more who ${moreMentions === 1 ? 'is' : 'are'} not pinged`
+function formatMentions({ mentions }: MessageGuidance): string {
+  return mentions.map(formatMention).join(' ')
 }
 
 function formatMention(id: string): string {
@@ -269,57 +265,26 @@ function linkBlock(document: Document): SlackBlock[] {
   return [{ type: 'actions', elements }]
 }
 
-/** Renders text only, for a Slack that refused the blocks. */
+/**
+ * What a reader of the blocks sees, as text only, for a Slack that refused them. A locked phone shows it,
+ * so no secret stands in it.
+ */
 function renderPlainSlack(document: Document): SlackMessage {
   const pings = formatMentions(document.guidance)
   const foot = mrkdwnText(chatFoot(document), slackLimits.text / 3) // its id is there, whatever is cut
   const room = slackLimits.text - pings.length - 1 - foot.length - 1
-  const plain = fit(document, {
+  const facts = document.facts.filter(({ kind }) => kind !== 'secret')
+  const silent = { ...document, facts, guidance: { ...document.guidance, mentions: [] } }
+  const plain = fit(silent, {
     limit: room,
     maxLines,
-    render: buildPlainText,
+    render: (part) => buildBlocks(part).slice(0, -1).flatMap(blockLines).map(unescape).join('\n'),
     measure: (text) => mrkdwnText(text, Infinity).length,
   })
   // Ids of the configuration ping below the line that a notification shows; nothing else of it may.
   const [first, ...rest] = mrkdwnText(plain, room).split('\n')
   const text = [first, ...(pings === '' ? [] : [pings]), ...rest, foot].join('\n')
   return { text, ...noUnfurling }
-}
-
-function buildPlainText(document: Document): string {
-  const { typeLabel, notification, alarms, notes, sent, lines, more, link, guidance } = document
-  const isOne = typeLabel !== null
-  const page = pageLink(document)
-  const advice = [
-    ...guidance.texts.map(({ label, text }) => `${label}: ${text}`),
-    ...guidance.runbookUrls.map((url) => `Runbook: ${url}`),
-  ]
-  return [
-    ...(isOne ? [notification] : [headerText(document), ...chatText(document)]),
-    ...alarms,
-    ...notes,
-    ...(isOne ? chatText(document) : []),
-    ...document.undelivered.map((one) => plainListed(one, 'not delivered')),
-    ...sent.map((one) => plainListed(one, `already sent ${one.sent}`)),
-    ...chatMoreSent(document),
-    link ?? '',
-    page === null ? '' : `${page.text}: ${page.url}`,
-    ...chatRelated(document),
-    ...advice,
-    ...lines.map((line) => `• ${severityMark(line.severity)} ${lineText(line)}`),
-    more ?? '',
-    document.context,
-  ]
-    .filter(Boolean)
-    .join('\n')
-}
-
-function plainListed(
-  { severity, title, link }: Document['undelivered'][number],
-  remark: string,
-): string {
-  const text = `• ${severityMark(severity)} ${isolate(title)} (${remark})`
-  return link === null ? text : `${text} ${link}`
 }
 
 /** What a reader of the blocks sees, line by line. */

@@ -47,8 +47,7 @@ async function anHttpsReceiver(): Promise<Receiver> {
   const receiver = createServer(server, (request, response) => {
     request.resume().on('end', () => {
       own.taken += 1
-      const isPager = request.url === '/v2/enqueue'
-      response.writeHead(isPager ? 202 : 200).end(isPager ? '{"status":"success"}' : 'ok')
+      response.end('ok')
     })
   })
   receiver.listen(0, '127.0.0.1')
@@ -85,10 +84,6 @@ async function aMailReceiver(more: SMTPServerOptions = {}): Promise<Receiver> {
 }
 
 const addresses: Record<string, (host: string) => string> = {
-  slack: (host) => `type: slack, url: "https://${host}/services/T/B/x", allow_private: true`,
-  teams: (host) => `type: teams, url: "https://${host}/flow?sig=x", allow_private: true`,
-  pagerduty: (host) =>
-    `type: pagerduty, url: "https://${host}", routing_key: ${'k'.repeat(32)}, allow_private: true`,
   webhook: (host) => `type: webhook, url: "https://${host}/hook", allow_private: true`,
   email: (host) => `type: email, smtp: "smtps://${host}", from: a@b.example, to: [c@d.example]`,
 }
@@ -171,7 +166,8 @@ test('a proxy that drips its answer is given up, though it is never silent', asy
   await expect(openTunnel(outbound, end)).rejects.toThrow('was not reached (the time was up)')
 })
 
-describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
+/** Sinks over HTTP share their transport; the conformance suites send by each. */
+describe.each(['webhook', 'email'])('a sink of type %s', (type) => {
   const host = 'hooks.corp.test:4433'
   let receiver: Receiver
 

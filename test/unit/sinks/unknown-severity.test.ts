@@ -43,7 +43,7 @@ test('a message in Slack has the critical mark and says UNKNOWN', () => {
   expect(inBlocks.blocks?.[0]).toMatchObject({
     text: { text: expect.stringMatching(/^🟥 UNKNOWN \("none"\) · /) },
   })
-  expect(inWords.text).toMatch(/^UNKNOWN \("none"\) /)
+  expect(inWords.text).toMatch(/^🟥 UNKNOWN \("none"\) · /)
 })
 
 test('a mail has the critical colour and says UNKNOWN in subject and both parts', () => {
