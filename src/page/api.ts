@@ -19,28 +19,8 @@ export function addApi(server: FastifyInstance, desk: Desk): void {
   for (const row of acts) {
     server.post(`${apiRoot}${row.path}`, (request) => desk.perform(row, request))
   }
-  addRefusals(server)
-}
-
-/** Whoever may ask learns what is wrong with an address or a method, as a problem. */
-function addRefusals(server: FastifyInstance): void {
-  const options = { config: { access: 'user' } } as const
-  const readable = ['/openapi.json', ...questions.map(({ path }) => path)]
-  const actable = acts.map(({ path }) => path)
-  for (const path of new Set([...readable, ...actable])) {
-    const allowed = [
-      ...(readable.includes(path) ? ['GET', 'HEAD'] : []),
-      ...(actable.includes(path) ? ['POST'] : []),
-    ]
-    const method = server.supportedMethods.filter((one) => !allowed.includes(one))
-    const handler = (_request: FastifyRequest, reply: FastifyReply): never => {
-      reply.header('allow', allowed.join(', '))
-      throw new PageError('wrong_method', `only ${allowed.join(', ')}`)
-    }
-    server.route({ ...options, url: `${apiRoot}${path}`, method, handler })
-  }
-  server.all(`${apiRoot}/*`, options, () => {
-    throw new PageError('not_found', 'no such address', `see ${apiRoot}/openapi.json`)
+  server.all(`${apiRoot}/*`, { config: { access: 'user' } }, () => {
+    throw new PageError('not_found', 'no such address or method', `see ${apiRoot}/openapi.json`)
   })
 }
 

@@ -3,9 +3,7 @@ const kinds = {
   bad_request: [400, 'Bad request'],
   forbidden: [403, 'Not allowed'],
   not_found: [404, 'Not found'],
-  wrong_method: [405, 'Not by this method'],
   conflict: [409, 'Not possible now'],
-  too_many: [429, 'Too many'],
   /** It was begun, and may be done. */
   unclear: [502, 'Not known whether it is done'],
   unavailable: [503, 'Not available now'],

@@ -42,18 +42,6 @@ export function createGuesses({ redis, keys }: { redis: Redis; keys: Keys }): Gu
   }
 }
 
-/** Of one user within ten minutes: each that changes something is kept as long as the history. */
-export const actsAtMost = 600
-
-/** Counts an act of a user, over all replicas. Returns how long to wait before it, ms; 0: not at all. */
-export async function countAct(
-  { redis, keys }: { redis: Redis; keys: Keys },
-  name: string,
-): Promise<number> {
-  const counter = keys.shared('guesses', 'acts', digest(name))
-  return Number(await runScript(redis, 'count-guess', [counter], [1, windowMs, actsAtMost]))
-}
-
 function countersOf({ address, name }: Guesser): [keyof typeof limits, string][] {
   const from = networkOf(address)
   if (name === undefined) return [['token', from]]

@@ -21,6 +21,7 @@ import {
 } from '../../lib/clock.ts'
 import { errorCode, errorMessage, TocsinError } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
+import { SharedAnswers } from './shared-answers.ts'
 import { createOwnHostCheck } from '../../lib/config/web-address.ts'
 
 export interface HttpServer {
@@ -233,6 +234,9 @@ function answerError(
     .send({ error: text })
 }
 
+/** A scrape is made once for all who ask within this time. */
+const scrapeSharedMs = 1_000
+
 function addRoutes(
   server: FastifyInstance,
   { metrics, health, ready, logger, page, clock = systemClock }: HttpServerOptions,
@@ -242,12 +246,12 @@ function addRoutes(
       reply.type('text/plain; charset=utf-8').send(indexText),
     )
   }
-  const renderOnce = shareForAWhile(async () => {
-    const { contentType, body } = await metrics.render()
-    return { contentType, body: Buffer.from(body) } // one for all who read it, however slowly
-  }, clock)
+  const shared = new SharedAnswers(clock, scrapeSharedMs)
   server.get('/metrics', async (_request, reply) => {
-    const { contentType, body } = await renderOnce()
+    const { contentType, body } = await shared.read('metrics', async () => {
+      const rendered = await metrics.render()
+      return { ...rendered, body: Buffer.from(rendered.body) } // one for all who read it, however slowly
+    })
     return reply.header('content-type', contentType).send(body)
   })
   server.get('/healthz', async (_request, reply) => {
@@ -258,30 +262,6 @@ function addRoutes(
     const answer = await readyWithin(readyPatienceMs, { ready, logger, clock })
     return reply.code(answer.ok ? 200 : 503).send(answer)
   })
-}
-
-/** A scrape is made once for all who ask within this time. */
-const scrapeSharedMs = 1000
-
-/** Returns what `make` is making or made a short time ago; a failure is not kept. */
-function shareForAWhile<T>(make: () => Promise<T>, clock: Clock): () => Promise<T> {
-  let made: Promise<T> | undefined
-  let doneAtMs = Infinity
-  return () => {
-    if (made !== undefined && clock.monotonic() - doneAtMs < scrapeSharedMs) return made
-    doneAtMs = Infinity
-    made = make().then(
-      (result) => {
-        doneAtMs = clock.monotonic()
-        return result
-      },
-      (error: unknown) => {
-        made = undefined
-        throw error
-      },
-    )
-    return made
-  }
 }
 
 /** Not ready beats no answer: a probe that times out says nothing about why. */

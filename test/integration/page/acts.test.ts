@@ -1,7 +1,5 @@
 /** Each act of the page and its API: what it does, that it is done once, and that its record has the name. */
-import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { actsAtMost } from '../../../src/page/access/guesses.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { readActs } from '../../../src/store/history/acts.ts'
 import { peekFeed } from '../../../src/store/feed-state.ts'
@@ -192,20 +190,6 @@ test('a feed is paused, says so on Now, and is resumed there', async () => {
     'mara, /feeds/brand/resume, , done',
     'robot, /feeds/brand/pause, , done',
   ])
-})
-
-test('one user has so many acts in ten minutes: what goes beyond is refused, and changes nothing', async () => {
-  const counter = rig.keys.shared(
-    'guesses',
-    'acts',
-    createHash('sha256').update('robot').digest('base64url'),
-  )
-  await rig.redis.set(counter, actsAtMost, 'PX', 600_000)
-  const refused = await askApi(rig, '/sinks/soc/pause', { body: { reason: 'too often' } })
-  expect([refused.status, refused.json.detail]).toEqual([429, expect.stringContaining('600 acts')])
-  expect((await sinkNow('soc')).paused).toBeUndefined()
-  expect(await actsSince()).toEqual(['robot, /sinks/soc/pause, , refused'])
-  await rig.redis.del(counter)
 })
 
 describe('of silences', () => {

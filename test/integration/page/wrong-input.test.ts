@@ -172,23 +172,17 @@ describe('what nothing has', () => {
   })
 
   test.each([
-    ['GET', '/nothing', 404, undefined],
-    ['POST', '/nothing/at/all', 404, undefined],
-    ['DELETE', '/nothing', 404, undefined],
-    ['POST', '/status', 405, 'GET, HEAD'],
-    ['PUT', '/silences', 405, 'GET, HEAD, POST'],
-    ['GET', '/sinks/soc/pause', 405, 'POST'],
-    ['DELETE', '/sinks/soc/pause', 405, 'POST'],
-    ['PATCH', '/openapi.json', 405, 'GET, HEAD'],
-  ])('%s %s is a problem of status %s', async (method, path, status, allow) => {
+    ['GET', '/nothing'],
+    ['POST', '/nothing/at/all'],
+    ['POST', '/status'],
+    ['PUT', '/silences'],
+    ['GET', '/sinks/soc/pause'],
+    ['PATCH', '/openapi.json'],
+  ])('%s %s is a problem: there is no such address or method', async (method, path) => {
     const headers = { authorization: `Bearer ${tokens.robot}` }
     const answer = await ask(rig, `/api/v1${path}`, { method, headers })
-    expect([answer.status, answer.headers['content-type'], answer.headers.allow]).toEqual([
-      status,
-      problem,
-      allow,
-    ])
-    expect(JSON.parse(answer.body)).toMatchObject({ type: 'about:blank', status })
+    expect([answer.status, answer.headers['content-type']]).toEqual([404, problem])
+    expect(JSON.parse(answer.body)).toMatchObject({ type: 'about:blank', status: 404 })
   })
 
   test('an address that is not there is not told to strangers', async () => {

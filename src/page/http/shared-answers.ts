@@ -1,15 +1,14 @@
 /** Answers that are dear to make and the same for many: made once for all who ask within a moment. */
-import type { Clock } from '../lib/clock.ts'
-
-/** As long as somebody who looks at a page does not notice. */
-const sharedMs = 2_000
+import type { Clock } from '../../lib/clock.ts'
 
 export class SharedAnswers {
   readonly #clock: Clock
+  readonly #forMs: number
   readonly #made = new Map<string, { atMs: number; answer: Promise<unknown> }>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, forMs: number) {
     this.#clock = clock
+    this.#forMs = forMs
   }
 
   /** After an act: whoever did it looks for what has changed. */
@@ -21,7 +20,7 @@ export class SharedAnswers {
   async read<Answer>(name: string, make: () => Promise<Answer>): Promise<Answer> {
     const nowMs = this.#clock.monotonic()
     for (const [other, { atMs }] of this.#made) {
-      if (nowMs - atMs >= sharedMs) this.#made.delete(other)
+      if (nowMs - atMs >= this.#forMs) this.#made.delete(other)
     }
     const known = this.#made.get(name)
     if (known) return known.answer as Promise<Answer>
