@@ -229,10 +229,7 @@ function buildRetention(context: EngineContext): Retention {
     ...context,
     maxBytes: config.ledger.maxBytes,
     isActive: () => context.generation.isActive,
-    onTrimmed({ histories, payloads }) {
-      metrics.retentionTrimmedTotal.inc({ what: 'history' }, histories)
-      metrics.retentionTrimmedTotal.inc({ what: 'payload' }, payloads)
-    },
+    onTrimmed: (events) => metrics.retentionTrimmedTotal.inc(events),
   })
 }
 

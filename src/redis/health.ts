@@ -261,7 +261,7 @@ interface NodeInfo {
   field: (name: string) => string | undefined
 }
 
-export async function readMasterInfo(redis: Redis): Promise<NodeInfo[]> {
+async function readMasterInfo(redis: Redis): Promise<NodeInfo[]> {
   if (isCluster(redis)) {
     return Promise.all(
       (await listMasters(redis)).map((node) => readNodeInfo(node, formatNode(node))),

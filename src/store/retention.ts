@@ -8,7 +8,6 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/client.ts'
-import { readMasterInfo } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
 import { trimActs } from './history/acts.ts'
@@ -16,11 +15,6 @@ import type { AccountStore } from './record-index.ts'
 
 interface RetainedAccount extends AccountStore {
   readonly retention: { history: number }
-}
-
-interface TrimCounts {
-  histories: number
-  payloads: number
 }
 
 export interface RetentionOptions {
@@ -32,7 +26,8 @@ export interface RetentionOptions {
   logger: Logger
   /** Only replicas with the active configuration drop anything: it says how much may be kept. */
   isActive: () => boolean
-  onTrimmed: (trimmed: TrimCounts) => void
+  /** Told how many events were dropped to make room. */
+  onTrimmed: (events: number) => void
 }
 
 export interface Retention {
@@ -45,15 +40,12 @@ interface RetentionNote {
   endedAtMs: number
   /** What records and payloads take after the pass. */
   bytes: number
-  /** What Redis used for everything after the pass. */
-  usedBytes: number
   /** When the oldest settled record was settled that the pass left; undefined: there is none. */
   oldestMs?: number | undefined
 }
 
-/** Between two passes, unless Redis grows by more than a tenth of the limit. */
+/** Between two passes. */
 const everyMs = 15 * 60_000
-const growthShare = 0.1
 
 /** Between two steps, ms. */
 const pauseMs = 5
@@ -93,10 +85,9 @@ export async function readRetentionNote(
   return text === null ? undefined : (JSON.parse(text) as RetentionNote)
 }
 
-async function isDue({ redis, keys, clock, maxBytes }: RetentionOptions): Promise<boolean> {
+async function isDue({ redis, keys, clock }: RetentionOptions): Promise<boolean> {
   const note = await readRetentionNote(redis, keys)
-  if (!note || Math.abs(clock.now() - note.endedAtMs) >= everyMs) return true
-  return (await readUsedBytes(redis)) - note.usedBytes > growthShare * maxBytes
+  return !note || Math.abs(clock.now() - note.endedAtMs) >= everyMs
 }
 
 type MayContinue = () => Promise<boolean>
@@ -126,7 +117,6 @@ async function runPass(options: RetentionOptions, mayContinue: MayContinue): Pro
   const note: RetentionNote = {
     endedAtMs: clock.now(),
     bytes,
-    usedBytes: await readUsedBytes(redis),
     oldestMs: await findOldestMs(ledgers),
   }
   await runScript(redis, 'write-note', [keys.shared('keeping')], [JSON.stringify(note)])
@@ -186,12 +176,11 @@ async function trim(
     if (!dropped) return undefined
     left -= dropped.bytes
     if (dropped.bytes === 0) continue
-    const { histories, payloads, lastMs } = dropped
+    const { events, lastMs } = dropped
     options.logger.info(
       {
         account: ledger.account,
-        histories,
-        payloads,
+        events,
         settledUntil: new Date(lastMs).toISOString(),
         bytes: bytes - dropped.bytes,
         shareBytes: Math.floor(shareBytes),
@@ -218,14 +207,15 @@ export function fairShareBytes(sizes: readonly number[], maxBytes: number): numb
   return Infinity
 }
 
-interface DropResult extends TrimCounts {
+interface DropResult {
+  events: number
   bytes: number
   /** When the last dropped record was settled. */
   lastMs: number
 }
 
 /** The reply of trim-records. `more`: 1 if a further step may drop more. */
-type TrimStep = [histories: number, payloads: number, bytes: number, lastMs: number, more: number]
+type TrimStep = [events: number, bytes: number, lastMs: number, more: number]
 
 /**
  * Drops records beyond `retention.history`, then the oldest settled ones until `wantedBytes` are
@@ -236,24 +226,15 @@ async function dropSettled(
   { run, retention }: RetainedAccount,
   { wantedBytes, mayContinue }: { wantedBytes: number; mayContinue: MayContinue },
 ): Promise<DropResult | undefined> {
-  const sum: DropResult = { histories: 0, payloads: 0, bytes: 0, lastMs: 0 }
+  const sum: DropResult = { events: 0, bytes: 0, lastMs: 0 }
   for (;;) {
     const args = [retention.history, wantedBytes - sum.bytes]
-    const [histories, payloads, bytes, lastMs, more] = (await run(
-      'trim-records',
-      ...args,
-    )) as TrimStep
-    onTrimmed({ histories, payloads })
-    sum.histories += histories
-    sum.payloads += payloads
+    const [events, bytes, lastMs, more] = (await run('trim-records', ...args)) as TrimStep
+    onTrimmed(events)
+    sum.events += events
     sum.bytes += bytes
     sum.lastMs = Math.max(sum.lastMs, lastMs)
     if (more === 0) return sum
     if (!(await mayContinue())) return undefined
   }
-}
-
-async function readUsedBytes(redis: Redis): Promise<number> {
-  const nodes = await readMasterInfo(redis)
-  return nodes.reduce((sum, node) => sum + Number(node.field('used_memory') ?? 0), 0)
 }

@@ -390,9 +390,7 @@ export const metricTable = {
     'When the oldest kept settled event was settled, by the last pass of retention; 0: none is kept.',
     {},
   ),
-  retention_trimmed_total: counter('Settled events dropped to make room.', {
-    what: ['history', 'payload'],
-  }),
+  retention_trimmed_total: counter('Settled events dropped to make room.', {}),
   config_last_reload_successful: gauge('1 if the last read of the configuration succeeded.', {}),
   config_last_reload_success_timestamp_seconds: gauge(
     'When the configuration was last read successfully.',

@@ -5,14 +5,14 @@
 -- when memory is full. One call looks at 200 records and, at the end, at 200 letters of each sink.
 -- KEYS[1]  the account's base
 -- ARGV     retention.history (ms), bytes to free
--- Returns  what was dropped to free bytes: {records, payloads, bytes, when the last of them was settled
---          (ms)}, then 1 if a further call may drop more, else 0
+-- Returns  what was dropped to free bytes: {records, bytes, when the last of them was settled (ms)},
+--          then 1 if a further call may drop more, else 0
 -- @include lib/ledger.lua
 -- @include lib/weight.lua
 
 local ended_before, wanted = now - tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 200
-local histories, payloads, freed, last, latest = 0, 0, 0, 0, 0
+local events, freed, last, latest = 0, 0, 0, 0
 local endings_from = ended_before
 
 local function drop(rid, record)
@@ -33,8 +33,7 @@ local function make_room(rid, record)
   freed = freed + weigh_record(rid)
   if record then
     latest = math.max(latest, record.t + 1)
-    histories = histories + 1
-    payloads = payloads + redis.call('EXISTS', key('pay', rid))
+    events = events + 1
   end
   drop(rid, record)
 end
@@ -97,4 +96,4 @@ drop_days()
 if latest > tonumber(redis.call('GET', key('trimmed')) or '0') then
   redis.call('SET', key('trimmed'), string.format('%.0f', latest))
 end
-return { histories, payloads, freed, last, more }
+return { events, freed, last, more }
