@@ -5,6 +5,7 @@ import { refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
 import { type QuarantineEntry, readQuarantined } from '../../store/feed-state.ts'
 import { type Delivered, findDeliveryItems } from '../../store/deliveries.ts'
+import { lookUpInLedger } from '../../store/intake.ts'
 import { readPayload } from '../../store/records.ts'
 import type { KnownWrite } from '../../store/history/service-writes.ts'
 import { fieldLines } from '../api/listing.ts'
@@ -38,21 +39,29 @@ export async function showItem(
   if (id !== undefined) return showDelivery(context, id, options)
   const { config } = loadConfigFile(context, options.config)
   const uid = refang(given.trim())
-  const known = await withStore(config, async (store) => {
+  const { known, hasGone } = await withStore(config, async (store) => {
     const ledgers = ledgersFor(store, options)
     const events = ledgers.map(async (ledger): Promise<KnownEvent> => {
       const entry = await readQuarantined(ledger, uid)
       if (entry?.uid === null) return { account: entry.account, uid: null, quarantined: entry }
       return readKnownEvent(config, store, ledger, entry?.uid ?? uid)
     })
-    return (await Promise.all(events)).filter(isKnown)
+    const looks = ledgers.flatMap((ledger) =>
+      config.feeds
+        .filter(({ account }) => account === ledger.account)
+        .map(({ name }) => lookUpInLedger(ledger, name, [uid])),
+    )
+    return {
+      known: (await Promise.all(events)).filter(isKnown),
+      hasGone: (await Promise.all(looks)).flat().includes('unrecorded'),
+    }
   })
   const labels = destinationLabels(config)
   print(context, options, {
     json: known.map((one) => knownJson(one, labels)),
     lines: () =>
       known.length === 0
-        ? [unknownLine(uid, options)]
+        ? [hasGone ? goneLine(uid) : unknownLine(uid, options)]
         : known.flatMap((one) => knownLines(one, labels)),
   })
   if (known.length === 0) context.exitCode = 1
@@ -92,9 +101,13 @@ function entryLines(head: string, entry: QuarantineEntry): string[] {
   ]
 }
 
+function goneLine(uid: string): string {
+  return `${sanitize(uid, 600)} was taken in, and its history is gone (retention.history, retention.max_bytes).`
+}
+
 function unknownLine(uid: string, { account }: ShowOptions): string {
   const whom = account === undefined ? 'any account' : `the account ${account}`
-  return `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history, retention.max_bytes).`
+  return `${sanitize(uid, 600)} was never taken in by ${whom}, or is forgotten (dedupe.horizon).`
 }
 
 /** One event of a delivery. */

@@ -191,13 +191,13 @@ async function* walkEntries(
     const { fromMs } = span
     return readStream(ledger, { fromMs, ...startOf(ledger, span, start), count })
   })
-  const streams = (await Promise.all(pages)).filter(({ entries }) => entries.length > 0)
-  /** The one with the newest entry last. */
-  const open = streams.toSorted((one, other) => comparePlaces(headOf(other), headOf(one)))
-  for (let newest = open.pop(); newest !== undefined; newest = open.pop()) {
+  const open = (await Promise.all(pages)).filter(({ entries }) => entries.length > 0)
+  while (open.length > 0) {
+    const newest = open.reduce((one, other) =>
+      comparePlaces(headOf(one), headOf(other)) < 0 ? one : other,
+    )
     yield headOf(newest)
-    const rest = await advance(newest, span)
-    if (rest) open.splice(findPlace(open, headOf(rest)), 0, rest)
+    if (!(await advance(newest, span))) open.splice(open.indexOf(newest), 1)
   }
 }
 
@@ -223,26 +223,17 @@ function headOf({ entries, at }: OpenStream): Entry {
   return entry
 }
 
-async function advance(stream: OpenStream, { fromMs }: Span): Promise<OpenStream | undefined> {
-  const { ledger, entries, at, isLast } = stream
-  if (at + 1 < entries.length) return { ...stream, at: at + 1 }
-  if (isLast) return undefined
+/** Returns whether the stream has a further entry. */
+async function advance(stream: OpenStream, { fromMs }: Span): Promise<boolean> {
+  const { ledger, entries, isLast } = stream
+  const before = headOf(stream).id
+  stream.at += 1
+  if (stream.at < entries.length) return true
+  if (isLast) return false
   // of many streams each gives little, so that is asked for; of few each gives much
-  const more = { fromMs, before: headOf(stream).id, count: Math.min(maxPage, 2 * entries.length) }
-  const next = await readStream(ledger, more)
-  return next.entries.length > 0 ? next : undefined
-}
-
-/** Where a stream belongs among those that are open, by its newest entry. */
-function findPlace(open: readonly OpenStream[], place: Place): number {
-  let [from, to] = [0, open.length]
-  while (from < to) {
-    const middle = Math.floor((from + to) / 2)
-    const stream = open[middle]
-    if (stream && comparePlaces(headOf(stream), place) > 0) from = middle + 1
-    else to = middle
-  }
-  return from
+  const more = { fromMs, before, count: Math.min(maxPage, 2 * entries.length) }
+  Object.assign(stream, await readStream(ledger, more))
+  return stream.entries.length > 0
 }
 
 function startOf(
