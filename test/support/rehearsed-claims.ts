@@ -70,6 +70,10 @@ export class RehearsedClaims {
     const dueSince = await this.#claimable(sink, beforeMs)
     const asked = { sink, max, leastRank: 1 }
     const { claims, left } = await claimDue(this.#ledger, { owner, leaseMs }, asked)
+    if ((await this.#ledger.redis.sismember(this.#ledger.key('gone'), sink)) === 1) {
+      if (claims.length + left > 0) this.faults.push(`${sink} is gone, and its work is claimed`)
+      return []
+    }
     for (const { ref } of claims) {
       const held = this.#leases.get(ref)
       if (held?.isOver === false) this.faults.push(`${ref} went to ${owner}, held by ${held.owner}`)

@@ -258,15 +258,6 @@ test('a batch does not wait longer because more comes, nor is it due once nothin
   await expectConservation(ledger)
 })
 
-test('a message whose members are being taken out of it is not sent', async () => {
-  const ledger = await tests.ledger()
-  const ref = await aBatch(ledger, 2)
-  const name = ledger.key('batch', ref.split(':')[1] ?? '')
-  const batch = JSON.parse((await ledger.redis.get(name)) ?? '') as object
-  await ledger.redis.set(name, JSON.stringify({ ...batch, un: true }))
-  expect(await beginAttempt(ledger, ref, 't1', lease)).toEqual({ status: 'unfreezing' })
-})
-
 test('only what waits to be sent is kept back: nothing that ended, was tried, or waits for something else', async () => {
   const ledger = await tests.ledger()
   const [ended, tried, single, inBatch, grouped] = [1, 2, 3, 4, 5].map((n) => refOf(ledger, n)) as [

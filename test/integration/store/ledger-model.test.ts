@@ -234,6 +234,9 @@ const steps: Record<string, [weight: number, run: Step]> = {
     (world, drawn) => redirect(world, drawn, (ref) => discardItem(world.ledger, ref, 'ann')),
   ],
   resend: [2, (world, drawn) => resend(world, drawn)],
+  // a sink leaves the configuration, and comes back
+  leave: [1, ({ ledger }, drawn) => ledger.redis.sadd(ledger.key('gone'), sinkOf(drawn))],
+  'come back': [2, ({ ledger }, drawn) => ledger.redis.srem(ledger.key('gone'), sinkOf(drawn))],
   trim: [1, trim],
 }
 
@@ -358,6 +361,7 @@ async function settleAll(world: World): Promise<void> {
   Object.assign(world, { crash: undefined, isTwice: false })
   world.rules.clear()
   await claims.expireAll()
+  await given.redis.del(ledger.key('gone'))
   for (let round = 0; round < 12; round += 1) {
     rig.clock.aheadMs += 90_000_000
     // Redis' own clock does not go with it: how many messages a destination may get now
