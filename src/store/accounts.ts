@@ -271,25 +271,18 @@ export interface AccountingSnapshot {
   records: number
   /** Records created and not dropped, minus those in the index; other than 0 is a defect. */
   unfiled: number
-  /** By sink: items that ended, less those in the counts by day; any entry is a defect. */
-  undated: Record<string, number>
 }
 
-/** The accounting, the counts by day and the size of the index of records at the same instant. */
+/** The accounting and the size of the index of records at the same instant. */
 export async function readAccountingSnapshot(ledger: AccountLedger): Promise<AccountingSnapshot> {
-  const [atMs, records, undated, ...texts] = (await ledger.run('read-counters')) as [
-    number,
-    number,
-    string,
-    ...string[],
-  ]
+  const answer = (await ledger.run('read-counters')) as [number, number, string[]]
+  const [atMs, records, texts] = answer
   const fields = pairsOf(texts)
   const expected = Number(new Map(fields).get('records') ?? 0)
   return {
     atMs,
     records,
     unfiled: expected - records,
-    undated: JSON.parse(undated) as Record<string, number>,
     accounting: parseAccounting(fields),
   }
 }

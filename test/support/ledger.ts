@@ -10,12 +10,7 @@ import type { Redis } from '../../src/redis/client.ts'
 import { connectRedis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
 import { type AccountLedger, openLedger, type Standing } from '../../src/store/account-ledger.ts'
-import {
-  type Accounting,
-  readAccounting,
-  readAccountingSnapshot,
-  type SinkCounts,
-} from '../../src/store/accounts.ts'
+import { type Accounting, readAccounting, type SinkCounts } from '../../src/store/accounts.ts'
 import { type Ending, readEndings } from '../../src/store/history/endings.ts'
 import { openFeed } from '../../src/store/feed-state.ts'
 import {
@@ -186,13 +181,13 @@ async function scanPendingCounts(ledger: AccountLedger): Promise<Record<string, 
 export async function expectConservation(ledger: AccountLedger): Promise<Accounting> {
   let accounting = await readAccounting(ledger)
   let scanned = await scanPendingCounts(ledger)
-  let ended = await countEndings(ledger)
+  let [ended, days] = [await countEndings(ledger), await countDays(ledger)]
   for (let tries = 0; tries < 100; tries++) {
     const after = await readAccounting(ledger)
     if (isDeepStrictEqual(after, accounting)) break
     accounting = after
     scanned = await scanPendingCounts(ledger)
-    ended = await countEndings(ledger)
+    ;[ended, days] = [await countEndings(ledger), await countDays(ledger)]
   }
   for (const [feed, account] of Object.entries(accounting.feeds)) {
     if (account.unaccounted !== 0) throw new Error(`feed ${feed}: ${JSON.stringify(account)}`)
@@ -205,13 +200,13 @@ export async function expectConservation(ledger: AccountLedger): Promise<Account
   }
   for (const [sink, account] of Object.entries(accounting.sinks)) {
     for (const outcome of ['delivered', 'dead', 'suppressed', 'diverted'] as const) {
-      const count = ended.get(`${sink} ${outcome}`) ?? 0
-      if (count !== account[outcome])
-        throw new Error(`${sink} ${outcome}: ${account[outcome]}, endings: ${count}`)
+      const [count, dated] = [ended, days].map((counts) => counts.get(`${sink} ${outcome}`) ?? 0)
+      if (count !== account[outcome] || dated !== count)
+        throw new Error(
+          `${sink} ${outcome}: ${account[outcome]}, endings ${count}, by day ${dated}`,
+        )
     }
   }
-  const { undated } = await readAccountingSnapshot(ledger)
-  if (Object.keys(undated).length > 0) throw new Error(`by day: ${JSON.stringify(undated)}`)
   return accounting
 }
 
@@ -221,6 +216,20 @@ async function countEndings(ledger: AccountLedger): Promise<Map<string, number>>
   for await (const { sink, outcome, items } of endingsOf(ledger)) {
     const name = `${sink} ${outcome}`
     counts.set(name, (counts.get(name) ?? 0) + items.length)
+  }
+  return counts
+}
+
+/** Items by sink and outcome, as the counts by day have them. */
+async function countDays(ledger: AccountLedger): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  for (const name of await ledger.redis.keys(ledger.key('day', '*'))) {
+    for (const [field, count] of Object.entries(await ledger.redis.hgetall(name))) {
+      const [kind, destination = '', , outcome = ''] = field.split('|')
+      if (kind !== 'ended' && kind !== 'own') continue
+      const place = `${destination.split(':')[0]} ${outcome}`
+      counts.set(place, (counts.get(place) ?? 0) + Number(count))
+    }
   }
   return counts
 }
@@ -245,15 +254,8 @@ export async function proofOf(ledgers: readonly AccountLedger[]): Promise<Ledger
 /** Throws unless every pending item stands where something will move it. */
 export async function expectNothingStranded(ledger: AccountLedger): Promise<void> {
   for (const proof of await proofOf([ledger])) {
-    const { stranded, misfiled, differences, unfiled, undated } = proof
-    const dated = Object.entries(undated)
-    const found = [
-      ...stranded,
-      ...misfiled,
-      ...differences,
-      ...dated,
-      ...(unfiled === 0 ? [] : [unfiled]),
-    ]
+    const { stranded, misfiled, differences, unfiled } = proof
+    const found = [...stranded, ...misfiled, ...differences, ...(unfiled === 0 ? [] : [unfiled])]
     if (found.length > 0) throw new Error(`ledger: ${JSON.stringify(found)}`)
   }
   await expectEndings(ledger)

@@ -276,15 +276,13 @@ async function auditLedger(
 }
 
 function ledgerJson(check: LedgerCheck): Record<string, unknown> {
-  const { account, atMs, records, unfiled, undated, accounting, stranded, misfiled, hasMore } =
-    check
+  const { account, atMs, records, unfiled, accounting, stranded, misfiled, hasMore } = check
   return {
     ledger: account,
     whole: isConsistent(check),
     at: formatIsoTime(atMs),
     records,
     ...(unfiled !== 0 && { unfiled }),
-    ...(Object.keys(undated).length > 0 && { undated }),
     feeds: Object.entries(accounting.feeds).map(([feed, counts]) => ({ feed, ...counts })),
     sinks: Object.entries(accounting.sinks).map(([sink, counts]) => ({
       sink,
@@ -310,7 +308,7 @@ function countPendingInRecords(
 }
 
 function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
-  const { account, atMs, records, unfiled, undated, stranded, misfiled } = check
+  const { account, atMs, records, unfiled, stranded, misfiled } = check
   const isWhole = isConsistent(check)
   const said = isWhole
     ? terminal.paint('green', 'all of it adds up')
@@ -322,10 +320,6 @@ function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
     `${head}: ${pluralize(records, 'record')} as of ${formatUtcTime(atMs)}, ${said}`,
     ...findingLines('uneven', unevenSums(check)),
     ...(unfiled === 0 ? [] : [`  unfiled  ${pluralize(unfiled, 'record')} not in the index`]),
-    ...findingLines(
-      'undated',
-      Object.entries(undated).map(([sink, count]) => [sink, `${count} not in the counts by day`]),
-    ),
     ...findingLines(
       'stranded',
       stranded.map((item) => [

@@ -83,8 +83,6 @@ export interface LedgerCheck {
   accounting: Accounting
   /** How many records the index has. */
   records: number
-  /** By sink: items that ended, less those in the counts by day. */
-  undated: Record<string, number>
   /** How many existing records the index lacks; below 0: how many it has too many. */
   unfiled: number
   differences: SinkDifference[]
@@ -127,11 +125,10 @@ export interface MisfiledRecord {
 
 /** Whether nothing is wrong: the sums of feeds and sinks, the index, and what moves items. */
 export function isConsistent(check: LedgerCheck): boolean {
-  const { accounting, unfiled, undated, differences, stranded, misfiled } = check
+  const { accounting, unfiled, differences, stranded, misfiled } = check
   const accounts = [...Object.values(accounting.feeds), ...Object.values(accounting.sinks)]
   const isBalanced = unfiled === 0 && accounts.every(({ unaccounted }) => unaccounted === 0)
-  const findings = [...Object.keys(undated), ...differences, ...stranded, ...misfiled]
-  return isBalanced && findings.length === 0
+  return isBalanced && [...differences, ...stranded, ...misfiled].length === 0
 }
 
 /** One scan of pending and just settled records, counted as of the moment of the snapshot. */

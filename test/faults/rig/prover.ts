@@ -45,12 +45,10 @@ function findingsOf({
   misfiled,
   accounting,
   unfiled,
-  undated,
 }: LedgerCheck): string[] {
   const accounts = Object.entries({ ...accounting.feeds, ...accounting.sinks })
   return [
     ...(unfiled === 0 ? [] : [`${unfiled} records are not in the index`]),
-    ...Object.entries(undated).map(([sink, count]) => `sink ${sink}: ${count} not dated`),
     ...accounts.flatMap(([name, { unaccounted }]) =>
       unaccounted === 0 ? [] : [`${name}: ${unaccounted} unaccounted for`],
     ),

@@ -103,17 +103,6 @@ local function write_counts(name)
   end
 end
 
--- Calls add(sink, how many of its items ended) for each count of a day.
-local function each_ended(day, add)
-  local counts = redis.call('HGETALL', key('day', day))
-  for i = 1, #counts, 2 do
-    local kind, sink = string.match(counts[i], '^(%a+)|([^|:]+)')
-    if kind == 'ended' or kind == 'own' then
-      add(sink, tonumber(counts[i + 1]))
-    end
-  end
-end
-
 -- Ends every script that includes this file: scripts.ts calls it.
 local function finish()
   for field, by in pairs(sums.counters) do

@@ -74,15 +74,12 @@ if more == 0 then
     drop_expired_letters(key('dead', sink))
   end
 end
--- Folds the counts of days beyond the history into one sum for each sink, so that days and sum add up
--- with the counters for ever.
+
+-- Drops the counts of days beyond the history.
 local function drop_days()
   local first = tonumber(redis.call('HGET', key('counters'), 'first_day'))
   local kept = math.floor(ended_before / day_ms)
   for day = first or kept, kept - 1 do
-    each_ended(day, function(sink, count)
-      bump('past|' .. sink, count)
-    end)
     redis.call('DEL', key('day', day))
   end
   if first and first < kept then
