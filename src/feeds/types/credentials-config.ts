@@ -3,41 +3,29 @@ import { z } from 'zod'
 import { severities } from '../../event.ts'
 import {
   byType,
-  duration,
   flag,
   list,
-  messageFor,
   refusal,
   type Rule,
   section,
   text,
   textField,
-  unknownWord,
   wholeNumber,
   word,
-  wrongKind,
 } from '../../lib/config/config-fields.ts'
 import {
   commonKeys,
   fixedIntervalParts,
   fullRescan,
+  intervalKeys,
   labelNames,
   type Named,
+  queryKind,
   quotaReserveKey,
-  tierKey,
   windowRescan,
 } from './feed-config.ts'
 
-const severityRemedy = `write severity: high, or another of ${severities.join(', ')}: the API gives credentials none`
-
-const severity = z
-  .enum(severities, {
-    error: ({ input }) =>
-      typeof input === 'string' && input !== ''
-        ? messageFor(unknownWord(input, severities))
-        : wrongKind('a severity', severityRemedy).error({ input }),
-  })
-  .meta({ description: 'The severity of all its credentials: the API gives them none.' })
+const severity = word(severities, 'The severity of all its credentials: the API gives them none.')
 
 export const credentialsFeedConfig = section(
   {
@@ -50,8 +38,7 @@ export const credentialsFeedConfig = section(
     }).optional(),
     severity,
     ...commonKeys,
-    every: duration('The longest time between polls.', '5s').prefault('60s'),
-    tier: tierKey('basic'),
+    ...intervalKeys({ every: '60s', tier: 'basic' }),
     rescan: fullRescan('24h'),
   },
   { describe: 'Leaked credentials that the tenant watches for.', rules: [labelNames] },
@@ -60,8 +47,6 @@ export const credentialsFeedConfig = section(
   identifier: file.identifier,
   severity: file.severity,
   ...fixedIntervalParts(file),
-  rescan: file.rescan,
-  detail: [],
 }))
 
 export type CredentialsFeedConfig = Named<z.output<typeof credentialsFeedConfig>>
@@ -86,31 +71,12 @@ const email = textField({
 
 const query = byType(
   [
-    section(
-      {
-        type: z.literal('domain').meta({ description: 'By the domain of the address.' }),
-        fqdn: domain,
-      },
-      { describe: 'Credentials with an address of this domain.' },
-    ),
-    section(
-      {
-        type: z.literal('auth_domain').meta({ description: 'By the site of the login.' }),
-        fqdn: domain,
-      },
-      { describe: 'Credentials for a login at this domain.' },
-    ),
-    section(
-      { type: z.literal('email').meta({ description: 'By the address.' }), email },
-      { describe: 'Credentials of this address.' },
-    ),
-    section(
-      {
-        type: z.literal('keyword').meta({ description: 'By a word in the name.' }),
-        keyword: text('What the part of the name before the @ holds.'),
-      },
-      { describe: 'Credentials whose name holds this word.' },
-    ),
+    queryKind('domain', 'By the domain of the address.', { fqdn: domain }),
+    queryKind('auth_domain', 'By the site of the login.', { fqdn: domain }),
+    queryKind('email', 'By the address.', { email }),
+    queryKind('keyword', 'By a word in the name.', {
+      keyword: text('What the part of the name before the @ holds.'),
+    }),
   ],
   { secret: 'a secret does not belong in a configuration file' },
 )
@@ -128,8 +94,7 @@ export const credentialSearchFeedConfig = section(
     quota_reserve: quotaReserveKey,
     ...commonKeys,
     // each poll costs one search of the month's quota
-    every: duration('The longest time between polls.', '5s').prefault('1h'),
-    tier: tierKey('search'),
+    ...intervalKeys({ every: '1h', tier: 'search' }),
     rescan: windowRescan('24h'),
   },
   { describe: 'What a global search for leaked credentials finds.', rules: [labelNames] },
@@ -140,8 +105,6 @@ export const credentialSearchFeedConfig = section(
   astp: file.astp,
   quotaReserve: file.astp ? 0 : file.quota_reserve,
   ...fixedIntervalParts(file.astp ? { ...file, tier: 'basic' } : file),
-  rescan: file.rescan,
-  detail: [],
 }))
 
 export type CredentialSearchFeedConfig = Named<z.output<typeof credentialSearchFeedConfig>>
@@ -180,8 +143,7 @@ export const cookiesFeedConfig = section(
       'info',
     ),
     ...commonKeys,
-    every: duration('The longest time between polls.', '5s').prefault('60s'),
-    tier: tierKey('basic'),
+    ...intervalKeys({ every: '60s', tier: 'basic' }),
     rescan: windowRescan('24h'),
   },
   { describe: 'The stolen cookies of a domain.', rules: [labelNames, atMostTen] },
@@ -193,8 +155,6 @@ export const cookiesFeedConfig = section(
   severity: file.severity,
   expiredSeverity: file.expired_severity,
   ...fixedIntervalParts(file),
-  rescan: file.rescan,
-  detail: [],
 }))
 
 export type CookiesFeedConfig = Named<z.output<typeof cookiesFeedConfig>>

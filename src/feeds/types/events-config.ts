@@ -20,8 +20,10 @@ import {
 import {
   commonKeys,
   fixedIntervalParts,
+  intervalKeys,
   labelNames,
   type Named,
+  queryKind,
   quotaReserveKey,
   ratePolledParts,
   tierKey,
@@ -137,22 +139,28 @@ export const eventsFeedConfig = section(
   identifier: file.identifier,
   filters: file.filters,
   ...ratePolledParts(file),
-  rescan: file.rescan,
-  detail: file.detail,
 }))
 
 export type EventsFeedConfig = Named<z.output<typeof eventsFeedConfig>>
 
-/**
- * A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event
- * queries).
- */
+const mostLucene = 10_000
+
+const lucene = textField({
+  describe: `In Lucene query syntax, at most ${mostLucene} characters.`,
+  remedy: "write a query in quotes, such as 'acme AND type:paste'",
+  parse: (input) =>
+    input.length <= mostLucene
+      ? input
+      : refusal('too long', `write at most ${mostLucene} characters`),
+})
+
+/** docs/api-notes.md, Event queries. */
 const query = byType(
   [
     queryKind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),
     queryKind('email', 'Mentions of an address.', { email: text('E-mail address.') }),
     queryKind('keyword', 'Mentions of a word.', { keyword: text('Word or words.') }),
-    queryKind('query_string', 'A query in Lucene syntax.', { query_string: luceneText(10_000) }),
+    queryKind('query_string', 'A query in Lucene syntax.', { query_string: lucene }),
     queryKind('username', 'Mentions of a user name.', { username: text('User name.') }),
     queryKind('github_repository', 'Mentions of a repository.', {
       repo_owner: text('Owner of the repository.'),
@@ -176,23 +184,6 @@ const query = byType(
   },
 )
 
-function queryKind<const Type extends string, Shape extends z.core.$ZodLooseShape>(
-  type: Type,
-  describe: string,
-  shape: Shape,
-) {
-  return section({ type: z.literal(type).meta({ description: describe }), ...shape }, { describe })
-}
-
-function luceneText(most: number): z.ZodType<string> {
-  return textField({
-    describe: `In Lucene query syntax, at most ${most} characters.`,
-    remedy: "write a query in quotes, such as 'acme AND type:paste'",
-    parse: (input) =>
-      input.length <= most ? input : refusal('too long', `write at most ${most} characters`),
-  })
-}
-
 const searchFilters = section(
   { severity: severityFilter.optional(), type: typeFilter.optional() },
   { describe: 'What the service is asked for; nothing else arrives.' },
@@ -210,8 +201,7 @@ export const eventSearchFeedConfig = section(
     quota_reserve: quotaReserveKey,
     ...commonKeys,
     // each poll costs one search of the month's quota
-    every: duration('The longest time between polls.', '5s').prefault('1h'),
-    tier: tierKey('search'),
+    ...intervalKeys({ every: '1h', tier: 'search' }),
     rescan: windowRescan('24h'),
     detail: detailKey,
   },
@@ -223,8 +213,6 @@ export const eventSearchFeedConfig = section(
   /** The feed stops before fewer searches of the month remain; 0: it may use them all. */
   quotaReserve: file.quota_reserve,
   ...fixedIntervalParts(file),
-  rescan: file.rescan,
-  detail: file.detail,
 }))
 
 export type EventSearchFeedConfig = Named<z.output<typeof eventSearchFeedConfig>>

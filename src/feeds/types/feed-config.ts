@@ -83,8 +83,23 @@ export function tierKey(usual: Tier): z.ZodType<Tier> {
   return word(['search', 'basic'], 'The limit that its pages count against.').prefault(usual)
 }
 
-type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & { tier: Tier }
-type CommonParts = Omit<FeedCommon, 'name' | 'account' | 'detail' | 'rescan' | 'everyMs'> & {
+/** The keys of a feed that is polled at an interval of its own, besides `commonKeys`. */
+export function intervalKeys(usual: { every: string; tier: Tier }): {
+  every: z.ZodType<number>
+  tier: z.ZodType<Tier>
+} {
+  return {
+    every: duration('The longest time between polls.', '5s').prefault(usual.every),
+    tier: tierKey(usual.tier),
+  }
+}
+
+type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & {
+  tier: Tier
+  rescan: RescanConfig | undefined
+  detail?: string[]
+}
+type CommonParts = Omit<FeedCommon, 'name' | 'account' | 'everyMs'> & {
   account: string | undefined
 }
 
@@ -112,7 +127,18 @@ function commonParts(file: CommonFile): Omit<CommonParts, 'longestMs'> {
     initialPoll: file.initial_poll,
     tier: file.tier,
     labels: file.labels,
+    rescan: file.rescan,
+    detail: file.detail ?? [],
   }
+}
+
+/** A section for one kind of query; its keys are those of the API. */
+export function queryKind<const Type extends string, Shape extends z.core.$ZodLooseShape>(
+  type: Type,
+  describe: string,
+  shape: Shape,
+): z.ZodObject<Shape & { type: z.ZodLiteral<Type> }, z.core.$loose> {
+  return section({ type: z.literal(type).meta({ description: describe }), ...shape }, { describe })
 }
 
 export const labelNames: Rule = (feed) =>
