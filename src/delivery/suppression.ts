@@ -4,7 +4,7 @@
  */
 import type { SuppressionRules } from '../grouping/flush-context.ts'
 import { type MemberOptions, toStoredMember } from './send/delivery-member.ts'
-import { toSuppressionInput } from '../grouping/group-flush.ts'
+import { toSuppressionInput } from '../grouping/members.ts'
 import { withheldBy } from '../grouping/placement.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'

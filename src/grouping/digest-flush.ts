@@ -18,27 +18,12 @@ import { readSettledCounts } from '../store/accounts.ts'
 import { readSinkNames } from '../store/pending-items.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
 import type { CoverageReading, FlushContext } from './flush-context.ts'
-import {
-  closeMessage,
-  type MessageAbout,
-  deriveMessageId,
-  messageRank,
-  readFrozenRefs,
-  freezeMembers,
-} from './freeze.ts'
-import { flushGroups, type Member, readMembers, reportSuppressed } from './group-flush.ts'
+import type { MessageAbout } from './freeze.ts'
+import { flushGroups } from './group-flush.ts'
 import { readUndelivered } from './undelivered.ts'
-import { type Outlet, digestGroupId, type SinkDigest } from './placement.ts'
-import {
-  type Fence,
-  readAllMemberRefs,
-  postponeTimers,
-  readFence,
-  readTimerMs,
-  type Flush,
-} from './timers.ts'
-
-const maxTries = 3
+import { digestGroupId, type Outlet, type SinkDigest } from './placement.ts'
+import { type Flush, postponeTimers, readTimerMs } from './timers.ts'
+import { endWindow, type LedgerSlice, selectMembers } from './window.ts'
 
 /** What the digests of a pass share. */
 export interface DigestReading {
@@ -115,7 +100,7 @@ export async function flushDigest(
     await postponeTimers(flush.ledger, [flush.timer], digest.schedule.next(nowMs))
     return 0
   }
-  return endWindow(options, { flush, sink, digest }, await read())
+  return endDigest(options, { flush, sink, digest }, await read())
 }
 
 export type DigestSink = Outlet & { digest: SinkDigest }
@@ -136,76 +121,32 @@ export async function endWindowNow(
   await lead?.redis.zadd(lead.key('timers'), 'LT', nowMs, `c:${id}:${sink.name}`)
 }
 
-async function endWindow(
+async function endDigest(
   options: FlushContext,
-  window: Pick<DigestWindow, 'flush' | 'sink' | 'digest'>,
+  given: Pick<DigestWindow, 'flush' | 'sink' | 'digest'>,
   reading: DigestReading,
 ): Promise<number> {
-  const covered = { ...options, ledgers: reading.ledgersFor(window.sink.name) }
-  const account = reading.accountOf(window.sink.name)
-  const whose = { account, namesAccounts: reading.namesAccounts && account === undefined }
-  for (let tries = 0; tries < maxTries; tries += 1) {
-    const messages = await tryDigest(covered, { ...window, ...reading, ...whose })
-    if (messages !== 'again') return messages
-  }
-  return 0
-}
-
-async function tryDigest(options: FlushContext, window: DigestWindow): Promise<number | 'again'> {
-  const { flush, digest, nowMs } = window
-  const slices = await freezeAll(options, flush, await readSlices(options, flush))
-  if (!slices) return 0
-  const totals = await readTotals(options, flush.sink)
-  const about = await composeDigest(options, window, { slices, totals })
-  const note = JSON.stringify(totals)
-  const isSent = about.summary.total > 0 || digest.sendsEmpty
-  // The other ledgers first: once the first ledger has the message, no member can join it anywhere.
-  for (const { ledger, fence, frozen, fresh } of slices.toReversed()) {
-    const isLead = ledger === flush.ledger
-    const closed = await closeMessage(ledger, {
-      messageId: deriveMessageId(flush),
-      members: frozen.length + fresh.filter(({ verdict }) => verdict.act === 'send').length,
-      flushes: [{ flush: { ...flush, ledger, fence }, nextMs: digest.schedule.next(nowMs) }],
-      window: { toMs: nowMs, note },
-      ...(isLead &&
-        isSent && { message: { sink: flush.sink, destination: flush.about.destination, about } }),
-    })
-    if (closed.status === 'again') return 'again'
-    if (isLead && closed.ref !== '') {
-      options.announce(ledger.account, [{ sink: flush.sink, rank: messageRank(about) }])
-    }
-  }
-  return isSent ? 1 : 0
-}
-
-/**
- * Freezes the members and resolves with what the message finally holds; undefined if another
- * replica ended the flush. A ledger that an interrupted try has closed already takes no more: newer
- * items wait for the next digest.
- */
-async function freezeAll(
-  options: FlushContext,
-  flush: Flush,
-  slices: readonly LedgerSlice[],
-): Promise<LedgerSlice[] | undefined> {
-  const messageId = deriveMessageId(flush)
-  const positions = new Map(
-    selectMembers(slices).map(({ account, ref }, at) => [`${account} ${ref}`, at]),
-  )
-  const result: LedgerSlice[] = []
-  for (const { ledger, fence, frozen, fresh } of slices) {
-    const sorted = fresh
-      .filter(({ verdict }) => verdict.act !== 'hold') // it waits for the next digest
-      .map((member) => ({
-        ...member,
-        order: positions.get(`${member.account} ${member.ref}`) ?? 0,
-      }))
-    const isOpen = await freezeMembers(ledger, { messageId, leadId: flush.id, fence }, sorted)
-    if (!isOpen && ledger === flush.ledger) return undefined
-    if (isOpen) reportSuppressed(options, flush.sink, fresh)
-    result.push({ ledger, fence, frozen, fresh: isOpen ? fresh : [] })
-  }
-  return result
+  const { flush, sink, digest } = given
+  const { nowMs } = reading
+  const ledgers = reading.ledgersFor(sink.name)
+  const account = reading.accountOf(sink.name)
+  const namesAccounts = reading.namesAccounts && account === undefined
+  const window: DigestWindow = { ...given, ...reading, account, namesAccounts }
+  return endWindow(options, {
+    flushes: [flush],
+    ledgers,
+    keepsHeld: true,
+    async compose(slices) {
+      const totals = await readTotals({ ledgers }, sink.name)
+      const about = await composeDigest({ ...options, ledgers }, window, { slices, totals })
+      const isSent = about.summary.total > 0 || digest.sendsEmpty
+      return {
+        about: isSent ? about : undefined,
+        window: { toMs: nowMs, note: JSON.stringify(totals) },
+      }
+    },
+    nextMs: () => digest.schedule.next(nowMs),
+  })
 }
 
 /** Sets the timer of every configured digest that has none, so that an empty digest is sent too. */
@@ -270,42 +211,6 @@ interface DigestWindow extends Pick<DigestReading, 'nowMs' | 'readCoverage'> {
   namesAccounts: boolean
   sink: Outlet
   digest: SinkDigest
-}
-
-/** The members that wait in one account's ledger. */
-interface LedgerSlice {
-  ledger: AccountLedger
-  /** The group before its members were read. */
-  fence: Fence
-  /**
-   * Members that an interrupted flush froze already; they are not checked for suppression again.
-   */
-  frozen: Member[]
-  fresh: Member[]
-}
-
-async function readSlices({ ledgers, rules }: FlushContext, flush: Flush): Promise<LedgerSlice[]> {
-  const messageId = deriveMessageId(flush)
-  const slices: LedgerSlice[] = []
-  for (const ledger of ledgers) {
-    slices.push({
-      ledger,
-      fence: ledger === flush.ledger ? flush.fence : await readFence(ledger, flush.id),
-      frozen: await readMembers(ledger, await readFrozenRefs(ledger, messageId)),
-      fresh: await readMembers(ledger, await readAllMemberRefs({ ledger, id: flush.id }), rules),
-    })
-  }
-  return slices
-}
-
-/** Selects the members that go into the message, in its order. */
-function selectMembers(slices: readonly LedgerSlice[]): Member[] {
-  return slices
-    .flatMap(({ frozen, fresh }) => [
-      ...frozen,
-      ...fresh.filter(({ verdict }) => verdict.act === 'send'),
-    ])
-    .toSorted(compareForDigest)
 }
 
 interface DigestContents {

@@ -116,37 +116,19 @@ export async function readFence(ledger: AccountLedger, id: string): Promise<Fenc
   return { opened: opened ?? false, seq: Number(seq ?? 0) }
 }
 
-/** Reads a group's flush as it would be at `nowMs`, without claiming it. */
+/** Whom a group is for, and what its next message is made of, without claiming the flush. */
 export async function peekFlush(
   ledger: AccountLedger,
-  { id, sink, nowMs }: { id: string; sink: string; nowMs: number },
-): Promise<Flush> {
+  { id, nowMs }: { id: string; nowMs: number },
+): Promise<Pick<Flush, 'ledger' | 'id' | 'openedAtMs' | 'sequence'> & { destination: string }> {
   const name = ledger.key('group', id)
-  const [about, seq, opened, from, note] = await ledger.redis.hmget(
-    name,
-    'about',
-    'seq',
-    'opened',
-    'from',
-    'note',
-  )
-  const empty: GroupFacts = { destination: '', route: null, labels: {}, feed: null }
+  const [about, seq, opened] = await ledger.redis.hmget(name, 'about', 'seq', 'opened')
   return {
     ledger,
-    timer: `c:${id}:${sink}`,
     id,
-    sink,
-    kind: 'digest',
-    about: about ? (JSON.parse(about) as GroupFacts) : empty,
     sequence: Number(seq ?? 0),
-    dueAtMs: nowMs,
-    claimedUntilMs: 0,
     openedAtMs: opened ? Number(opened) : nowMs,
-    fence: { opened: opened ?? false, seq: Number(seq ?? 0) },
-    stormId: undefined,
-    fromMs: from ? Number(from) : undefined,
-    note: note ?? undefined,
-    askedMs: undefined,
+    destination: about ? (JSON.parse(about) as GroupFacts).destination : '',
   }
 }
 

@@ -238,8 +238,8 @@ async function rerouteGroup(
   const { ledger, sink, rerouter, nowMs } = context
   const ref = parseRef(timer)
   if (ref.kind !== 'group') return 0
-  const flush = await peekFlush(ledger, { id: ref.id, sink, nowMs })
-  if (paging.takes?.(flush.about.destination) === false) return 0
+  const flush = await peekFlush(ledger, { id: ref.id, nowMs })
+  if (paging.takes?.(flush.destination) === false) return 0
   const cutOff = await rerouter.reroute(ledger, `b:${deriveMessageId(flush)}:${sink}`, paging)
   return cutOff + (await rerouteMembers(context, ref.id, paging))
 }

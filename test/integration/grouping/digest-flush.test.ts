@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestTimes } from '../../../src/grouping/flusher.ts'
 import { endWindowNow, type DigestSink } from '../../../src/grouping/digest-flush.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
-import { claimFlush, peekFlush } from '../../../src/grouping/timers.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -247,39 +246,6 @@ test('operators see when a digest is due and when the last one went', async () =
   const window = ledgers[0]!.key('group', digestGroupId('oncall:0'))
   await given.redis.hset(window, 'from', dueMs + dayMs) // that recipient's next one has gone
   expect(await state()).toMatchObject({ nextDueMs: dueMs + dayMs })
-})
-
-test('a preview looks at the very window that the turn ends, and before the first event at an empty one', async () => {
-  const rig = await aDigestRig(given)
-  const [ledger] = rig.ledgers
-  const id = digestGroupId('oncall:0')
-  const firstMs = everyMorning.schedule.next(Date.now())
-  await rig.show(ledger!, ...uids(2))
-  rig.toMorning(1)
-  await rig.flush()
-  await rig.show(ledger!, ...uids(1, 10))
-  rig.toMorning(2)
-  const nowMs = rig.clock.now()
-  const peeked = await peekFlush(ledger!, { id, sink: 'oncall', nowMs })
-  const claimed = await claimFlush(ledger!, peeked.timer, nowMs)
-  const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
-  expect(claimed).toEqual({ ...peeked, ...times })
-  const note = JSON.stringify({ suppressed: 0, diverted: 0 })
-  const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
-  expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
-  expect(await peekFlush(ledger!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
-    ledger: ledger,
-    timer: 'c:nothing:oncall',
-    id: 'nothing',
-    sink: 'oncall',
-    kind: 'digest',
-    about: { destination: '', route: null, labels: {}, feed: null },
-    sequence: 0,
-    dueAtMs: nowMs,
-    claimedUntilMs: 0,
-    openedAtMs: nowMs,
-    fence: { opened: false, seq: 0 },
-  })
 })
 
 test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
