@@ -210,7 +210,7 @@ async function begin({ current, version, stopping, processContext }: RunningApp)
   await activateConfig(current.context)
   if (stopping.aborted) return
   const engine = await assembleEngine(current)
-  if (!stopping.aborted) await startEngineParts(engine, processContext)
+  if (!stopping.aborted) await startEngineParts(engine)
   processContext.logger.info(
     {
       version,

@@ -4,7 +4,6 @@ import type { FileContents } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createLanes, type Lanes } from '../feeds/lanes/lanes.ts'
 import { type Clock, waitAtMost } from '../lib/clock.ts'
-import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop, type LoopOptions } from '../lib/loop.ts'
 import { claimSchema } from '../redis/health.ts'
 import {
@@ -62,46 +61,13 @@ async function buildEngineParts(context: EngineContext, upstream: Upstream): Pro
   return { delivery, upstream, lanes, loops, stopping: new AbortController() }
 }
 
-export async function startEngineParts(
-  parts: EngineParts,
-  { clock, logger }: { clock: Clock; logger: Logger },
-): Promise<void> {
-  const { delivery, loops, stopping } = parts
+export async function startEngineParts(parts: EngineParts): Promise<void> {
+  const { delivery, upstream, lanes, loops, stopping } = parts
   await delivery.silences.refreshOnce() // before any suppression is decided
   delivery.drains.start()
   for (const { loop } of loops) loop.start()
-  try {
-    await startPolling(parts)
-  } catch (error) {
-    // A full Redis refuses jobs; waiting items are delivered all the same.
-    logger.warn({ err: error }, 'polling waits: Redis refuses its jobs')
-    void retryPolling(parts, clock, stopping.signal)
-  }
-}
-
-async function startPolling({ upstream, lanes, stopping }: EngineParts): Promise<void> {
-  await lanes.ensure()
-  lanes.start()
+  lanes.start() // a full Redis refuses their jobs for now; waiting items are delivered all the same
   void upstream.findOrganizations(stopping.signal)
-}
-
-/** Between tries while Redis refuses, ms. */
-const retryMs = 1_000
-
-async function retryPolling(
-  parts: EngineParts,
-  clock: Clock,
-  stopping: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    await clock.sleep(retryMs, stopping)
-    if (stopping.aborted) return
-    const hasStarted = await startPolling(parts).then(
-      () => true,
-      () => false,
-    )
-    if (hasStarted) return
-  }
 }
 
 /** Takes no new work, lets running work finish within `finishMs`, then cuts it off. */
@@ -133,7 +99,8 @@ interface OtherParts {
   retention: Retention
 }
 
-type LoopTask = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
+type LoopRow = [name: string, everyMs: number, task: (...given: TickParts) => Promise<unknown>]
+type TickParts = Parameters<LoopOptions['tick']>
 
 /** The process's own loops; /healthz watches their progress. */
 function buildLoops(
@@ -142,43 +109,32 @@ function buildLoops(
   { accounts, lanes, state, retention }: OtherParts,
   selfAlerts: SelfAlertParts | undefined,
 ): NamedLoop[] {
-  const { redis, clock, logger, timings } = context
-  function createNamedLoop(name: string, everyMs: number, task: LoopTask): NamedLoop {
-    const tick: LoopOptions['tick'] = async (signal, alive) => {
-      if (redis.status === 'ready') await task(signal, alive)
-    }
-    return { name, loop: createLoop({ name, everyMs, clock, logger, tick }) }
-  }
-  return [
-    createNamedLoop('generation', timings.generationMs, () => confirmActiveOnce(context)),
-    createNamedLoop('leases', timings.claimLeaseMs / 4, () => drains.renewOnce()),
-    createNamedLoop('due work', timings.healMs, (signal, alive) =>
-      drains.reconcileOnce(signal, alive),
-    ),
-    createNamedLoop('silences', timings.silencesMs, () => silences.refreshOnce()),
-    createNamedLoop('groups', timings.groupsMs, (signal, alive) =>
-      grouping.flushGroupsOnce({ signal, alive }),
-    ),
-    createNamedLoop('digests', timings.groupsMs, (signal, alive) =>
-      grouping.flushDigestsOnce({ signal, alive }),
-    ),
-    createNamedLoop('failover', timings.failoverMs, (signal, alive) =>
-      failover.failoverOnce(signal, alive),
-    ),
-    createNamedLoop('accounts', timings.accountsMs, () => accounts.watchOnce()),
-    createNamedLoop('state', timings.stateMs, (signal, alive) => state.refreshOnce(signal, alive)),
-    createNamedLoop('lanes', timings.lanesMs, () => lanes.ensure()),
-    createNamedLoop('retention', timings.housekeepingMs, (signal, alive) =>
-      retention.retainOnce(signal, alive),
-    ),
-    ...(selfAlerts
-      ? [
-          createNamedLoop('self-alerts', timings.housekeepingMs, (_signal, alive) =>
-            selfAlerts.checkOnce(alive),
-          ),
-        ]
-      : []),
+  const { redis, timings } = context
+  const rows: LoopRow[] = [
+    ['generation', timings.generationMs, () => confirmActiveOnce(context)],
+    ['leases', timings.claimLeaseMs / 4, () => drains.renewOnce()],
+    ['due work', timings.healMs, (...given) => drains.reconcileOnce(...given)],
+    ['silences', timings.silencesMs, () => silences.refreshOnce()],
+    ['groups', timings.groupsMs, (signal, alive) => grouping.flushGroupsOnce({ signal, alive })],
+    ['digests', timings.groupsMs, (signal, alive) => grouping.flushDigestsOnce({ signal, alive })],
+    ['failover', timings.failoverMs, (...given) => failover.failoverOnce(...given)],
+    ['accounts', timings.accountsMs, () => accounts.watchOnce()],
+    ['state', timings.stateMs, (...given) => state.refreshOnce(...given)],
+    ['lanes', timings.lanesMs, () => lanes.ensure()],
+    ['retention', timings.housekeepingMs, (...given) => retention.retainOnce(...given)],
   ]
+  if (selfAlerts)
+    rows.push([
+      'self-alerts',
+      timings.housekeepingMs,
+      (_signal, alive) => selfAlerts.checkOnce(alive),
+    ])
+  return rows.map(([name, everyMs, task]) => {
+    const tick: LoopOptions['tick'] = async (...given) => {
+      if (redis.status === 'ready') await task(...given)
+    }
+    return { name, loop: createLoop({ ...context, name, everyMs, tick }) }
+  })
 }
 
 /** Checks whether this configuration is the active one; it becomes so when the other one is gone. */

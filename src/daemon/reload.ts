@@ -128,7 +128,7 @@ async function begin(host: EngineHost, next: Engine, engine: EngineParts): Promi
   while (!host.stopping.aborted) {
     try {
       await activateConfig(next.context)
-      if (!host.stopping.aborted) await startEngineParts(engine, host.processContext)
+      if (!host.stopping.aborted) await startEngineParts(engine)
       return
     } catch (error) {
       if (!hasFailed && !host.stopping.aborted) logger.warn({ err: error }, waitingMessage)

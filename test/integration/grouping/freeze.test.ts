@@ -7,9 +7,10 @@ import {
   settleMembers,
   unfreezeMessage,
 } from '../../../src/grouping/freeze.ts'
-import { blockedGroup } from '../../../src/grouping/placement.ts'
+import { blockedGroup, digestGroupId } from '../../../src/grouping/placement.ts'
 import {
   claimFlush,
+  peekFlush,
   readDueTimers,
   readAllMemberRefs,
   readFence,
@@ -19,8 +20,9 @@ import { readDueRefs } from '../../support/due-refs.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { aThreatEvent } from '../../support/events.ts'
-import { aSlackRig, type SlackRig } from '../../support/grouping.ts'
-import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+import { aDigestRig } from '../../support/digest-rig.ts'
+import { aSlackRig, dieAt, type SlackRig, uids } from '../../support/grouping.ts'
+import { expectConservation, redisForTests, takeIn, waitingIn } from '../../support/ledger.ts'
 
 const given = redisForTests()
 
@@ -233,3 +235,24 @@ test.each(['settled', 'undone'])(
     expect(left.slice(0, 2)).toEqual([10, 0])
   },
 )
+
+test('a digest of two accounts that died before it was closed is undone in both', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const [lead, other] = rig.ledgers
+  await rig.show(lead!, ...uids(2))
+  await rig.show(other!, ...uids(3))
+  rig.toMorning(1)
+  dieAt(other!, 'close-flush', 1)
+  await expect(rig.flusher.flushDigestsOnce()).rejects.toThrow('killed')
+  const about = { id: digestGroupId('oncall:0'), nowMs: rig.clock.now() }
+  const ref = `b:${deriveMessageId(await peekFlush(lead!, about))}:oncall`
+  const undoing = { ledgers: rig.ledgers, staleMs: 0, batchWaitMs: undefined, groups: {} }
+  expect(await unfreezeMessage(lead!, ref, undoing)).toBe('open')
+  for (const [ledger, queued] of [
+    [lead, 2],
+    [other, 3],
+  ] as const) {
+    const { sinks } = await expectConservation(ledger!)
+    expect(waitingIn(sinks['oncall'])).toEqual({ queued })
+  }
+})
