@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readSummaryParts } from '../../../src/delivery/send/attempt.ts'
-import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
+import { sealBatch, peekBatch } from '../../support/attempts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
@@ -169,33 +169,6 @@ test('a possible duplicate is counted once it begins to be written, and once per
   expect(begins).toEqual([])
   const { body } = await metrics.render()
   expect(body).toContain('tocsin_possible_duplicates_total{sink="soc"} 1\n')
-})
-
-test('opening an attempt whose reply was lost is the same attempt, and no repeat', async () => {
-  const { ledger } = await rig()
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  const batch = await sealed(ledger, 'siem', ['a/b/2'])
-  for (const work of [ref, batch]) {
-    const first = await beginAttempt(ledger, work, 't1', 30_000)
-    expect(await beginAttempt(ledger, work, 't1', 30_000)).toEqual(first)
-    expect(first).toMatchObject({ attempt: 1, mayBeRepeat: false })
-    expect(await beginAttempt(ledger, work, 't2', 30_000)).toMatchObject({
-      attempt: 2,
-      mayBeRepeat: true,
-    })
-  }
-})
-
-test('an item whose recipient is gone becomes a dead letter, and nothing is sent', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc:someone'])
-  await deliver(soc, ref)
-  expect(soc.received).toHaveLength(0)
-  expect(await item(ledger, 'a/b/1')).toMatchObject({
-    state: 'dead',
-    history: [{ reason: 'recipient_removed' }],
-  })
 })
 
 test('twenty thousand events at most are read for a file, of all accounts together', async () => {

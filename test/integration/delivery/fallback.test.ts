@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { resendAct } from '../../../src/delivery/item-acts.ts'
 import { scanItems } from '../../../src/store/items.ts'
-import { resendItem, readSinkNames } from '../../../src/store/pending-items.ts'
+import { resendItem } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
-import { beginAttempt, peekBatch, sealBatch } from '../../support/attempts.ts'
+import { peekBatch, sealBatch } from '../../support/attempts.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {
@@ -173,22 +173,6 @@ test('a sealed batch is opened: its items go, and a later send says that it may 
   ])
 })
 
-test('a message that is being sent stays; once its process has died, it goes', async () => {
-  const rig = await aReliefRig(tests)
-  await show(rig, 'siem', 2)
-  const ref = await sealedBatch(rig)
-  await beginAttempt(rig.ledger, ref, 't', 30_000)
-  await rig.circuit.report('siem', 'gone')
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['siem'])).toEqual({ batch: 2 })
-  const name = rig.ledger.key('batch', ref.split(':')[1]!)
-  const stored = JSON.parse((await tests.redis.get(name))!) as { at: number }
-  await tests.redis.set(name, JSON.stringify({ ...stored, at: stored.at - 76_000 }))
-  await rig.relieve()
-  await expectNothingWaits(rig, 'siem')
-  expect((await itemsOf(rig.ledger))[0]).toMatchObject({ repeatRisks: 1 })
-})
-
 test('a digest of two accounts is opened in both', async () => {
   const keys = tests.keys()
   const ledgers = [await tests.ledger({ keys }), await tests.ledger({ keys, account: 'other' })]
@@ -292,20 +276,6 @@ test('what the retry table gives up goes to the fallback instead of dying', asyn
   expect(rig.sinks.lake.received).toHaveLength(1)
   const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['siem']).toMatchObject({ dead: 0, diverted: 1 })
-})
-
-test('two replicas that divert the same backlog divert it once', async () => {
-  const rig = await aReliefRig(tests)
-  const other = await aReliefRig(tests, { keys: rig.keys, ledgers: [rig.ledger] })
-  await show(rig, 'siem', 8)
-  await sealedBatch(rig)
-  await rig.circuit.report('siem', 'gone')
-  await Promise.all([rig.relieve(), other.relieve()])
-  await rig.relieve()
-  await expectNothingWaits(rig, 'siem')
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(sinks['lake']).toMatchObject({ created: 8 })
-  expect((await readSinkNames(rig.ledger)).toSorted()).toEqual(['lake', 'siem'])
 })
 
 test('what a rule holds, and what waits for its full event, is left where it is', async () => {

@@ -168,28 +168,6 @@ test('what two accounts sent at once is settled in the ledger of each, and only 
   expect(rounds).toHaveLength(4)
 })
 
-test('of an account whose part of Redis hangs one round is awaited, and no more is asked of it', async () => {
-  const soc = aRehearsedSink('soc')
-  const rig = await aRig(soc, { accounts: ['hung', 'whole'] })
-  for (const ledger of rig.ledgers) await bring(ledger, 5)
-  let rounds = 0
-  around(rig.ledgers[0]!, (script, run) => {
-    if (script !== 'advance-claims') return run()
-    rounds += 1
-    return new Promise(() => undefined)
-  })
-  standStill(rig)
-  rig.drain.nudge('hung', { rank: 5 })
-  await turnsUntil(rig.drain, 'it hangs', () => rounds === 1)
-  rig.drain.nudge('whole')
-  rig.clock.aheadMs += 499
-  for (let i = 0; i < 3; i += 1) await rig.drain.step()
-  expect(claimsOf(rig)).toHaveLength(1)
-  rig.clock.aheadMs += 2
-  await turnsUntil(rig.drain, 'the others are sent', () => soc.received.length === 5)
-  expect(rounds).toBe(1)
-})
-
 test('behind a shut circuit nothing is claimed, and it is asked again in five seconds', async () => {
   let admitted: AdmitResult = { count: 0, waitMs: 40_000, isProbe: false }
   const soc = aRehearsedSink('soc')
