@@ -57,12 +57,10 @@ export interface SandboxOptions {
   /** A credential search for more items than this gets a gateway's 504; null: none does. */
   credentialSizeLimit?: number | null
   /**
-   * Quota of global searches per month. Answers count it down in a header named `prefix` plus
-   * `Global-Searches-Remaining`. A second header, `Global-Searches-Batch-Reached`, is sent only
-   * when the next result costs another search. Past the quota, searches go on and the header stays
-   * at 0: nothing public says what else happens. null: no headers.
+   * Global searches per month, which the header `X-Sandbox-Global-Searches-Remaining` counts down to
+   * 0. null: no header.
    */
-  searchQuota?: { prefix: string; searches: number } | null
+  searchQuota?: number | null
   /** true: ignored events stay on the pages, with their `ignored_at`. */
   showsIgnored?: boolean
   endMode?: EndMode

@@ -7,7 +7,7 @@ import { startRig, webhook } from '../support/rig.ts'
 test('a feed of every type reaches its sink, each item once', async () => {
   await using rig = await startRig({
     limit: 30,
-    sandbox: { searchQuota: { prefix: 'X-Vendor-', searches: 50 } },
+    sandbox: { searchQuota: 50 },
   })
   const { sandbox } = rig
   const highlights = { content: ['something of <mark>acme</mark>'] }

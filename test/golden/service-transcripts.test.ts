@@ -1,7 +1,6 @@
 /** What commands print that ask the service, against the pretend one; and what they print of a mistake. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
-import { knownReportRequests } from '../../src/sandbox/api/reports.ts'
 import { aServiceScene, type ServiceScene } from '../integration/cli/service-scene.ts'
 import { aFile } from '../integration/cli/tocsin.ts'
 import { redisForTests } from '../support/ledger.ts'
@@ -249,7 +248,6 @@ test('alerts', async () => {
 
 /** A report that is made has a form that goes by its id, which differs; those of the start are the same. */
 test('reports', async () => {
-  const { error } = knownReportRequests
   const report = aFile('report.docx', '')
   await expect(
     await asked(
@@ -259,7 +257,6 @@ test('reports', async () => {
       api reports.list --limit 1 --output json
       api reports.get --report-id 9001
       api reports.get --report-id 9001 --output json
-      api reports.get-by-request --request-info-id ${error}
       api reports.get --report-id 7
       api reports.get
       reports download 9001

@@ -96,34 +96,22 @@ export function toLegacyItem(event: SandboxEvent): unknown {
   if ('raw' in event) return event.raw
   const { uid, type, data } = event
   const source = uid.split('/')[1] ?? null
-  const highlighted = highlightedFields(event)
   const texts = [data?.['title'], data?.['domain'], data?.['identity_name']]
   const title = texts.find((text) => typeof text === 'string') ?? uid
-  const metadata = {
-    estimated_created_at: formatOffsetTime(event.createdAtMs),
-    event_id: null,
-    source,
-    flare_url: eventLink(uid),
-  }
+  const timestamp = formatOffsetTime(event.createdAtMs)
   return {
-    data: { uid, index: type, metadata, title, ...(data ?? highlighted), ...readStolen(event) },
+    data: { uid, title, ...(data ?? highlightedFields(event)), ...readStolen(event) },
     header: {
       uid,
       type,
       title,
       source,
-      content_preview: Object.values(highlighted)[0] ?? null,
-      category_name: null,
+      timestamp,
       risk: { score: severityRank(effectiveSeverity(event)) + 1 },
-      source_name: source,
-      actor: null,
-      timestamp: formatOffsetTime(event.createdAtMs),
-      ignored_at: formatOrNull(event.ignoredAtMs, formatOffsetTime),
-      remediated_at: formatOrNull(event.remediatedAtMs, formatOffsetTime),
       tags: event.tags,
       notes: event.notes,
     },
-    metadata,
+    metadata: { estimated_created_at: timestamp, flare_url: eventLink(uid) },
   }
 }
 

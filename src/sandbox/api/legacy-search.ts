@@ -27,11 +27,7 @@ export function legacyRoutes(parts: SearchParts): Route[] {
       .filter(({ type }) => types.length === 0 || wanted.has(type))
       .filter((event) => holds(toDocument(event)))
     const page = pages.read({ scan: ['legacy', asked], entries, order, size, from: after ?? from })
-    quota.charge(
-      caller,
-      ['legacy', asked.query],
-      page.entries.map(({ uid }) => uid),
-    )
+    quota.charge(caller, ['legacy', asked.query])
     return {
       items: page.entries.map((event) => toLegacyItem(event)),
       nb_hits: entries.length,

@@ -1,7 +1,4 @@
-/**
- * Threat-flow reports: requested, listed and read over HTTP. A few requests exist from the start under
- * fixed ids.
- */
+/** Threat-flow reports: requested, listed and read over HTTP. One exists from the start. */
 import { randomUUID } from 'node:crypto'
 import { reportOperations } from '../../upstream/resources/reports.ts'
 import type { SandboxEvent } from '../history/history.ts'
@@ -10,14 +7,7 @@ import { formatOffsetTime } from '../times.ts'
 import { inOrder, type Pages, toWirePage } from './pages.ts'
 import { type Caller, on, Refusal, requireOwn, type Route } from './routes.ts'
 
-/** Requests of the first group's tenant: one completed, one processing at first, one failed. */
-export const knownReportRequests = {
-  completed: '7e5f1c70-0000-4000-8000-000000000001',
-  processing: '7e5f1c70-0000-4000-8000-000000000002',
-  error: '7e5f1c70-0000-4000-8000-000000000003',
-} as const
-
-/** A request for a report: `processing` until `readyAtMs`, then the report, or `error`. */
+/** A request for a report: `processing` until `readyAtMs`, then the report. */
 interface ReportRequest {
   id: string
   reportId: number
@@ -25,7 +15,6 @@ interface ReportRequest {
   title: string
   question: string | null
   readyAtMs: number
-  fails: boolean
 }
 
 export interface Reports {
@@ -33,7 +22,7 @@ export interface Reports {
   /** Adds a request. Default tenant: the first group's. Default time: ready after `reportMs`. */
   addReportRequest: (given?: Partial<Omit<ReportRequest, 'reportId'>>) => ReportRequest
   /** The report as soon as it is ready, about what had arrived by then. */
-  read: (request: ReportRequest) => Report | 'processing' | 'error'
+  read: (request: ReportRequest) => Report | 'processing'
 }
 
 const firstReportId = 9001
@@ -51,7 +40,6 @@ export function createReports(
       title: 'What was said about us',
       question: null,
       readyAtMs: now() + reportMs,
-      fails: false,
       ...given,
       reportId: firstReportId + requests.length,
     }
@@ -59,16 +47,12 @@ export function createReports(
     return request
   }
 
-  const { completed, processing, error } = knownReportRequests
-  addReportRequest({ id: completed, readyAtMs: now() })
-  addReportRequest({ id: processing })
-  addReportRequest({ id: error, readyAtMs: now(), fails: true })
+  addReportRequest({ readyAtMs: now() })
   return {
     all: () => requests,
     addReportRequest,
     read(request) {
       if (now() < request.readyAtMs) return 'processing'
-      if (request.fails) return 'error'
       const own = groups.filter(({ tenantId }) => tenantId === request.tenantId)
       const about = events().filter(
         (event) =>
@@ -108,12 +92,12 @@ export function reportRoutes(reports: Reports, pages: Pages): Route[] {
         const scan = ['reports', size, order, types]
         return toWirePage(
           pages.read({ scan, entries, order, size, from }),
-          ({ createdAtMs: _at, uid: _uid, ...report }) => toWhole(report as Report, caller),
+          ({ createdAtMs: _at, uid: _uid, ...report }) => report,
         )
       },
     ),
     on(reportOperations.get, ({ report_id: id }, caller) => ({
-      report: toWhole(requireReport(id, caller), caller),
+      report: requireReport(id, caller),
     })),
     on(reportOperations.download, ({ report_id: id, format }, caller) => {
       const { content } = requireReport(id, caller)
@@ -132,23 +116,10 @@ const files = {
   pdf: { type: 'application/pdf', signature: '%PDF-1.4\n' },
 }
 
-/** As the request for it shows it; by its id it has more. */
 interface Report {
   content: string
   created_at: string
   [field: string]: unknown
-}
-
-function toWhole(report: Report, { grant }: Caller): unknown {
-  return {
-    ...report,
-    prompt_preset_uid: null,
-    published_at: report.created_at,
-    updated_at: report.created_at,
-    reading_time: 1,
-    organization_id: grant?.organizationId,
-    intel_type: 'custom_intel',
-  }
 }
 
 const maxEvents = 20

@@ -66,11 +66,7 @@ export function eventRoutes(parts: SearchParts): Route[] {
       const view = (event: SandboxEvent): SandboxEvent =>
         isOwn(event, caller) ? event : withoutNotes(event)
       const page = readPage(parts, { scan: 'global', events: history.inOrder(), body, view })
-      quota.charge(
-        caller,
-        ['events', body.query],
-        page.entries.map(({ uid }) => uid),
-      )
+      quota.charge(caller, ['events', body.query])
       return toWirePage(page, (event) => toGlobalItem(view(event)))
     }),
     ...readRoutes(parts),

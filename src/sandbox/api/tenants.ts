@@ -117,12 +117,7 @@ function toTenantItem(tenant: SandboxTenant): WireTenant {
     id,
     type: 'standard',
     organization_id: organizationId,
-    urn: `urn:sandbox:tenant:${id}`,
-    number_of_employees: 250,
     is_disabled: false,
-    is_archived: false,
-    feed_id: 700_000 + id,
     permissions,
-    prevent_global_search: false,
   }
 }

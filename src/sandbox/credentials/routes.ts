@@ -5,7 +5,7 @@ import {
   type WireCredentialSearchBody,
 } from '../../upstream/resources/credentials.ts'
 import type { RequestOf } from '../../upstream/resources/operation.ts'
-import { inOrder, type Page, type Pages, toWirePage } from '../api/pages.ts'
+import { inOrder, type Pages, toWirePage } from '../api/pages.ts'
 import { type Caller, on, Refusal, requireOwn, type Route } from '../api/routes.ts'
 import { triaged } from '../api/search.ts'
 import type { SearchQuota } from '../api/search-quota.ts'
@@ -72,10 +72,7 @@ function feedRoutes({ credentials, pages, identifier }: CredentialParts): Route[
 }
 
 function searchRoutes({ settings, credentials, quota, pages }: CredentialParts): Route[] {
-  function answer(body: WireCredentialSearchBody): {
-    page: Page<PlacedCredential>
-    wire: unknown
-  } {
+  function answer(body: WireCredentialSearchBody): unknown {
     const { from, size = 10, order = 'desc', include = [] } = body
     const { credentialSizeLimit } = settings
     if (credentialSizeLimit !== null && size > credentialSizeLimit) {
@@ -90,23 +87,16 @@ function searchRoutes({ settings, credentials, quota, pages }: CredentialParts):
       from,
       matches: ({ credential }) => matches(credential),
     })
-    return {
-      page,
-      wire: toWirePage(page, ({ credential }) => toSearchItem(credential, include)),
-    }
+    return toWirePage(page, ({ credential }) => toSearchItem(credential, include))
   }
 
   return [
     on(credentialOperations.search, (body, caller) => {
-      const { page, wire } = answer(body)
-      quota.charge(
-        caller,
-        ['credentials', body.query],
-        page.entries.map(({ credential }) => credential.id),
-      )
-      return wire
+      const page = answer(body)
+      quota.charge(caller, ['credentials', body.query])
+      return page
     }),
-    on(credentialOperations.searchAstp, (body) => answer(body).wire),
+    on(credentialOperations.searchAstp, answer),
     on(credentialOperations.urls, ({ credential_hash: hash, size = 100, from }) => {
       // whatever the tenant: the search that shows the hash is global, too
       const found = credentials.all().filter((one) => hashPair(one) === hash)

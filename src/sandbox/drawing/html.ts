@@ -112,8 +112,6 @@ summary { cursor: pointer; padding: 4px 0 } ul { margin: 4px 0; padding-inline-s
 .text { white-space: pre-wrap }
 .context { color: var(--soft); font-size: 13px; margin: 6px 0; white-space: pre-wrap }
 .button { display: inline-block; border: 1px solid var(--soft); border-radius: 4px; padding: 4px 12px; font-weight: 700; text-decoration: none; color: var(--ink) }
-.divider { border: 0; border-top: 1px solid var(--line); margin: 10px 0 }
-.quote { border-inline-start: 4px solid var(--line); padding-inline-start: 10px }
 .mention { background: #fff3d6; color: #6b4a00; border-radius: 3px; padding: 0 2px }
 .card { padding: 12px 16px; background: var(--card); border: 1px solid var(--line); border-radius: 6px; margin: 6px 0; overflow-wrap: anywhere }
 .card .emphasis { background: var(--quiet); padding: 8px; margin: 6px 0 }

@@ -32,8 +32,6 @@ function drawBlock(block: Part): Html {
       return markup`<div class="context">${asParts(block['elements']).map((element) => markup`<div>${drawText(element)}</div>`)}</div>`
     case 'actions':
       return markup`<p>${asParts(block['elements']).map(drawButton)}</p>`
-    case 'divider':
-      return markup`<hr class="divider" />`
     case 'rich_text':
       return markup`<div>${asParts(block['elements']).map(drawRich)}</div>`
     default:
@@ -41,14 +39,14 @@ function drawBlock(block: Part): Html {
   }
 }
 
-function drawSection({ text, fields, accessory }: Part): Html {
+function drawSection({ text, fields }: Part): Html {
   const shownText =
     text === undefined ? '' : markup`<div class="text">${drawText(asPart(text))}</div>`
   const shownFields =
     fields === undefined
       ? ''
       : markup`<div class="fields">${asParts(fields).map((field) => markup`<div class="text">${drawText(field)}</div>`)}</div>`
-  return markup`<div>${shownText}${shownFields}${accessory === undefined ? '' : drawButton(asPart(accessory))}</div>`
+  return markup`<div>${shownText}${shownFields}</div>`
 }
 
 /** A text object: Slack decodes three entities, and formats only mrkdwn. */
@@ -67,14 +65,10 @@ function drawMrkdwn(text: string): Html {
     if (inner === '') return markup`${decode(piece)}`
     const [target = '', words = target] = inner.split('|')
     return /^[@#!]/u.test(inner)
-      ? drawMention(words)
+      ? markup`<span class="mention">${words}</span>`
       : markup`<a href="${safeLink(target)}" rel="noreferrer">${decode(words)}</a>`
   })
   return markup`${pieces}`
-}
-
-function drawMention(name: string): Html {
-  return markup`<span class="mention">${name}</span>`
 }
 
 function drawButton(element: Part): Html {
@@ -90,8 +84,6 @@ function drawRich(element: Part): Html {
       return markup`<div class="text">${inner.map(drawInline)}</div>`
     case 'rich_text_preformatted':
       return markup`<pre>${inner.map(drawInline)}</pre>`
-    case 'rich_text_quote':
-      return markup`<div class="text quote">${inner.map(drawInline)}</div>`
     case 'rich_text_list':
       return markup`<ul>${inner.map((item) => markup`<li>${asParts(item['elements']).map(drawInline)}</li>`)}</ul>`
     default:
@@ -102,25 +94,13 @@ function drawRich(element: Part): Html {
 function drawInline(inline: Part): Html {
   switch (inline['type']) {
     case 'text': {
-      const { bold, code } = asPart(inline['style'])
       const text = markup`${asText(inline['text'])}`
-      if (bold === true) return markup`<strong>${text}</strong>`
-      return code === true ? markup`<code>${text}</code>` : text
+      return asPart(inline['style'])['bold'] === true ? markup`<strong>${text}</strong>` : text
     }
     case 'link': {
       const url = asText(inline['url'])
       return markup`<a href="${safeLink(url)}" rel="noreferrer">${asText(inline['text']) || url}</a>`
     }
-    case 'user':
-      return drawMention(`@${asText(inline['user_id'])}`)
-    case 'usergroup':
-      return drawMention(`@${asText(inline['usergroup_id'])}`)
-    case 'channel':
-      return drawMention(`#${asText(inline['channel_id'])}`)
-    case 'broadcast':
-      return drawMention(`@${asText(inline['range'])}`)
-    case 'emoji':
-      return markup`:${asText(inline['name'])}:`
     default:
       return drawUnknown('inline', inline)
   }

@@ -31,19 +31,15 @@ function drawElement(element: Part): Html {
   switch (type) {
     case 'RichTextBlock':
       return markup`<p class="${look}">${asParts(element['inlines']).map(drawRun)}</p>`
-    case 'TextBlock':
-      return markup`<p class="${look}">${drawRun(element)}</p>`
     case 'Container':
       return markup`<div class="${look}">${asParts(element['items']).map(drawElement)}</div>`
-    case 'FactSet':
-      return markup`<dl>${asParts(element['facts']).map(({ title, value }) => markup`<dt class="bolder">${asText(title)}</dt><dd>${asText(value)}</dd>`)}</dl>`
     default:
       return drawUnknown('element', element)
   }
 }
 
 function drawRun(run: Part): Html {
-  if (run['type'] !== 'TextRun' && run['type'] !== 'TextBlock') return drawUnknown('run', run)
+  if (run['type'] !== 'TextRun') return drawUnknown('run', run)
   const { weight, size, color, isSubtle, fontType, selectAction } = run
   const look = [
     weight === 'bolder' ? 'bolder' : '',

@@ -44,7 +44,7 @@ export function assetRoutes(parts: MonitoringParts): Route[] {
 function olderRoutes(parts: MonitoringParts): Route[] {
   const { settings } = parts
   const { assets } = parts.monitoring
-  const show = (asset: SandboxAsset): unknown => ({ asset: toAssetItem(asset, parts) })
+  const show = (asset: SandboxAsset): unknown => ({ asset: toAssetItem(asset) })
   const own = (id: number | string, caller: Caller): SandboxAsset =>
     requireOwn(assets.get(Number(id)), 'asset', caller)
 
@@ -57,7 +57,7 @@ function olderRoutes(parts: MonitoringParts): Route[] {
     on(assetOperations.get, ({ asset_id: id }, caller) => show(own(id, caller))),
     on(assetOperations.replace, ({ asset_id, is_disabled, ...given }, caller) => {
       const asset = own(asset_id, caller)
-      const known = Object.keys(toAssetItem({ ...asset, others: {} }, parts))
+      const known = Object.keys(toAssetItem({ ...asset, others: {} }))
       const others = Object.entries(given).filter(([name]) => !known.includes(name))
       return show(
         assets.change(asset.id, {
@@ -137,21 +137,13 @@ function shownData({ id, type, data }: SandboxAsset): Data {
   return type === 'identity' ? { uuid: makeUuid(`identity/${id}`) } : data
 }
 
-function toAssetItem(asset: SandboxAsset, parts: MonitoringParts): Record<string, unknown> {
-  const { id, tenantId, groupId: _groupId, isDisabled, dataUpdatedAtMs, others, ...written } = asset
-  const ageMs = parts.settings.now() - dataUpdatedAtMs
+function toAssetItem(asset: SandboxAsset): Record<string, unknown> {
+  const { tenantId, groupId: _groupId, isDisabled, dataUpdatedAtMs, others, ...written } = asset
   return {
     ...others,
     ...written,
-    id,
     data: shownData(asset),
     tenant_id: tenantId,
-    feed_id: 3_000_000 + (hashText(`feed/${id}`) % 1_000_000),
-    v3_refs: { asset_uuid: makeUuid(`asset/${id}`) },
-    // Its meaning is not published; here it grows for ten seconds after each write.
-    fetching_progress: Math.min(100, Math.max(0, Math.floor(ageMs / 100))),
-    count: countEvents(asset, parts),
-    urn: `urn:sandbox:asset:${id}`,
     is_disabled: isDisabled,
     data_updated_at: new Date(dataUpdatedAtMs).toISOString(),
   }
@@ -226,7 +218,7 @@ function toIdentifierItem(asset: SandboxAsset, parts: MonitoringParts): unknown 
     emerging_categories: asset.experimental_search_types,
     severities: asset.risks.map((risk) => eventSeverities[risk - 1]),
     group_id: asset.groupId,
-    enrichments: { usage_count: 0, event_count: countEvents(asset, parts) },
+    enrichments: { event_count: countEvents(asset, parts) },
     is_disabled: asset.isDisabled,
     updated_at: new Date(asset.dataUpdatedAtMs).toISOString(),
   }
@@ -270,10 +262,10 @@ function listRoutes(parts: MonitoringParts): Route[] {
       const { is_disabled = false, parent_group_id: group } = asked
       const entries = select(caller, { ...asked, is_disabled, group })
       const page = pages.read({ scan: ['identifiers v3', asked], entries, size, from })
-      return toWirePage(page, ({ asset }) => {
-        const { v3_refs, count, ...item } = toAssetItem(asset, parts)
-        return { ...item, ...(v3_refs as object), count, event_count: count }
-      })
+      return toWirePage(page, ({ asset }) => ({
+        ...toAssetItem(asset),
+        event_count: countEvents(asset, parts),
+      }))
     }),
   ]
 }
@@ -291,7 +283,6 @@ function groupRoutes({ settings, history, monitoring, pages }: MonitoringParts):
           group: toGroupItem(group),
           identifier_count: members.filter(({ isDisabled }) => !isDisabled).length,
           total_identifier_count: members.length,
-          rate_limited_identifiers_count: 0,
           event_count: history.ofGroup(group.id).length,
         }
       })
@@ -301,14 +292,7 @@ function groupRoutes({ settings, history, monitoring, pages }: MonitoringParts):
 }
 
 function toGroupItem({ id, name, tenantId }: SandboxGroup): unknown {
-  return {
-    id,
-    name,
-    tenant_id: tenantId,
-    feed_id: 2_000_000 + id,
-    feed_owner_id: tenantId,
-    urn: `urn:sandbox:group:${id}`,
-  }
+  return { id, name, tenant_id: tenantId }
 }
 
 /** Alerts of an asset group, which are generated and the same on each read. */
@@ -316,12 +300,12 @@ function alertRoutes({ settings, pages }: MonitoringParts): Route[] {
   return [
     on(assetOperations.groupAlerts, ({ assets_group_id: id }, caller) => {
       const found = settings.groups.find((known) => known.id === Number(id))
-      return { alerts: makeAlerts(requireOwn(found, 'assets group', caller), caller) }
+      return { alerts: makeAlerts(requireOwn(found, 'assets group', caller)) }
     }),
     on(assetOperations.alerts, ({ size = 10, from }, caller) => {
       const alerts = settings.groups
         .filter(({ tenantId }) => tenantId === caller.tenantId)
-        .flatMap((group) => makeAlerts(group, caller))
+        .flatMap(makeAlerts)
       const page = pages.read({
         scan: 'alerts',
         entries: inOrder(alerts.map((alert) => ({ alert }))),
@@ -334,25 +318,18 @@ function alertRoutes({ settings, pages }: MonitoringParts): Route[] {
 }
 
 /** An alert as v4 shows it: without what configures its channel. */
-function toTenantAlert({
-  params: _params,
-  feed_url: _url,
-  feed_target_type: _type,
-  feed_target_id: id,
-  tenant_alert_channel_id: channel,
-  ...alert
-}: ReturnType<typeof makeAlerts>[number]): unknown {
+function toTenantAlert({ params: _params, feed_url: _url, group, ...alert }: GroupAlert): unknown {
   return {
     ...alert,
-    feed_definition: { type: 'group', id },
-    alert_channel_id: channel,
-    alert_channel: { id: channel, name: alert.name },
-    updated_at: alert.created_at,
+    feed_definition: { type: 'group', id: group },
+    alert_channel_id: 90_000 + alert.id,
   }
 }
 
+type GroupAlert = ReturnType<typeof makeAlerts>[number]
+
 /** Two for groups with an even id, one for the others, with a secret (docs/api-notes.md, Alerts). */
-function makeAlerts(group: SandboxGroup, { grant }: Caller) {
+function makeAlerts(group: SandboxGroup) {
   return Array.from({ length: group.id % 2 === 0 ? 2 : 1 }, (_, index) => {
     const id = group.id * 10 + index
     const secret = createRandom(hashText(`alert/${id}`)).hex(32)
@@ -361,18 +338,12 @@ function makeAlerts(group: SandboxGroup, { grant }: Caller) {
       type: 'webhook',
       name: `${group.name} (webhook)`,
       frequency: 3600,
-      start_at: '2026-01-01T00:00:00',
       params: { webhook_url: 'https://hooks.example/threats', secret },
       feed_url: `https://app.example.com/#/groups/${group.id}`,
-      feed_target_type: 'assets/groups',
-      feed_target_id: group.id,
+      group: group.id,
       created_at: '2026-01-01T00:00:00',
-      tenant_id: group.tenantId,
-      organization_id: grant?.organizationId,
       search_types: ['illicit_networks', 'leaks'],
-      experimental_search_types: [],
       risks: [3, 4, 5],
-      tenant_alert_channel_id: 90_000 + id,
     }
   })
 }

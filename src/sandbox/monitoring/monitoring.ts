@@ -22,7 +22,6 @@ export interface AssetWriting {
 export interface SandboxAsset extends AssetWriting {
   id: number
   tenantId: number
-  source: string
   dataUpdatedAtMs: number
 }
 
@@ -127,7 +126,7 @@ function createAssetStore({ groups, now }: SandboxSettings): AssetStore {
       let id = 0
       do id = (++created % 3 === 0 ? largeIdBase : 5000) + created
       while (assets.has(id))
-      return keep({ id, tenantId, ...writing, source: 'USER', dataUpdatedAtMs: now() })
+      return keep({ id, tenantId, ...writing, dataUpdatedAtMs: now() })
     },
     change(id, writing) {
       const asset = assets.get(id)
@@ -161,7 +160,6 @@ function initialAssets(
       experimental_search_types: [],
       risks: [],
       isDisabled: false,
-      source: 'SELF_ONBOARDING',
       dataUpdatedAtMs: nowMs,
       others: {},
     }

@@ -43,7 +43,6 @@ const text = (max: number): z.ZodString =>
     .max(max)
     .regex(/\S/)
     .refine((value) => value.isWellFormed(), 'not well-formed')
-const secureAddress = z.url({ protocol: /^https$/ })
 
 const event = z.strictObject({
   routing_key: z.string().length(32),
@@ -62,16 +61,7 @@ const event = z.strictObject({
       .record(z.string(), z.unknown())
       .refine((details) => Object.keys(details).length > 0, 'empty'),
   }),
-  links: z.array(z.strictObject({ href: secureAddress, text: text(255) })),
-  images: z
-    .array(
-      z.strictObject({
-        src: secureAddress,
-        href: secureAddress.optional(),
-        alt: z.string().optional(),
-      }),
-    )
-    .optional(),
+  links: z.array(z.strictObject({ href: z.url({ protocol: /^https$/ }), text: text(255) })),
 })
 
 const maxBodyBytes = 512 * 1000 // 512 KB, in the smaller of its two readings

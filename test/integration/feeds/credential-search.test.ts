@@ -102,7 +102,7 @@ test('a poll reads from an hour before the poll before it, and a cursor is not k
 })
 
 test('where the reserve is reached nothing is asked, and after a day one search asks again', async () => {
-  await begin({ searchQuota: { prefix: 'X-Any-', searches: 3 } })
+  await begin({ searchQuota: 3 })
   const careful = { ...feed, quotaReserve: 2 }
   add(5)
   await rig.toEnd(careful)
@@ -123,7 +123,7 @@ test('where the reserve is reached nothing is asked, and after a day one search 
 })
 
 test('by the permission for ASTP a search costs nothing', async () => {
-  await begin({ searchQuota: { prefix: 'X-Any-', searches: 3 } })
+  await begin({ searchQuota: 3 })
   await rig.setQuota({ remaining: 2, atMs: Date.now() })
   add(150)
   await rig.toEnd({ ...feed, astp: true })

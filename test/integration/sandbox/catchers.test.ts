@@ -55,12 +55,12 @@ describe('Teams', () => {
     const [attachment] = message.attachments
     const inlines = [{ type: 'TextRun', text: 'x'.repeat(28 * 1024) }]
     const tooLarge = { ...attachment!.content, body: [{ type: 'RichTextBlock', inlines }] }
-    const tooNew = { ...attachment!.content, version: '1.0' }
+    const tooOld = { ...attachment!.content, version: '1.0' }
     const attached = (content: object): object => ({
       ...message,
       attachments: [{ ...attachment, content }],
     })
-    for (const wrong of [attachment!.content, attached(tooLarge), attached(tooNew), 'no JSON']) {
+    for (const wrong of [attachment!.content, attached(tooLarge), attached(tooOld), 'no JSON']) {
       const { status, text } = await post(sandbox.teamsUrl, wrong)
       expect(status).toBe(400)
       expect(text).toContain('TriggerInputSchemaMismatch')

@@ -9,14 +9,11 @@ const pre = (text: string): object => ({
   elements: [{ type: 'rich_text_preformatted', elements: [{ type: 'text', text }] }],
 })
 const many = <T>(count: number, of: T): T[] => Array.from({ length: count }, () => of)
-const word = { type: 'mrkdwn', text: 'x' }
+const word = { type: 'plain_text', text: 'x' }
 
 test.each([
   ['text alone', { text: 'hello' }],
-  [
-    'a full message',
-    { text: 'a', blocks: [header('h'), section('s'), pre('p'), { type: 'divider' }] },
-  ],
+  ['a full message', { text: 'a', blocks: [header('h'), section('s'), pre('p')] }],
   ['a header of 150', { text: 'a', blocks: [header(long(150))] }],
   ['a section of 3,000', { text: 'a', blocks: [section(long(3000))] }],
   ['fifty blocks', { text: 'a', blocks: many(50, section('x')) }],
@@ -41,7 +38,7 @@ test.each([
   ],
   [
     'a field of 2,001',
-    { text: 'a', blocks: [{ type: 'section', fields: [{ type: 'mrkdwn', text: long(2001) }] }] },
+    { text: 'a', blocks: [{ type: 'section', fields: [{ ...word, text: long(2001) }] }] },
     'invalid_blocks',
   ],
   [
@@ -52,7 +49,7 @@ test.each([
   ['an unknown block', { text: 'a', blocks: [{ type: 'marquee' }] }, 'invalid_blocks'],
   [
     'two blocks of one id',
-    { text: 'a', blocks: many(2, { type: 'divider', block_id: 'b' }) },
+    { text: 'a', blocks: many(2, { ...header('h'), block_id: 'b' }) },
     'invalid_blocks',
   ],
   [

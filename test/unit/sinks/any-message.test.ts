@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Guidance } from '../../../src/messages/guidance.ts'
-import { objectsIn } from '../../../src/sandbox/receivers/received.ts'
+import { objectsIn } from '../../support/objects-in.ts'
 import { findSlackError } from '../../../src/sandbox/receivers/slack-receiver.ts'
 import { findTeamsProblem } from '../../../src/sandbox/receivers/teams-receiver.ts'
 import { mailContent } from '../../../src/sinks/email/email-sink.ts'

@@ -3,7 +3,7 @@
  * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
  */
 import { expect } from 'vitest'
-import { objectsIn } from '../../../../src/sandbox/receivers/received.ts'
+import { objectsIn } from '../../../support/objects-in.ts'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createSlackSink } from '../../../../src/sinks/slack/slack-sink.ts'

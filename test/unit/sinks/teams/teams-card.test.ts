@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { objectsIn } from '../../../../src/sandbox/receivers/received.ts'
+import { objectsIn } from '../../../support/objects-in.ts'
 import { findTeamsProblem } from '../../../../src/sandbox/receivers/teams-receiver.ts'
 import type { Delivery } from '../../../../src/sinks/sink.ts'
 import { cardText, renderTeams, type TeamsMessage } from '../../../../src/sinks/teams/teams-card.ts'
