@@ -1,5 +1,5 @@
 /**
- * The legacy search over all events, with their number and two names for one cursor. It takes every
+ * The legacy search over all events, with their number. It takes every
  * parameter, and heeds `query` and `types`.
  */
 import {
@@ -31,19 +31,9 @@ export function legacyRoutes(parts: SearchParts): Route[] {
     return {
       items: page.entries.map((event) => toLegacyItem(event)),
       nb_hits: entries.length,
-      links: { next: page.next && linkToPage(page.next, asked) },
       search_after: page.next,
     }
   }
 
   return Object.values(legacySearchOperations).map((row) => on(row, answer))
-}
-
-/** Returns a path on this server: the request's own with the new cursor. */
-function linkToPage(cursor: string, asked: Parameters): string {
-  const parameters = new URLSearchParams()
-  for (const [key, values] of Object.entries({ ...asked, from: cursor })) {
-    for (const value of [values].flat()) parameters.append(key, String(value))
-  }
-  return `/firework/v2/search/?${parameters.toString()}`
 }

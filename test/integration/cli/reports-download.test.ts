@@ -62,12 +62,10 @@ test('what is there under this name stays, a link that leads nowhere too', async
 
 test.each([
   [{ status: 404, message: 'no such report' }, /^report 9001: .*\(404\)/],
-  [{ status: 403, message: 'not yours' }, /^report 9001: access is forbidden \(403\)/],
   [
     { status: 404, body: 'text', message: 'Not Found' },
     /^this server does not have GET .*download/,
   ],
-  [{ status: 405, body: 'text', message: 'no' }, /^this server does not have GET .*download/],
   [{ status: 200, body: 'text', message: 'no' }, /^the answer is no file of the format docx$/m],
 ] as const)('where the service answers by %j there is no file', async (answer, said) => {
   const { run, sandbox } = await aServiceScene(tests)
