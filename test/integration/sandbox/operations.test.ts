@@ -64,11 +64,6 @@ function send(row: Operation, { path, body }: Sent, authorization: string): Prom
 }
 
 const open = ['tokens.generate', 'health.check']
-/** Deleting comes last, as the requests stand. */
-const deletesLast = operations.toSorted(
-  (a, b) => Number(a.name.endsWith('.delete')) - Number(b.name.endsWith('.delete')),
-)
-
 /** How a request that breaks a row is refused, by the version of its path. */
 function refusalOf({ path }: Operation): object {
   const isOlder = /^\/firework\/v[23]\//.test(path)
@@ -111,23 +106,6 @@ describe('a request without a token', () => {
       expect((await send(row, built(row), 'Bearer none')).status).toBe(401)
     },
   )
-})
-
-describe('a request as the row describes it', () => {
-  test.each(deletesLast)('is answered as the row says: $name', async (row) => {
-    for (const request of requests[row.name] ?? [{}]) {
-      const { path, body } = buildRequest(row, request)
-      const authorization = row.name === 'tokens.generate' ? 'fw_sandbox' : `Bearer ${token}`
-      const answer = await send(row, { path, body }, authorization)
-      expect([path, answer.status, answer.status === 200 ? '' : answer.text]).toEqual([
-        path,
-        200,
-        '',
-      ])
-      const isFile = row.name === 'reports.download'
-      if (!isFile && row.answer.def.type !== 'undefined') row.answer.parse(answer.json)
-    }
-  })
 })
 
 test.each([

@@ -15,6 +15,8 @@ const tests = redisForTests()
 
 const ignoring = { targets: [{ uid: 'paste/a/1' }], action: { type: 'ignore' as const } }
 
+const asset = (type: string, data: object): object => ({ name: 'x', type, search_types: [], data })
+
 describe('a request', () => {
   test('has each field where it belongs, lists repeated, and no cursor on the first page', async () => {
     const { client, service, sent, server } = await aScriptedScene(tests)
@@ -44,9 +46,11 @@ describe('a request', () => {
   test.each([
     [credentialOperations.search, { query: { type: 'secret', secret: 'Hush-4711' } }],
     [credentialOperations.cookies, { values: ['Hush-4711'] }],
+    [assetOperations.create, asset('secret', { secret: 'Hush-4711' })],
+    [assetOperations.replace, { asset_id: 5, ...asset('secret', { secret: 'Hush-4711' }) }],
     [
       assetOperations.create,
-      { name: 'x', type: 'secret', search_types: [], data: { secret: 'Hush-4711' } },
+      asset('identity', { attributes: [{ type: 'credentials', password: 'Hush-4711' }] }),
     ],
   ])('whose secret the service quotes shows it in no error', async (row, request) => {
     const { client, service } = await aScriptedScene(tests)
@@ -91,4 +95,33 @@ describe('a write', () => {
       expect(error instanceof UpstreamError && error.mayBeDone).toBe(isOpen)
     },
   )
+})
+
+describe('a report as a file', () => {
+  const docx = 'PK\u0003\u0004'
+  const wanted = { id: 9001, format: 'docx' } as const
+
+  test('is taken by its first bytes, whatever content type it has, byte for byte', async () => {
+    const { service, client, server, sent } = await aScriptedScene(tests)
+    const body = `${docx}\u0000\r\n\u007Fé`
+    service.answer(() => ({ status: 200, headers: { 'content-type': 'text/plain' }, body }))
+    const file = await client.downloadReport({ ...wanted, ...asked() })
+    expect(Buffer.from(file)).toEqual(Buffer.from(body))
+    expect(server.requests.at(-1)?.headers['accept']).toBe('*/*')
+    expect(sent()).toEqual(['GET /firework/v4/threat_flow/reports/9001/download?format=docx'])
+  })
+
+  test.each([
+    ['a pdf', '%PDF-1.4', 'the answer is no file of the format docx', undefined],
+    ['nothing', '', 'no file of the format docx', undefined],
+    ['half of a signature', 'PK\u0003', 'no file of the format docx', undefined],
+    ['a web page', '<!doctype html><p>Log in', 'the answer is a web page', 'html'],
+    ['over 64 MiB', docx.padEnd(2 ** 26 + 1, 'x'), 'over 64 MiB', 'too_large'],
+  ])('is not %s instead of a docx', async (_title, body, message, fault) => {
+    const { service, client } = await aScriptedScene(tests)
+    service.answer(() => ({ status: 200, body }))
+    const error = await failureOf(client.downloadReport({ ...wanted, ...asked() }))
+    expect(error).toMatchObject({ reason: 'contract', fault })
+    expect(error.message).toContain(message)
+  })
 })

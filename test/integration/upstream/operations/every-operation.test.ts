@@ -1,5 +1,5 @@
 /** Every row of the table of operations: against the sandbox, and against a service that fails. */
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
 import type { FaultInput } from '../../../../src/sandbox/server.ts'
 import type { UpstreamReason } from '../../../../src/upstream/error.ts'
@@ -88,14 +88,6 @@ const troubles: [string, Omit<FaultInput, 'on'>, UpstreamReason, boolean][] = [
   ['hangs', { effect: 'hang' }, 'timeout', true],
 ]
 
-const found = new Map<string, string[]>()
-
-afterAll(() => {
-  const lines = [...found].map(([name, cells]) => `${name.padEnd(30)}${cells.join('')}`)
-  const head = `${'operation'.padEnd(30)}${troubles.map(([title]) => title.padEnd(14)).join('')}`
-  process.stdout.write(`${[head, ...lines, '(!: a write that may be done)'].join('\n')}\n`)
-})
-
 describe.each(troubles)('a service whose answer is %s', (_title, fault, reason, mayBeDone) => {
   test('fails every operation with its reason, and says of writes alone that they may be done', async () => {
     const limits = fault.effect === 'hang' ? { totalMs: 3_000 } : undefined
@@ -118,8 +110,6 @@ describe.each(troubles)('a service whose answer is %s', (_title, fault, reason, 
       const error = failures[at]!
       const isOpen = mayBeDone && row.changes === true
       expect([row.name, error.reason, error.mayBeDone]).toEqual([row.name, reason, isOpen])
-      const cells = found.get(row.name) ?? []
-      found.set(row.name, [...cells, `${reason}${isOpen ? '!' : ''}`.padEnd(14)])
     }
   })
 })

@@ -1,11 +1,8 @@
-/** A client over HTTP on the sandbox, or on a server that does as a test says; gone after the test. */
+/** A client over HTTP on a server that does as a test says; gone after the test. */
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { secretFromText } from '../../../../src/lib/config/secret.ts'
-import type { SandboxOptions } from '../../../../src/sandbox/options.ts'
-import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
 import type { UpstreamClient } from '../../../../src/upstream/client.ts'
-import type { AccountConfig, Tier } from '../../../../src/upstream/config.ts'
+import type { AccountConfig } from '../../../../src/upstream/config.ts'
 import type { CallOptions } from '../../../../src/upstream/call.ts'
 import { UpstreamError } from '../../../../src/upstream/error.ts'
 import { startHttpServer, type HttpServer } from '../../../support/http-server.ts'
@@ -19,53 +16,7 @@ import {
   type ReplicaOptions,
 } from '../../../support/replica.ts'
 
-/** One request of an operation, as the service received it. */
-export interface Sent {
-  method: string
-  path: string
-  query: Record<string, unknown>
-  body: unknown
-  tier: Tier | null
-}
-
-export interface Scene {
-  sandbox: Sandbox
-  client: UpstreamClient
-  /** Below a path, the requests for tokens left out. */
-  sent: (below?: string) => Sent[]
-}
-
-interface SceneOptions {
-  sandbox?: SandboxOptions
-  account?: Partial<AccountConfig>
-  more?: Partial<ReplicaOptions>
-}
-
 let prefixes = 0
-
-export async function aScene(
-  tests: RedisForTests,
-  { sandbox: options = {}, account = {}, more = {} }: SceneOptions = {},
-): Promise<Scene> {
-  const sandbox = await startSandbox({ enforceLimits: false, ...options })
-  onTestFinished(() => sandbox.close())
-  const apiKey = secretFromText(sandbox.apiKeys[0]!)
-  const { client } = aReplica(tests, { baseUrl: sandbox.url, apiKey, ...account }, more)
-  return {
-    sandbox,
-    client,
-    sent: (below = '/firework') =>
-      sandbox.requests
-        .filter(({ path }) => path.startsWith(below))
-        .map(({ method, path, query, body, tier }) => ({
-          method,
-          path,
-          query: { ...query },
-          body,
-          tier,
-        })),
-  }
-}
 
 /** The client of one more process; it shares nothing, unless `more` has another's prefix. */
 export function aReplica(
@@ -103,9 +54,6 @@ export async function aScriptedScene(tests: RedisForTests): Promise<ScriptedScen
         .map(({ method, path }) => `${method} ${path}`),
   }
 }
-
-/** The default key, asking as the tenant that has nothing. */
-export const asAnotherTenant: Partial<AccountConfig> = { tenantId: 43 }
 
 export function asked(): CallOptions {
   return {
