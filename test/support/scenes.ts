@@ -8,6 +8,7 @@ import { createGuidanceFinder, type Guidance } from '../../src/messages/guidance
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { buildBeginAlert, ownEvent } from '../../src/operator/alerts/self-alerts.ts'
 import { eventTypeSamples, type EventTypeSample, type Seen } from '../fixtures/event-types.ts'
+import { aThreatEvent } from './events.ts'
 import { aMember } from './deliveries.ts'
 import { aCookieFeed, aCredentialFeed } from './feeds.ts'
 import { aBusyDigest, digestFacts, manyMembers, summarised } from './summaries.ts'
@@ -257,6 +258,15 @@ const related = {
 /** What other tests of messages do not need, for the recordings and the gallery alone. */
 export const moreScenes: Scene[] = [
   ['a raised severity', delivery([aMember({ raisedFrom: 'low' })])],
+  [
+    'an unknown severity, and a link that nobody vouches for',
+    delivery([
+      aMember({
+        event: aThreatEvent({ severity: 'none', url: 'https://evil.example/login' }),
+        link: null,
+      }),
+    ]),
+  ],
   [
     'a reminder of a sink that was down',
     delivery(severalMembers, summarised(severalMembers, { undelivered: down })),

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { severityRank } from '../../../src/event.ts'
 import {
   compareForDigest,
+  formatSeverity,
   perDay,
+  severityLabel,
   summarise,
   type SummaryPart,
 } from '../../../src/messages/summary.ts'
@@ -148,3 +150,16 @@ function aPart(overrides: Partial<SummaryPart> = {}): SummaryPart {
     ...overrides,
   }
 }
+
+test.each([
+  ['high', 'HIGH', 'high'],
+  ['none', 'UNKNOWN ("none")'],
+  ['unknown', 'UNKNOWN'],
+  ['', 'UNKNOWN'],
+  ['\u202E', 'UNKNOWN'],
+  ['tel:', 'UNKNOWN ("tel[:]")'],
+  ['see "evil.com"\n', `UNKNOWN ("see 'evil[.]com'")`],
+  ['x'.repeat(40), `UNKNOWN ("${'x'.repeat(19)}…")`],
+])('the severity %j is called %s', (severity, label, inSentence = label) => {
+  expect([severityLabel(severity), formatSeverity(severity)]).toEqual([label, inSentence])
+})
