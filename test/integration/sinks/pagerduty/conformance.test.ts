@@ -1,12 +1,12 @@
 /**
  * Promises of a PagerDuty sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with answers of the Events API as its `answers`.
- * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
  */
 import { expect } from 'vitest'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
-import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createPagerDutySink } from '../../../../src/sinks/pagerduty/pagerduty-sink.ts'
-import type { ScriptedAnswer } from '../../../support/http-server.ts'
+import { answered, httpDriver, type HttpDriver } from '../../../support/http-conformance.ts'
+import type { ReceivedRequest, ScriptedAnswer } from '../../../support/http-server.ts'
 import {
   type PagerDutyEvent,
   refusal,
@@ -14,21 +14,15 @@ import {
 } from '../../../support/pagerduty-receiver.ts'
 import {
   describeSinkConformance,
-  type AnswerRow,
   type Received,
   type SinkConformance,
-  type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
 import { describeTemplateConformance } from '../../../support/template-conformance.ts'
 
-interface PagerDutyDriver extends SinkDriver {
-  answer(answer: ScriptedAnswer): void
-}
-
 const routingKey = 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p'
 
-const suite: SinkConformance<PagerDutyDriver> = {
+const suite: SinkConformance<HttpDriver> = {
   name: 'the PagerDuty sink',
   async create(environment) {
     const server = await startPagerDutyReceiver(routingKey)
@@ -44,22 +38,13 @@ const suite: SinkConformance<PagerDutyDriver> = {
       },
       environment,
     )
-    return {
+    return httpDriver(server, {
       sink,
       secrets: [routingKey, routingKey.slice(0, 10), routingKey.slice(-10)],
-      async accept() {
-        server.judge()
-        await server.listen()
-      },
-      answerLost: () => server.script('cut'),
-      hang: () => server.script('hang'),
-      refuse: () => server.refuse(),
-      answer: (answer) => server.script(answer),
-      received: () => server.requests.map(({ body }) => receivedOf(body)),
-      openConnections: () => server.openConnections(),
+      accept: () => server.judge(),
+      receivedOf,
       expectInert,
-      stop: () => server.stop(),
-    }
+    })
   },
   answers: [
     answered('an invalid event', refusal(["'payload.summary' is too long"]), 'invalid'),
@@ -97,7 +82,7 @@ describeSinkConformance(suite)
 describeSummaryConformance(suite)
 describeTemplateConformance(suite)
 
-function receivedOf(body: string): Received {
+function receivedOf({ body }: ReceivedRequest): Received {
   const event = JSON.parse(body) as PagerDutyEvent
   return {
     id: event.dedup_key,
@@ -125,20 +110,6 @@ function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => [key, ...textsIn(inner)])
-}
-
-function answered(
-  title: string,
-  answer: ScriptedAnswer,
-  reason: SinkReason,
-  retryAfterMs?: number,
-): AnswerRow<PagerDutyDriver> {
-  return {
-    title,
-    arrange: (driver) => driver.answer(answer),
-    reason,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  }
 }
 
 function waiting(status: number, seconds: string): ScriptedAnswer {

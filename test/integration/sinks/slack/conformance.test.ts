@@ -1,32 +1,33 @@
 /**
  * Promises of a Slack sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with words of Slack that stand in a body as its `answers`.
- * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
  */
 import { expect } from 'vitest'
 import { objectsIn } from '../../../support/objects-in.ts'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createSlackSink } from '../../../../src/sinks/slack/slack-sink.ts'
-import { startHttpServer, type ScriptedAnswer } from '../../../support/http-server.ts'
+import {
+  answered,
+  httpDriver,
+  type HttpDriver,
+  receivedChat,
+} from '../../../support/http-conformance.ts'
+import { startHttpServer } from '../../../support/http-server.ts'
 import {
   describeSinkConformance,
   type AnswerRow,
   type Received,
   type SinkConformance,
-  type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
 import { describeTemplateConformance } from '../../../support/template-conformance.ts'
-
-interface SlackDriver extends SinkDriver {
-  answer(answer: ScriptedAnswer): void
-}
 
 const workspace = 'T7F3E9A51C2'
 const service = 'B58D1B0E4AA'
 const token = 'c04d9e77b1QxZv8hJt2'
 
-const suite: SinkConformance<SlackDriver> = {
+const suite: SinkConformance<HttpDriver> = {
   name: 'the Slack sink',
   async create(environment) {
     const server = await startHttpServer()
@@ -44,22 +45,13 @@ const suite: SinkConformance<SlackDriver> = {
       },
       environment,
     )
-    return {
+    return httpDriver(server, {
       sink,
       secrets: [workspace, service, token],
-      async accept() {
-        server.script({ status: 200, body: 'ok' })
-        await server.listen()
-      },
-      answerLost: () => server.script('cut'),
-      hang: () => server.script('hang'),
-      refuse: () => server.refuse(),
-      answer: (answer) => server.script(answer),
-      received: () => server.requests.map(({ body }) => receivedOf(body)),
-      openConnections: () => server.openConnections(),
+      accept: () => server.script({ status: 200, body: 'ok' }),
+      receivedOf: receivedChat,
       expectInert,
-      stop: () => server.stop(),
-    }
+    })
   },
   answers: [
     ...words('gone', {
@@ -82,50 +74,40 @@ const suite: SinkConformance<SlackDriver> = {
       a_word_of_tomorrow: 400,
     }),
     ...words('unavailable', { rollup_error: 500, try_later: 503, '': 502 }),
-    {
-      title: 'no_text with status 200',
-      arrange: (driver) => driver.answer({ status: 200, body: 'no_text' }),
-      reason: 'invalid',
-    },
-    {
-      title: 'ok: false with status 200',
-      arrange: (driver) =>
-        driver.answer({ status: 200, body: '{"ok": false, "error": "channel_not_found"}' }),
-      reason: 'gone',
-    },
-    {
-      title: 'a page of some portal with status 200',
-      arrange: (driver) => driver.answer({ status: 200, body: `<html>ok ${token}</html>` }),
-      reason: 'misconfigured',
-    },
-    {
-      title: '404 without a known word',
-      arrange: (driver) => driver.answer({ status: 404, body: `/services/${token} not found` }),
-      reason: 'rejected',
-    },
-    {
-      title: 'a redirect',
-      arrange: (driver) =>
-        driver.answer({ status: 302, headers: { location: `/elsewhere/${token}` } }),
-      reason: 'redirected',
-    },
-    waiting('429 with seconds', 'rate_limited', { 'retry-after': '30' }, 30_000),
-    waiting('429 without Retry-After', 'rate_limited', {}, undefined),
+    answered('no_text with status 200', { status: 200, body: 'no_text' }, 'invalid'),
+    answered(
+      'ok: false with status 200',
+      { status: 200, body: '{"ok": false, "error": "channel_not_found"}' },
+      'gone',
+    ),
+    answered(
+      'a page of some portal with status 200',
+      { status: 200, body: `<html>ok ${token}</html>` },
+      'misconfigured',
+    ),
+    answered(
+      '404 without a known word',
+      { status: 404, body: `/services/${token} not found` },
+      'rejected',
+    ),
+    answered(
+      'a redirect',
+      { status: 302, headers: { location: `/elsewhere/${token}` } },
+      'redirected',
+    ),
+    answered(
+      '429 with seconds',
+      { status: 429, headers: { 'retry-after': '30' }, body: 'rate_limited' },
+      'rate_limited',
+      30_000,
+    ),
+    answered('429 without Retry-After', { status: 429, body: 'rate_limited' }, 'rate_limited'),
   ],
 }
 
 describeSinkConformance(suite)
 describeSummaryConformance(suite)
 describeTemplateConformance(suite)
-
-function receivedOf(body: string): Received {
-  return {
-    id: /delivery ([a-z0-9]+)/.exec(body)?.[1] ?? '',
-    text: body,
-    saysRepeat: body.includes('May be a repeat'),
-    saysTest: body.includes('TEST'),
-  }
-}
 
 /** Nothing is interpreted: no mrkdwn but the escaped summary, no emoji, no unfurling, no mention. */
 function expectInert({ text }: Received): void {
@@ -161,24 +143,8 @@ function expectEscaped(text: string): void {
   expect(text).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
 }
 
-function words(reason: SinkReason, statuses: Record<string, number>): AnswerRow<SlackDriver>[] {
-  return Object.entries(statuses).map(([body, status]) => ({
-    title: `${status} ${body}`,
-    arrange: (driver) => driver.answer({ status, body }),
-    reason,
-  }))
-}
-
-function waiting(
-  title: string,
-  reason: SinkReason,
-  headers: Record<string, string>,
-  retryAfterMs: number | undefined,
-): AnswerRow<SlackDriver> {
-  return {
-    title,
-    arrange: (driver) => driver.answer({ status: 429, headers, body: 'rate_limited' }),
-    reason,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  }
+function words(reason: SinkReason, statuses: Record<string, number>): AnswerRow<HttpDriver>[] {
+  return Object.entries(statuses).map(([body, status]) =>
+    answered(`${status} ${body}`, { status, body }, reason),
+  )
 }

@@ -1,6 +1,6 @@
 /**
  * Promises of a Teams sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with codes of a workflow as its `answers`.
- * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
  */
 import { expect } from 'vitest'
 import { objectsIn } from '../../../support/objects-in.ts'
@@ -8,26 +8,27 @@ import { findTeamsProblem } from '../../../../src/sandbox/receivers/teams-receiv
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createTeamsSink } from '../../../../src/sinks/teams/teams-sink.ts'
-import { startHttpServer, type ScriptedAnswer } from '../../../support/http-server.ts'
+import {
+  answered,
+  httpDriver,
+  type HttpDriver,
+  receivedChat,
+} from '../../../support/http-conformance.ts'
+import { startHttpServer } from '../../../support/http-server.ts'
 import {
   describeSinkConformance,
   type AnswerRow,
   type Received,
   type SinkConformance,
-  type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
 import { describeTemplateConformance } from '../../../support/template-conformance.ts'
-
-interface TeamsDriver extends SinkDriver {
-  answer(answer: ScriptedAnswer): void
-}
 
 const workflow = '7f3e9a51c24b4d0e9a51c24b4d0e7f3e'
 const signature = 'c04d9e77b1QxZv8hJt2Lq5Wm3Np6Rs9Tu0Vy4Xz7Ab1'
 const path = `/workflows/${workflow}/triggers/manual/paths/invoke`
 
-const suite: SinkConformance<TeamsDriver> = {
+const suite: SinkConformance<HttpDriver> = {
   name: 'the Teams sink',
   async create(environment) {
     const server = await startHttpServer()
@@ -50,68 +51,48 @@ const suite: SinkConformance<TeamsDriver> = {
       },
       environment,
     )
-    return {
+    return httpDriver(server, {
       sink,
       secrets: [workflow, signature],
-      async accept() {
-        accept()
-        await server.listen()
-      },
-      answerLost: () => server.script('cut'),
-      hang: () => server.script('hang'),
-      refuse: () => server.refuse(),
-      answer: (answer) => server.script(answer),
-      received: () => server.requests.map(({ body }) => receivedOf(body)),
-      openConnections: () => server.openConnections(),
+      accept,
+      receivedOf: receivedChat,
       expectInert,
-      stop: () => server.stop(),
-    }
+    })
   },
   answers: [
-    codes('misconfigured', {
+    ...codes('misconfigured', {
       WorkflowTriggerIsNotEnabled: 400,
       MissingApiVersionParameter: 400,
       WorkflowNotFound: 404,
       '': 404,
     }),
-    codes('unauthorized', {
+    ...codes('unauthorized', {
       DirectApiAuthorizationRequired: 401,
       AuthorizationFailed: 403,
       '': 401,
     }),
-    codes('invalid', { TriggerInputSchemaMismatch: 400, '': 413 }),
-    codes('rejected', { ACodeOfTomorrow: 400, '': 400 }),
-    codes('unavailable', { NoResponse: 502, '': 503 }),
-    {
-      title: 'a code that an object inherits',
-      arrange: (driver: TeamsDriver) =>
-        driver.answer({ status: 400, body: '{"error":{"code":"constructor"}}' }),
-      reason: 'rejected' as const,
-    },
-    {
-      title: 'a workflow that is gone for good',
-      arrange: (driver: TeamsDriver) => driver.answer({ status: 410 }),
-      reason: 'gone' as const,
-    },
-    {
-      title: 'a redirect',
-      arrange: (driver: TeamsDriver) =>
-        driver.answer({ status: 302, headers: { location: `/elsewhere?sig=${signature}` } }),
-      reason: 'redirected' as const,
-    },
-    {
-      title: '429 with seconds',
-      arrange: (driver: TeamsDriver) =>
-        driver.answer({ status: 429, headers: { 'retry-after': '30' } }),
-      reason: 'rate_limited' as const,
-      retryAfterMs: 30_000,
-    },
-    {
-      title: '429 without Retry-After',
-      arrange: (driver: TeamsDriver) => driver.answer({ status: 429 }),
-      reason: 'rate_limited' as const,
-    },
-  ].flat(),
+    ...codes('invalid', { TriggerInputSchemaMismatch: 400, '': 413 }),
+    ...codes('rejected', { ACodeOfTomorrow: 400, '': 400 }),
+    ...codes('unavailable', { NoResponse: 502, '': 503 }),
+    answered(
+      'a code that an object inherits',
+      { status: 400, body: '{"error":{"code":"constructor"}}' },
+      'rejected',
+    ),
+    answered('a workflow that is gone for good', { status: 410 }, 'gone'),
+    answered(
+      'a redirect',
+      { status: 302, headers: { location: `/elsewhere?sig=${signature}` } },
+      'redirected',
+    ),
+    answered(
+      '429 with seconds',
+      { status: 429, headers: { 'retry-after': '30' } },
+      'rate_limited',
+      30_000,
+    ),
+    answered('429 without Retry-After', { status: 429 }, 'rate_limited'),
+  ],
 }
 
 describeSinkConformance(suite)
@@ -119,24 +100,12 @@ describeSummaryConformance(suite)
 describeTemplateConformance(suite)
 
 /** Errors echo what they were asked with. */
-function codes(reason: SinkReason, statuses: Record<string, number>): AnswerRow<TeamsDriver>[] {
-  return Object.entries(statuses).map(([code, status]) => ({
-    title: `${status} ${code || 'without a code'}`,
-    arrange: (driver) => {
-      const error = { code, message: `The workflow ${workflow} refuses ${signature}.` }
-      driver.answer({ status, body: code === '' ? signature : JSON.stringify({ error }) })
-    },
-    reason,
-  }))
-}
-
-function receivedOf(body: string): Received {
-  return {
-    id: /delivery ([a-z0-9]+)/.exec(body)?.[1] ?? '',
-    text: body,
-    saysRepeat: body.includes('May be a repeat'),
-    saysTest: body.includes('TEST'),
-  }
+function codes(reason: SinkReason, statuses: Record<string, number>): AnswerRow<HttpDriver>[] {
+  return Object.entries(statuses).map(([code, status]) => {
+    const error = { code, message: `The workflow ${workflow} refuses ${signature}.` }
+    const body = code === '' ? signature : JSON.stringify({ error })
+    return answered(`${status} ${code || 'without a code'}`, { status, body }, reason)
+  })
 }
 
 /** Nothing is interpreted: text stands in text runs alone, links lead to the service, nobody is mentioned. */

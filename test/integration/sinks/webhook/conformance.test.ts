@@ -1,34 +1,26 @@
 /**
  * Promises of a webhook sink: those of every sink, with statuses as its `answers`.
- * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
  */
 import { expect } from 'vitest'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
-import type { Sink } from '../../../../src/sinks/sink.ts'
+import type { Sink, SinkReason } from '../../../../src/sinks/sink.ts'
 import { createWebhookSink } from '../../../../src/sinks/webhook/webhook-sink.ts'
-import {
-  startHttpServer,
-  type HttpServer,
-  type ScriptedAnswer,
-} from '../../../support/http-server.ts'
+import { answered, httpDriver, type HttpDriver } from '../../../support/http-conformance.ts'
+import { startHttpServer, type HttpServer } from '../../../support/http-server.ts'
 import {
   describeSinkConformance,
   hostileTexts,
   type AnswerRow,
   type Received,
-  type SinkDriver,
 } from '../../../support/sink-conformance.ts'
-
-interface WebhookDriver extends SinkDriver {
-  answer(answer: ScriptedAnswer): void
-}
 
 const pathToken = 'tok-7f3e9a51c2'
 const queryToken = 'qry-58d1b0e4aa'
 const signingSecret = 'sig-c04d9e77b1-a8e2f650c3'
 const authToken = 'aut-9b3c60d7f2'
 
-describeSinkConformance<WebhookDriver>({
+describeSinkConformance<HttpDriver>({
   name: 'the webhook sink',
   async create({ logger, clock }) {
     const server = await startHttpServer()
@@ -46,28 +38,18 @@ describeSinkConformance<WebhookDriver>({
       },
       { logger, clock },
     )
-    return {
+    return httpDriver(server, {
       sink,
       secrets: [pathToken, queryToken, signingSecret, authToken],
-      async accept() {
-        server.script({ status: 204 })
-        await server.listen()
-      },
-      answerLost: () => server.script('cut'),
-      hang: () => server.script('hang'),
-      refuse: () => server.refuse(),
-      answer: (answer) => server.script(answer),
-      received: () =>
-        server.requests.map(({ headers, body }) => ({
-          id: String(headers['webhook-id']),
-          text: body,
-          saysRepeat: headers['tocsin-possible-repeat'] === 'true',
-          saysTest: headers['tocsin-test'] === 'true' && JSON.parse(body).data.test === true,
-        })),
-      openConnections: () => server.openConnections(),
+      accept: () => server.script({ status: 204 }),
+      receivedOf: ({ headers, body }) => ({
+        id: String(headers['webhook-id']),
+        text: body,
+        saysRepeat: headers['tocsin-possible-repeat'] === 'true',
+        saysTest: headers['tocsin-test'] === 'true' && JSON.parse(body).data.test === true,
+      }),
       expectInert: (message) => expectInert(message, server),
-      stop: () => server.stop(),
-    }
+    })
   },
   answers: [
     ...rows('redirected', [301, 302, 303, 304, 307, 308]),
@@ -82,15 +64,11 @@ describeSinkConformance<WebhookDriver>({
     waiting(429, 'rate_limited', '86400', 900_000),
     waiting(429, 'rate_limited', 'Sun, 06 Nov 1994 08:49:37 GMT', 1000),
     waiting(503, 'unavailable', '120', 120_000),
-    {
-      title: 'a failure whose body echoes the request',
-      arrange: (driver) =>
-        driver.answer({
-          status: 400,
-          body: `${pathToken} ${queryToken} ${signingSecret} Splunk ${authToken}`,
-        }),
-      reason: 'invalid',
-    },
+    answered(
+      'a failure whose body echoes the request',
+      { status: 400, body: `${pathToken} ${queryToken} ${signingSecret} Splunk ${authToken}` },
+      'invalid',
+    ),
   ],
 })
 
@@ -103,27 +81,16 @@ function expectInert({ text }: Received, server: HttpServer): void {
   expect(headers).not.toContain('x-forged')
 }
 
-function rows(
-  reason: AnswerRow<WebhookDriver>['reason'],
-  statuses: number[],
-): AnswerRow<WebhookDriver>[] {
-  return statuses.map((status) => ({
-    title: `status ${status}`,
-    arrange: (driver) => driver.answer({ status }),
-    reason,
-  }))
+function rows(reason: SinkReason, statuses: number[]): AnswerRow<HttpDriver>[] {
+  return statuses.map((status) => answered(`status ${status}`, { status }, reason))
 }
 
 function waiting(
   status: number,
-  reason: AnswerRow<WebhookDriver>['reason'],
+  reason: SinkReason,
   retryAfter: string,
   retryAfterMs: number,
-): AnswerRow<WebhookDriver> {
-  return {
-    title: `status ${status} with Retry-After: ${retryAfter}`,
-    arrange: (driver) => driver.answer({ status, headers: { 'retry-after': retryAfter } }),
-    reason,
-    retryAfterMs,
-  }
+): AnswerRow<HttpDriver> {
+  const title = `status ${status} with Retry-After: ${retryAfter}`
+  return answered(title, { status, headers: { 'retry-after': retryAfter } }, reason, retryAfterMs)
 }
