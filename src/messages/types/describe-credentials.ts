@@ -8,6 +8,7 @@ import {
   firstAndMore,
   readHost,
   joinPresent,
+  phrase,
   listFact,
   revealedFact,
   type Subject,
@@ -72,7 +73,7 @@ export function describeLeak({ event, fields }: Subject): Description {
   return {
     typeLabel: 'Leak',
     headline: term,
-    tail: joinPresent([wrapPresent('in ', source), wrapPresent('with ', amount)], ' '),
+    tail: phrase({ in: source, with: amount }),
     facts: [
       codeFact('Term', term),
       textFact('Source', source),
@@ -92,13 +93,10 @@ export function describeCheckedCredential(typeLabel: string): Describe {
     return {
       typeLabel,
       headline: identity,
-      tail: joinPresent(
-        [
-          wrapPresent('checked by ', emptyToNull(event.source)),
-          wrapPresent('– ', fields.text('mitigation_action')),
-        ],
-        ' ',
-      ),
+      tail: phrase({
+        'checked by': emptyToNull(event.source),
+        '–': fields.text('mitigation_action'),
+      }),
       facts: [
         codeFact('Identity', identity),
         textFact('Mitigation', fields.text('mitigation_action')),
@@ -220,7 +218,7 @@ export function describeCode(typeLabel: string): Describe {
       typeLabel,
       headline: name ?? idAsName(id),
       quote: fields.text('title'),
-      tail: joinPresent([wrapPresent('by ', author), wrapPresent('on ', event.source)], ' '),
+      tail: phrase({ by: author, on: event.source }),
       facts: [
         codeFact('Repository', image ?? repository ?? idAsName(id)),
         codeFact('File', path),

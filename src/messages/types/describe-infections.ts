@@ -7,6 +7,7 @@ import {
   firstAndMore,
   readHost,
   joinPresent,
+  phrase,
   listFact,
   revealedFact,
   textFact,
@@ -69,14 +70,11 @@ export function describeBot(subject: Subject): Description {
   return {
     typeLabel: 'Bot for sale',
     headline: stolen.headline ?? name,
-    tail: joinPresent(
-      [
-        wrapPresent('on a machine in ', joinPresent([country, isp], ', ')),
-        wrapPresent('for ', price),
-        wrapPresent('at ', event.source),
-      ],
-      ' ',
-    ),
+    tail: phrase({
+      'on a machine in': joinPresent([country, isp], ', '),
+      for: price,
+      at: event.source,
+    }),
     facts: [
       ...stolen.facts,
       textFact('Market', event.source),

@@ -7,6 +7,7 @@ import {
   firstAndMore,
   formatTime,
   joinPresent,
+  phrase,
   listFact,
   type Subject,
   textFact,
@@ -21,14 +22,7 @@ export function describeChatMessage({ event, fields }: Subject): Description {
     typeLabel: 'Chat message',
     headline: null,
     quote: null,
-    tail: joinPresent(
-      [
-        wrapPresent('by ', author),
-        wrapPresent('in channel ', conversation),
-        wrapPresent('on ', event.source),
-      ],
-      ' ',
-    ),
+    tail: phrase({ by: author, 'in channel': conversation, on: event.source }),
     facts: [
       textFact('Conversation', conversation),
       textFact('Author', author),
@@ -49,7 +43,7 @@ export function describeForum(typeLabel: string): Describe {
       typeLabel,
       headline: null,
       quote: topic,
-      tail: joinPresent([wrapPresent('by ', author), wrapPresent('on ', event.source)], ' '),
+      tail: phrase({ by: author, on: event.source }),
       facts: [
         textFact('Topic', topic),
         textFact('Author', author),
@@ -89,7 +83,7 @@ export function describePaste({ event, fields }: Subject): Description {
     typeLabel: 'Paste',
     headline: null,
     quote: title,
-    tail: joinPresent([wrapPresent('by ', author), wrapPresent('on ', event.source)], ' '),
+    tail: phrase({ by: author, on: event.source }),
     facts: [
       textFact('Title', title),
       textFact('Site', event.source),
@@ -123,10 +117,7 @@ export function describeListing({ event, fields }: Subject): Description {
     typeLabel: 'Market listing',
     headline: null,
     quote: title,
-    tail: joinPresent(
-      [wrapPresent('for ', price), wrapPresent('by ', seller), wrapPresent('on ', event.source)],
-      ' ',
-    ),
+    tail: phrase({ for: price, by: seller, on: event.source }),
     facts: [
       textFact('Title', title),
       textFact('Market', event.source),
@@ -161,13 +152,10 @@ export function describeCardBase({ event, fields }: Subject): Description {
     typeLabel: 'Card collection for sale',
     headline: wrapPresent('BIN ', firstAndMore(bins)),
     quote: title,
-    tail: joinPresent(
-      [
-        wrapPresent('for ', joinPresent([fields.text('price'), fields.text('currency')], ' ')),
-        wrapPresent('on ', event.source),
-      ],
-      ' ',
-    ),
+    tail: phrase({
+      for: joinPresent([fields.text('price'), fields.text('currency')], ' '),
+      on: event.source,
+    }),
     facts: [
       listFact('BINs', bins, 'code'),
       textFact('Title', title),

@@ -148,6 +148,12 @@ export function joinPresent(parts: readonly (string | null)[], separator: string
   return known.length === 0 ? null : known.join(separator)
 }
 
+/** "by joe in channel x on telegram": each known value behind its words; null if there are none. */
+export function phrase(values: Readonly<Record<string, string | null>>): string | null {
+  const parts = Object.entries(values).map(([words, value]) => wrapPresent(`${words} `, value))
+  return joinPresent(parts, ' ')
+}
+
 /** "joe@acme.com and 3 more"; null for none. */
 export function firstAndMore(values: readonly string[]): string | null {
   const [first] = values

@@ -30,6 +30,7 @@ import {
   type Description,
   firstAndMore,
   joinPresent,
+  phrase,
   type Subject,
   textFact,
   timeFact,
@@ -119,10 +120,7 @@ function describeAnything(subject: Subject): Description {
     typeLabel: label,
     headline: named,
     quote: title,
-    tail: joinPresent(
-      [wrapPresent('by ', author === named ? null : author), wrapPresent('on ', event.source)],
-      ' ',
-    ),
+    tail: phrase({ by: author === named ? null : author, on: event.source }),
     facts: [
       codeFact(nameLabel, named),
       textFact('Title', title),
