@@ -98,116 +98,82 @@ export function limitSilence(socket: Socket, ms: number): void {
  * Durations of a running daemon, milliseconds. No configuration sets them: the composition root
  * passes the defaults to every part, and tests of the whole daemon pass shorter ones.
  */
-export interface Timings {
+const timings = {
   /** How long a process keeps a BullMQ job whose lock it does not renew. */
-  jobLockMs: number
-  /** How often BullMQ looks for jobs whose lock has expired. */
-  stalledCheckMs: number
-
-  /** Pause between two passes of the Redis watch. */
-  redisWatchMs: number
-  /** A probe sends a line and some headers; a request that takes longer only holds a connection. */
-  httpRequestMs: number
-  /** How often a process confirms that its configuration is the active one. */
-  generationMs: number
-  /** Pauses between two passes of the process's loops: `healMs` of the one that looks for due work. */
-  healMs: number
-  silencesMs: number
-  groupsMs: number
-  failoverMs: number
-  accountsMs: number
-  lanesMs: number
-  /** Metrics and self-alerts; a long pass is followed by a longer pause, see daemon/state.ts. */
-  stateMs: number
-  /**
-   * Audits, consistency checks, retention, self-alerts: how often each checks whether it is due.
-   */
-  housekeepingMs: number
-
-  /** How long a process keeps a claim that it does not renew. */
-  claimLeaseMs: number
-
-  /** How long a replica reads a lane before it gives it back. */
-  laneHoldMs: number
-  /** No feed is polled again sooner. */
-  minPollIntervalMs: number
-  /** After a failed poll; doubles with each further one, up to sixty times as long. */
-  pollBackoffMs: number
-  /** A feed without a due rescan is looked at again after at most this time. */
-  rescanLookMs: number
-  /**
-   * When a feed is looked at again that is not due, paused, without room in Redis, or of another
-   * configuration.
-   */
-  notDueLookMs: number
-  pausedLookMs: number
-  fullLookMs: number
-  supersededLookMs: number
-  /**
-   * How long an older configuration leaves a due job to the active one, and how long it then reads
-   * a lane.
-   */
-  headStartMs: number
-
-  /** How long an upstream request may take. */
-  requestTimeoutMs: number
-  /** After upstream refused a key; doubles with each further refusal, up to 15 min. */
-  keyPauseMs: number
-  /**
-   * How long an item waits for its full event before it is sent without, and the pause between two
-   * tries.
-   */
-  detailWaitMs: number
-  detailRetryMs: number
-
-  /**
-   * How long a sink's circuit stays open at first; doubles with each probe that fails, up to 15
-   * min.
-   */
-  circuitOpenMs: number
-  /** How often a shut circuit is read again: another replica's probe may have closed it. */
-  circuitRecheckMs: number
-  /** How long rerouted items wait for each other at the fallback. */
-  fallbackWaitMs: number
-}
-
-export const defaultTimings: Readonly<Timings> = Object.freeze({
   jobLockMs: 10_000,
+  /** How often BullMQ looks for jobs whose lock has expired. */
   stalledCheckMs: 2_000,
 
+  /** Pause between two passes of the Redis watch. */
   redisWatchMs: 2_000,
+  /** A probe sends a line and some headers; a request that takes longer only holds a connection. */
   httpRequestMs: 5_000,
+  /** How often a process confirms that its configuration is the active one. */
   generationMs: 2_000,
+  /** Pauses between two passes of the process's loops: `healMs` of the one that looks for due work. */
   healMs: 10_000,
   silencesMs: 2_000,
   groupsMs: 1_000,
   failoverMs: 5_000,
   accountsMs: 5_000,
   lanesMs: 10_000,
+  /** Metrics and self-alerts; a long pass is followed by a longer pause, see daemon/state.ts. */
   stateMs: 5_000,
+  /**
+   * Audits, consistency checks, retention, self-alerts: how often each checks whether it is due.
+   */
   housekeepingMs: 15_000,
 
+  /** How long a process keeps a claim that it does not renew. */
   claimLeaseMs: 10_000,
 
+  /** How long a replica reads a lane before it gives it back. */
   laneHoldMs: 30_000,
+  /** No feed is polled again sooner. */
   minPollIntervalMs: 5_000,
+  /** After a failed poll; doubles with each further one, up to sixty times as long. */
   pollBackoffMs: 5_000,
+  /** A feed without a due rescan is looked at again after at most this time. */
   rescanLookMs: 300_000,
+  /**
+   * When a feed is looked at again that is not due, paused, without room in Redis, or of another
+   * configuration.
+   */
   notDueLookMs: 15_000,
   pausedLookMs: 5_000,
   fullLookMs: 10_000,
   supersededLookMs: 2_000,
+  /**
+   * How long an older configuration leaves a due job to the active one, and how long it then reads
+   * a lane.
+   */
   headStartMs: 1_000,
 
+  /** How long an upstream request may take. */
   requestTimeoutMs: 30_000,
+  /** After upstream refused a key; doubles with each further refusal, up to 15 min. */
   keyPauseMs: 30_000,
+  /**
+   * How long an item waits for its full event before it is sent without, and the pause between two
+   * tries.
+   */
   detailWaitMs: 20_000,
   detailRetryMs: 2_000,
 
+  /**
+   * How long a sink's circuit stays open at first; doubles with each probe that fails, up to 15
+   * min.
+   */
   circuitOpenMs: 30_000,
+  /** How often a shut circuit is read again: another replica's probe may have closed it. */
   circuitRecheckMs: 5_000,
+  /** How long rerouted items wait for each other at the fallback. */
   fallbackWaitMs: 15_000,
-})
+}
+
+export type Timings = Readonly<Record<keyof typeof timings, number>>
+
+export const defaultTimings: Timings = Object.freeze(timings)
 
 /**
  * Names this process in delivery histories and on the jobs it holds. Starts with the process id.

@@ -23,41 +23,23 @@ export interface ScheduleOptions {
 /** A digest is not a ticker: readers get at least a quarter of an hour between two. */
 const minGapMinutes = 15
 
-const names = {
-  month: 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec',
-  weekday: 'sun|mon|tue|wed|thu|fri|sat',
-}
+const names = /jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat/gi
 
-/** What all crons agree on: lists, ranges and steps; croner's additions are refused. */
 const fields = [
-  { name: 'minute', remedy: 'write 0 to 59', pattern: fieldPattern('\\d\\d?') },
-  { name: 'hour', remedy: 'write 0 to 23', pattern: fieldPattern('\\d\\d?') },
-  { name: 'day of the month', remedy: 'write 1 to 31', pattern: fieldPattern('\\d\\d?') },
-  {
-    name: 'month',
-    remedy: 'write 1 to 12 or jan to dec',
-    pattern: fieldPattern(`\\d\\d?|${names.month}`),
-  },
-  {
-    name: 'day of the week',
-    remedy: 'write 0 (Sunday) to 7 or sun to sat',
-    pattern: fieldPattern(`\\d|${names.weekday}`),
-  },
+  { name: 'minute', remedy: 'write 0 to 59' },
+  { name: 'hour', remedy: 'write 0 to 23' },
+  { name: 'day of the month', remedy: 'write 1 to 31' },
+  { name: 'month', remedy: 'write 1 to 12 or jan to dec' },
+  { name: 'day of the week', remedy: 'write 0 (Sunday) to 7 or sun to sat' },
 ]
 
 const formRemedy =
   "write five fields: minute, hour, day of the month, month, day of the week, such as '0 8,16 * * *'"
 
-function fieldPattern(value: string): RegExp {
-  // Croner reads sun-sun as the whole week.
-  const item = `(?!sun-sun)(\\*|(${value})(-(${value}))?)(/\\d\\d?)?`
-  return new RegExp(`^${item}(,${item})*$`, 'i')
-}
-
 /** Returns why a cron cannot be a schedule; undefined: it can. */
 export function cronProblem(cron: string): Refusal | undefined {
   const cronFields = cron.trim().split(/\s+/)
-  const wrongForm = formProblem(cronFields) ?? fieldProblem(cronFields) ?? dayProblem(cronFields)
+  const wrongForm = formProblem(cronFields) ?? fieldProblem(cronFields)
   if (wrongForm) return wrongForm
   if (!parseCron(cron).nextRun(new Date(0))) {
     return refusal('never fires', 'write a day that its months have')
@@ -72,28 +54,17 @@ function formProblem(cronFields: string[]): Refusal | undefined {
   return cronFields.length === 5 ? undefined : refusal('not a cron of five fields', formRemedy)
 }
 
+/** Takes what all crons agree on: lists, ranges and steps, and not croner's additions. */
 function fieldProblem(cronFields: string[]): Refusal | undefined {
-  const wrong = fields.find(({ pattern }, index) => {
-    const field = cronFields[index] ?? ''
-    return (
-      !pattern.test(field) || !isCalendar(cronFields.map((_, at) => (at === index ? field : '*')))
-    )
+  const wrong = fields.find((_field, index) => {
+    const isCommon = /^[\d*,/-]+$/.test((cronFields[index] ?? '').replaceAll(names, '0'))
+    const alone = cronFields.map((field, at) => (at === index ? field : '*'))
+    return !isCommon || !isCalendar(alone)
   })
   if (!wrong) return undefined
   return refusal(
     `its ${wrong.name} is not understood`,
     `${wrong.remedy}, as a list (1,3), a range (1-5) or with a step (*/2 or 1-9/2)`,
-  )
-}
-
-/** Crons disagree on whether a step of all days counts as given beside a day of the other kind. */
-function dayProblem([, , dayOfMonth = '*', , dayOfWeek = '*']: string[]): Refusal | undefined {
-  const days = [dayOfMonth, dayOfWeek]
-  const isAmbiguous = days.some((field) => /\*./.test(field) || /.\*/.test(field))
-  if (days.includes('*') || !isAmbiguous) return undefined
-  return refusal(
-    'a step of all days beside a day of the other kind',
-    'write the step with its range, such as 1-31/2',
   )
 }
 

@@ -169,8 +169,8 @@ interface Cause {
   writtenMs: number
   count: number
   names: Set<string>
-  /** The last error of each message, in the order in which they last occurred. */
-  errors: Map<string, unknown>
+  /** The last error. */
+  err: unknown
 }
 
 /** How long the lines of a cause are counted before they are written. */
@@ -178,9 +178,6 @@ const minuteMs = 60_000
 
 /** Names that are listed; others are counted. */
 const maxListedNames = 3
-
-/** Errors with different messages that are shown: one cause may hide several. */
-const maxListedErrors = 5
 
 /** Distinct names that are counted; names may come from strangers. */
 const maxCountedNames = 10_000
@@ -195,7 +192,7 @@ function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'>): Rep
     const key = JSON.stringify([level, message, about.cause])
     const cause = causes.get(key)
     if (cause) return count(cause, fields, about.name)
-    const started = { level, message, about, count: 0, names: new Set<string>(), errors: new Map() }
+    const started = { level, message, about, count: 0, names: new Set<string>(), err: undefined }
     causes.set(key, { ...started, writtenMs: clock.monotonic() })
     write(level, fields, message)
   }
@@ -207,13 +204,7 @@ function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'>): Rep
       causes.delete(key)
       if (cause.count === 0) continue
       writeCount(write, cause)
-      causes.set(key, {
-        ...cause,
-        count: 0,
-        names: new Set(),
-        errors: new Map(),
-        writtenMs: nowMs,
-      })
+      causes.set(key, { ...cause, count: 0, names: new Set(), err: undefined, writtenMs: nowMs })
     }
   }
 
@@ -231,26 +222,16 @@ function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'>): Rep
 function count(cause: Cause, fields: object, name: string): void {
   cause.count += 1
   if (cause.names.size < maxCountedNames) cause.names.add(name)
-  if ('err' in fields) keepLatestError(cause.errors, fields.err)
-}
-
-/** Keeps the last error of each message; if there are too many, the latest. */
-function keepLatestError(errors: Map<string, unknown>, err: unknown): void {
-  const message = err instanceof Error ? err.message : String(err)
-  errors.delete(message)
-  errors.set(message, err)
-  const [oldest = ''] = errors.keys()
-  if (errors.size > maxListedErrors) errors.delete(oldest)
+  if ('err' in fields) cause.err = fields.err
 }
 
 function writeCount(
   write: Write,
-  { level, message, about, count: times, names, errors }: Cause,
+  { level, message, about, count: times, names, err }: Cause,
 ): void {
   const listed = [...names].slice(0, maxListedNames)
   const counts = { times, [about.list]: listed, others: names.size - listed.length }
-  const [err, ...others] = [...errors.values()].toReversed()
-  const shown = { ...(err !== undefined && { err }), ...(others.length > 0 && { errors: others }) }
+  const shown = err === undefined ? {} : { err }
   write(level, { cause: about.cause, ...counts, ...shown }, `${message} (repeated)`)
 }
 

@@ -7,18 +7,6 @@
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-interface LocalTime {
-  year: number
-  /** 1 to 12. */
-  month: number
-  /** 1 to 31. */
-  day: number
-  hour: number
-  minute: number
-  /** 0 (Sunday) to 6. */
-  weekday: number
-}
-
 /**
  * Building a format costs a hundred times as much as using it; the zones are those of the
  * configuration.
@@ -130,23 +118,6 @@ function changeBetween(fromMs: number, toMs: number, zone: string): number {
     else first = middle
   }
   return first * minuteMs
-}
-
-export function localTime(atMs: number, zone: string): LocalTime {
-  const reading = new Date(readingAt(atMs, zone))
-  return {
-    year: reading.getUTCFullYear(),
-    month: reading.getUTCMonth() + 1,
-    day: reading.getUTCDate(),
-    hour: reading.getUTCHours(),
-    minute: reading.getUTCMinutes(),
-    weekday: reading.getUTCDay(),
-  }
-}
-
-/** The first instant of the local day; if midnight is skipped, the end of the gap. */
-export function startOfLocalDay(atMs: number, zone: string): number {
-  return toInstant(startOfDay(readingAt(atMs, zone)), zone)
 }
 
 /** The midnight before or at a reading. */

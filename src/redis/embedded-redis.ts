@@ -287,31 +287,12 @@ const linkName = 'redis-server'
 
 /** Links the program into the folder as `redis-server`. Throws StoreError if none is installed. */
 function linkServer(folder: string): void {
-  const program = findFirst(binaries)
-  if (program === undefined)
-    throw new StoreError('unreachable', `no redis-server: ${installLine()}`)
+  const search = binaries.map((name) => `command -v ${name}`).join(' || ')
+  const options = { encoding: 'utf8', env: neededEnvironment() } as const
+  const program = spawnSync('/bin/sh', ['-c', search], options).stdout?.trim()
+  if (!program)
+    throw new StoreError('unreachable', 'there is no redis-server; install Redis 7 or Valkey')
   const link = join(folder, linkName)
   rmSync(link, { force: true })
   symlinkSync(program, link)
-}
-
-const installers = [
-  ['apt-get', 'sudo apt-get install -y redis-tools'],
-  ['dnf', 'sudo dnf install -y redis'],
-  ['apk', 'sudo apk add redis'],
-  ['brew', 'brew install redis'],
-] as const
-
-function installLine(): string {
-  const known = installers.find(([name]) => findFirst([name]) !== undefined)
-  const line = known?.[1] ?? 'install Redis 7 or Valkey with your package manager'
-  return `run this once, then try again: ${line}`
-}
-
-/** The path of the first program that is installed. */
-function findFirst(names: readonly string[]): string | undefined {
-  const search = names.map((name) => `command -v ${name}`).join(' || ')
-  const options = { encoding: 'utf8', env: neededEnvironment() } as const
-  const found = spawnSync('/bin/sh', ['-c', search], options).stdout?.trim()
-  return found === '' ? undefined : found
 }

@@ -104,8 +104,7 @@ function inspectNode({ node, field }: NodeInfo): RedisSafety {
 
 /**
  * Throws StoreError `unsafe` if Redis may evict or forget; logs a warning instead if the
- * configuration accepts that. Redis' replicas are checked, too: one of them is master after a
- * failover.
+ * configuration accepts that. After a failover the gauges tell of the new master.
  */
 export async function refuseUnsafe(
   redis: Redis,
@@ -124,10 +123,9 @@ export async function refuseUnsafe(
   logger.warn({ problems }, 'unsafe redis accepted by redis.allow_unsafe: events may be lost')
 }
 
-/** Why Redis may evict or forget, each with what to set: of masters and of their replicas. */
+/** Why a master may evict or forget, each with what to set. */
 export async function findRisks(redis: Redis): Promise<string[]> {
-  const infos = [...(await readMasterInfo(redis)), ...(await readReplicaInfo(redis))]
-  return mergeSafety(infos).problems
+  return mergeSafety(await readMasterInfo(redis)).problems
 }
 
 /** Above this share of Redis' memory nothing is taken in: the rest is for what is pending. */
@@ -270,50 +268,6 @@ async function readMasterInfo(redis: Redis): Promise<NodeInfo[]> {
   const info = await readNodeInfo(redis, undefined)
   const { remoteAddress, remotePort } = redis.stream
   return [redis.options.sentinels ? { ...info, node: `${remoteAddress}:${remotePort}` } : info]
-}
-
-/** INFO of those replicas of sentinels' master or of a Cluster that answer in time. */
-async function readReplicaInfo(redis: Redis): Promise<NodeInfo[]> {
-  const replicas = isCluster(redis) ? clusterReplicas(redis) : await sentinelReplicas(redis)
-  const infos = replicas.map(async (node) => {
-    node.on('error', () => {}) // a replica that cannot be reached is left out
-    try {
-      return [await readNodeInfo(node, formatNode(node))]
-    } catch {
-      return []
-    } finally {
-      node.disconnect()
-    }
-  })
-  return (await Promise.all(infos)).flat()
-}
-
-/** For connections that ask one question. */
-const singleUseOptions = {
-  retryStrategy: () => null,
-  connectTimeout: 1_000,
-  commandTimeout: 1_000,
-  enableReadyCheck: false,
-}
-
-function clusterReplicas(cluster: Cluster): IORedis[] {
-  return cluster.nodes('slave').map((node) => node.duplicate(singleUseOptions))
-}
-
-/** Connections to the replicas that the master itself lists; none without sentinels. */
-async function sentinelReplicas(master: IORedis): Promise<IORedis[]> {
-  const { sentinels, username, password, tls } = master.options
-  if (!sentinels) return []
-  const { Redis: One } = await import('ioredis')
-  const { field } = await readNodeInfo(master, undefined)
-  const login = { username: username ?? '', password: password ?? '' }
-  const found: IORedis[] = []
-  for (let i = 0; ; i += 1) {
-    const [, host, port] = /ip=([^,]+),port=(\d+)/.exec(field(`slave${i}`) ?? '') ?? []
-    if (host === undefined) return found
-    const address = { host, port: Number(port), ...(tls === undefined ? {} : { tls }) }
-    found.push(new One({ ...singleUseOptions, ...login, ...address }))
-  }
 }
 
 /**

@@ -24,8 +24,6 @@ export interface SentinelRig {
 
 export interface SentinelRigOptions {
   sentinels?: number
-  /** More lines of the replica's redis.conf. */
-  replicaSettings?: string[]
 }
 
 /** A sentinel that had no processor for two seconds does nothing for half a minute. */
@@ -42,11 +40,10 @@ interface Node {
 
 export async function startSentinels({
   sentinels: count = 1,
-  replicaSettings = [],
 }: SentinelRigOptions = {}): Promise<SentinelRig> {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-sentinel-'))
   const first = await startNode(folder, [])
-  const replicaOf = [`replicaof 127.0.0.1 ${first.port}`, ...replicaSettings]
+  const replicaOf = [`replicaof 127.0.0.1 ${first.port}`]
   const nodes = [first, await startNode(folder, replicaOf)]
   const sentinels = await Promise.all(
     Array.from({ length: count }, (_none, i) => startSentinel(folder, i, first.port, count)),

@@ -8,9 +8,7 @@ import {
   isTimeZone,
   latestReadingBy,
   localDay,
-  localTime,
   readingAt,
-  startOfLocalDay,
   nextInstantShowing,
 } from '../../../src/lib/time-zone.ts'
 import { labelAt, minutesOf, readingOf, windowsOf, zones, type Window } from './reference-clock.ts'
@@ -34,17 +32,6 @@ test('an unknown zone is an error, not UTC', () => {
   expect(() => readingAt(0, 'Mars/Olympus')).toThrow(RangeError)
 })
 
-test('local time has the fields of the wall calendar', () => {
-  expect(localTime(at('2026-11-20T18:20:30Z'), 'Asia/Kathmandu')).toEqual({
-    year: 2026,
-    month: 11,
-    day: 21,
-    hour: 0,
-    minute: 5,
-    weekday: 6,
-  })
-})
-
 test('a day and a minute are written with the zone they are true in', () => {
   const ms = at('2026-11-20T23:30:00Z')
   expect(localDay(ms, 'UTC')).toBe('2026-11-20')
@@ -56,28 +43,6 @@ test('a day and a minute are written with the zone they are true in', () => {
 test('what is below the minute is kept, before 1970 too', () => {
   expect(readingAt(1234, 'Asia/Kathmandu') - 1234).toBe(5.5 * 3_600_000)
   expect(readingAt(-1, 'UTC')).toBe(-1)
-})
-
-describe('the start of a local day', () => {
-  test('is midnight', () => {
-    expect(shown(startOfLocalDay(at('2026-11-20T10:00:00Z'), 'America/New_York'))).toBe(
-      '2026-11-20T05:00:00.000Z',
-    )
-  })
-
-  test('is the end of the gap where midnight is skipped', () => {
-    expect(shown(startOfLocalDay(at('2018-11-04T12:00:00Z'), 'America/Sao_Paulo'))).toBe(
-      '2018-11-04T03:00:00.000Z',
-    )
-  })
-
-  test('is the first of two midnights', () => {
-    const afterTheSecond = at('2026-11-01T05:30:00Z')
-    expect(formatLocal(afterTheSecond, 'America/Havana')).toBe('2026-11-01 00:30 America/Havana')
-    expect(shown(startOfLocalDay(afterTheSecond, 'America/Havana'))).toBe(
-      '2026-11-01T04:00:00.000Z',
-    )
-  })
 })
 
 describe('a reading', () => {
