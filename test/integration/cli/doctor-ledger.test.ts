@@ -118,11 +118,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [/^problem feed brand: lag 1 h.*, objective .*; failing since .*, once, last: timeout, no a/],
   ],
   [
-    'a feed that is late though nothing fails',
-    (scene) => tests.redis.hset(feedOf(scene), 'caught_up', Date.now() - hourMs),
-    [/^problem feed brand: lag 1 h.*, objective .* -> tocsin feeds list brand$/],
-  ],
-  [
     'a feed that works off a backlog, as a warning',
     (scene) => tests.redis.hset(feedOf(scene), { caught_up: Date.now() - hourMs, backfill: 1 }),
     [/^warning feed brand: .*; works off a backlog/],
@@ -142,11 +137,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [
       /^warning feed brand: shows events .* ahead of now, up to 2199-01-01 00:00:00 UTC -> tell the service/,
     ],
-  ],
-  [
-    'nothing of a date ahead of now that has passed',
-    (scene) => tests.redis.hset(feedOf(scene), { ahead: Date.now() - 2_000, ahead_at: Date.now() }),
-    [/^ok ledger/],
   ],
   [
     'nothing of one that came more than a day ago',
@@ -181,14 +171,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [/^problem account main: its key: failing since .*auth, refused \(401\)/, /account second: /],
   ],
   [
-    'an account whose key is refused, and who paused its feed beside it',
-    async (scene) => {
-      await pauseFeed(scene.ledger, 'brand', { reason: 'noise', sinceMs: Date.now() })
-      await refuseKey(scene)
-    },
-    [/^problem account main: its key: /, /account second: /, /^problem feed brand: paused since/],
-  ],
-  [
     'an account that left with work',
     async (scene) =>
       scene.show(
@@ -209,11 +191,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [
       /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far; its fallback siem takes what waits from .* on -> tocsin sinks test soc/,
     ],
-  ],
-  [
-    'a sink that is gone and has no fallback',
-    ({ circuit }) => circuit.report('lake', 'gone', { reason: 'gone', answer: '410' }),
-    [/^problem delivery lake: gone since .*: 410; 0 items wait; it has no fallback/],
   ],
   [
     'a sink that is paused',
@@ -260,26 +237,6 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [
       /^warning delivery lake: circuit half_open, the next message is the test; failing since .* -> tocsin sinks test lake/,
     ],
-  ],
-  [
-    'a resumed recipient with nothing waiting, as a warning',
-    async (scene) => {
-      const { circuit } = scene
-      const both = recipientsOf(scene)
-      await circuit.report('oncall', 'ok')
-      await circuit.report(both[1]!.id, 'broken', sent)
-      await circuit.pause('oncall', undefined, both)
-    },
-    [/^warning delivery oncall: .*bob.* alone: the next message is the test; failing since/],
-  ],
-  [
-    'a resumed sink for which something waits',
-    async (scene) => {
-      await scene.show(['lake'], [{ uid: 'a/b/1' }])
-      await scene.circuit.report('lake', 'broken', sent)
-      await scene.circuit.pause('lake', undefined)
-    },
-    [/^problem delivery lake: circuit half_open; failing since .*; 1 item waits/],
   ],
   [
     'work that nobody takes up',

@@ -8,7 +8,6 @@ import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { noteLoss } from '../../../src/store/account-ledger.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
-import { application, startMicrosoft } from '../../support/microsoft.ts'
 import { startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
@@ -224,43 +223,4 @@ test('Ctrl-C ends it, and reports nothing of what it had not looked at', async (
   onTestFinished(() => void socket.destroy())
   child.kill('SIGINT')
   expect(await ended).toEqual({ code: 130, out: '', err: '' })
-})
-
-test('a mail server that takes tokens alone is reached by one, and each wrong way is said', async () => {
-  const [sandbox, microsoft] = await Promise.all([aSandbox(), startMicrosoft()])
-  onTestFinished(() => microsoft.stop())
-  const oauth = (secret: string): string =>
-    configText(sandbox, tests.server.url)
-      .replace(/smtp: .*/, `smtp: "${microsoft.smtpUrl}"`)
-      .replace(
-        'type: email',
-        `type: email
-    oauth:
-      token_url: ${microsoft.tokenUrl}
-      client_id: ${application.clientId}
-      client_secret: ${secret}
-      scope: ${application.scope}`,
-      )
-  const seen: string[] = []
-  const ask = async (config: string): Promise<void> => {
-    const { findings, said } = await doctor(config)
-    expect(said).not.toContain(application.clientSecret)
-    for (const token of microsoft.given) expect(said).not.toContain(token)
-    const found = findings.filter(({ subject }) => subject === 'oncall (email)')
-    seen.push(
-      ...found.map(({ status, detail, remedy }) =>
-        [status, detail.replace(/:\d+$/, ''), remedy ?? ''].join(' | '),
-      ),
-    )
-  }
-  const good = oauth(application.clientSecret)
-  await ask(good)
-  await ask(oauth('Jx9~another-secret.that-has-expired'))
-  microsoft.refuseAll('535 5.7.139 Authentication unsuccessful')
-  await ask(good)
-  expect(seen).toEqual([
-    'ok | signed in to 127.0.0.1 | ',
-    expect.stringMatching(/^problem \| .*401 invalid_client.* \| correct oauth/i),
-    expect.stringMatching(/^problem \| .*refuses the sign-in: 535 5\.7\.139 /),
-  ])
 })
