@@ -141,15 +141,12 @@ test('what a page says of a feed is kept: cursor, last success, end of the feed,
   expect(await peekFeed(ledger, 'never polled', 0)).toBeUndefined()
 })
 
-test('events that a rescan finds late are counted by how old they were', async () => {
+test('events that a rescan finds late are counted, and change nothing of the tail', async () => {
   const ledger = await tests.ledger()
   const requestedAtMs = 10_000_000_000
-  const agesMs = [60_000, 60_001, 600_001, 3_600_001, 86_400_001, 604_800_001]
   const accepted = await takeIn(
     ledger,
-    [...agesMs, 1].map((ageMs, n) =>
-      routed({ uid: `a/b/${n}`, createdAtMs: requestedAtMs - ageMs }),
-    ),
+    [60_000, 1].map((ageMs, n) => routed({ uid: `a/b/${n}`, createdAtMs: requestedAtMs - ageMs })),
     {
       requestedAtMs,
       rescan: {
@@ -161,7 +158,7 @@ test('events that a rescan finds late are counted by how old they were', async (
       sequence: 0,
     },
   )
-  expect(accepted).toMatchObject({ counts: { new: 7, late: 6 } })
+  expect(accepted).toMatchObject({ counts: { new: 2, late: 1 } })
   const { newestMs, lastCaughtUpMs, recent } = await openFeed(ledger, 'brand', 0)
   expect([newestMs, lastCaughtUpMs]).toEqual([undefined, undefined])
   expect(recent).toMatchObject({ isDone: true, lastCompletedMs: requestedAtMs })

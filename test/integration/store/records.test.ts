@@ -10,7 +10,7 @@ import {
   readRecord,
   scanRecords,
 } from '../../../src/store/records.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const uid = 'a/b/1'
@@ -210,42 +210,4 @@ test('of a message each event is named once, though one came back more severe wh
     await takeIn(ledger, [routed({ ...event, severity: 'high' }, ['siem'])])
   }
   expect(found).toEqual(['delivered'])
-})
-
-test('the counters of feed and sinks say of each event and item what became of it, and nothing else', async () => {
-  const ledger = await tests.ledger()
-  const muted = routed({ uid: 'a/b/2' }, ['soc'])
-  muted.items[0]!.isShadow = true
-  await takeIn(ledger, [routed({ uid, severity: 'low' }), muted])
-  await takeIn(ledger, [routed({ uid, severity: 'high' }), { ...muted, isBaseline: true }])
-  const ref = `i:${ledger.fingerprints.recordId(uid)}:0:soc`
-  await beginAttempt(ledger, ref, 't1', 30_000)
-  await settleAttempt(ledger, { ref, token: 't1', replica: 'r1' }, { outcome: 'dead' })
-  expect(await expectConservation(ledger)).toEqual({
-    feeds: {
-      brand: {
-        fetched: 4,
-        new: 2,
-        duplicate: 2,
-        quarantined: 0,
-        baseline: 0,
-        late: 0,
-        ahead: 0,
-        raised: 1,
-        unaccounted: 0,
-      },
-    },
-    sinks: {
-      soc: {
-        created: 3,
-        replayed: 0,
-        delivered: 0,
-        dead: 1,
-        suppressed: 1,
-        diverted: 0,
-        pending: { queued: 1, sending: 0 },
-        unaccounted: 0,
-      },
-    },
-  })
 })

@@ -39,9 +39,8 @@ local function undo(holder)
   return holder.n > 0 and 'retrying' or 'queued'
 end
 
-local function settle_item(result, rid, n)
-  local record = load_record(rid)
-  local item = record and record.i[n + 1]
+local function settle_item(result)
+  local rid, n, record, item = load_item(result.ref)
   if not item or final[item.st] then
     return { status = 'already' }
   end
@@ -81,12 +80,10 @@ local function halve(batch)
     local bid = redis.sha1hex(table.concat(members, ' '))
     local part = { k = batch.k, d = batch.d, m = members, n = 0, st = 'queued', c = batch.c, h = batch.h, rr = batch.rr, rk = batch.rk }
     for _, member in ipairs(members) do
-      local place = split_ref(member)
-      local record = load_record(place[2])
-      local item = record and record.i[tonumber(place[3]) + 1]
+      local rid, _, record, item = load_item(member)
       if item then
         item.b = bid
-        save_record(place[2], record)
+        save_record(rid, record)
       end
     end
     redis.call('SET', key('batch', bid), cjson.encode(part))
@@ -169,9 +166,8 @@ local function extend(ref)
   redis.call('ZADD', due_of(ref), 'XX', now + ask.lease, ref)
 end
 
-local function begin_item(attempt, rid, n)
-  local record = load_record(rid)
-  local item = record and record.i[n + 1]
+local function begin_item(attempt)
+  local rid, _, record, item = load_item(attempt.ref)
   if not is_sendable(item) then
     unwake(attempt.ref)
     return {}
@@ -204,7 +200,7 @@ local answer = { settled = {}, begun = {}, lost = {} }
 
 for i, result in ipairs(ask.settle or {}) do
   local place = split_ref(result.ref)
-  answer.settled[i] = place[1] == 'i' and settle_item(result, place[2], tonumber(place[3])) or settle_batch(result, place[2])
+  answer.settled[i] = place[1] == 'i' and settle_item(result) or settle_batch(result, place[2])
 end
 for _, back in ipairs(ask.back or {}) do
   local since = held_since(back.ref, ask.owner)
@@ -217,7 +213,7 @@ for i, attempt in ipairs(ask.begin or {}) do
   if not held_since(attempt.ref, ask.owner) then
     answer.begun[i] = {}
   elseif place[1] == 'i' then
-    answer.begun[i] = begin_item(attempt, place[2], tonumber(place[3]))
+    answer.begun[i] = begin_item(attempt)
   else
     answer.begun[i] = begin_batch(attempt, place[2])
   end

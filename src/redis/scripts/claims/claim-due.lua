@@ -34,8 +34,7 @@ end
 local function holder_of(ref)
   local place = split_ref(ref)
   if place[1] == 'i' then
-    local record = load_record(place[2])
-    return record and record.i[tonumber(place[3]) + 1]
+    return select(4, load_item(ref))
   end
   return place[1] == 'b' and load_batch(place[2]) or nil
 end
@@ -194,10 +193,8 @@ end
 
 -- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
 -- due, and nil if it was put off.
-local function take_item(ref, place)
-  local rid, n = place[2], tonumber(place[3])
-  local record = load_record(rid)
-  local item = record and record.i[n + 1]
+local function take_item(ref)
+  local rid, n, record, item = load_item(ref)
   if item and item.st == 'held' and item.why == 'detail' then
     add({ kind = 'detail', ref = ref, rank = item.rk })
     return true
@@ -218,11 +215,10 @@ end
 local function take_members(ref, batch, rank)
   local members = {}
   for _, member in ipairs(batch.m) do
-    local its = split_ref(member)
-    local record, n = load_record(its[2]), tonumber(its[3])
-    if record and record.i[n + 1] then
-      members[#members + 1] = describe(its[2], n, record, record.i[n + 1])
-      add_payload(its[2])
+    local rid, n, record, item = load_item(member)
+    if item then
+      members[#members + 1] = describe(rid, n, record, item)
+      add_payload(rid)
     end
   end
   if #members == 0 then
@@ -258,7 +254,7 @@ end
 local function take(ref)
   local place = split_ref(ref)
   if place[1] == 'i' then
-    return take_item(ref, place)
+    return take_item(ref)
   elseif place[1] == 'b' then
     return take_batch(ref, place)
   elseif redis.call('EXISTS', key('collect', place[2])) == 1 then

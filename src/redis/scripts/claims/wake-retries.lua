@@ -24,13 +24,13 @@ local function waits_for_its_sink(holder, ref)
 end
 
 local function wake_one(ref, at)
-  local place, record, holder = split_ref(ref), nil, { d = ARGV[1] } -- what a sink collects
-  if place[1] == 'i' then
-    record = load_record(place[2])
-    holder = record and record.i[tonumber(place[3]) + 1]
-  elseif place[1] == 'b' then
+  local rid, _, record, holder = load_item(ref)
+  local place = split_ref(ref)
+  if place[1] == 'b' then
     local text = redis.call('GET', key('batch', place[2]))
     holder = text and cjson.decode(text)
+  elseif place[1] == 'c' then
+    holder = { d = ARGV[1] } -- what a sink collects
   end
   if not holder or (next(wanted) and not wanted[holder.d]) then
     return false
@@ -41,7 +41,7 @@ local function wake_one(ref, at)
   end
   if record then
     holder.at = now
-    save_record(place[2], record)
+    save_record(rid, record)
   end
   wake(ref, now, holder.rk)
   return true

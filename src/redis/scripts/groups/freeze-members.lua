@@ -30,20 +30,12 @@ local function keep(member, rid, n, record, item)
 end
 
 for _, member in ipairs(ask.members) do
-  local place = split_ref(member.r)
-  local rid, n = place[2], tonumber(place[3])
-  local record = load_record(rid)
-  local item = record and record.i[n + 1]
+  local rid, n, record, item = load_item(member.r)
   if item and item.y and redis.call('ZREM', key('collect', item.y), member.r) == 1 then
     if member.a == 'keep' then
       keep(member, rid, n, record, item)
-    elseif member.a == 'hold' then
-      hold(rid, n, item, member)
-      save_record(rid, record)
     else
-      suppress(rid, n, item, member.reason, member.rule)
-      save_record(rid, record)
-      rest(rid, record, ask.retention)
+      keep_back(rid, n, record, item, member, ask.retention)
     end
   end
 end

@@ -10,10 +10,7 @@ local ask = cjson.decode(ARGV[1])
 local single = { queued = true, retrying = true }
 local moved = 0
 for _, ref in ipairs(ask.members) do
-  local place = split_ref(ref)
-  local rid, n = place[2], tonumber(place[3])
-  local record = load_record(rid)
-  local item = record and record.i[n + 1]
+  local rid, n, record, item = load_item(ref)
   local group = item and ask.places[item.d]
   if group and single[item.st] and not item.y and not item.alone and record.ty ~= 'canary' then
     open_group(group)

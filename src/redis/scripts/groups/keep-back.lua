@@ -19,19 +19,9 @@ end
 
 local kept = {}
 for _, member in ipairs(ask.members) do
-  local place = split_ref(member.r)
-  local rid, n = place[2], tonumber(place[3])
-  local record = load_record(rid)
-  local item = record and record.i[n + 1]
+  local rid, n, record, item = load_item(member.r)
   if is_waiting(member.r, item) then
-    if member.a == 'hold' then
-      hold(rid, n, item, member)
-      save_record(rid, record)
-    else
-      suppress(rid, n, item, member.reason, member.rule)
-      save_record(rid, record)
-      rest(rid, record, ask.retention)
-    end
+    keep_back(rid, n, record, item, member, ask.retention)
     kept[#kept + 1] = member.r
   end
 end

@@ -40,10 +40,7 @@ end
 local facts = batch or ask.facts or { n = 0 }
 
 local function free(ref)
-  local place = split_ref(ref)
-  local rid, n = place[2], tonumber(place[3])
-  local record = load_record(rid)
-  local item = record and record.i[n + 1]
+  local rid, n, record, item = load_item(ref)
   if not item or item.st ~= 'batch' or item.b ~= bid then
     return
   end

@@ -53,14 +53,12 @@ end
 -- Gives a member the outcome of its message; how: {outcome, n (attempts), h? (their notes), rr?,
 -- retention}.
 local function settle_member(ref, how)
-  local place = split_ref(ref)
-  local record, n = load_record(place[2]), tonumber(place[3])
-  local item = record and record.i[n + 1]
+  local rid, n, record, item = load_item(ref)
   if item then
     item.n = how.n
     item.h = how.h
     item.rr = math.max(item.rr or 0, how.rr or 0)
-    end_item(place[2], n, record, item, how)
+    end_item(rid, n, record, item, how)
   end
 end
 

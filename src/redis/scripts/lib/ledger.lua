@@ -129,6 +129,14 @@ local function load_record(rid)
   return text and cjson.decode(text)
 end
 
+-- Loads the item that a ref names; returns its record's id, its index, the record, and the item.
+local function load_item(ref)
+  local rid, index = string.match(ref, '^i:([^:]+):(%d+):')
+  local n = tonumber(index)
+  local record = rid and load_record(rid)
+  return rid, n, record, record and record.i[n + 1]
+end
+
 local critical_rank = 5
 local under_way = { queued = true, group = true, batch = true, sending = true, retrying = true }
 
@@ -392,6 +400,17 @@ local function rest(rid, record, retention, is_new)
   end
   redis.call('PEXPIREAT', key('rec', rid), at + retention.history)
   redis.call('PEXPIREAT', key('pay', rid), at + retention.payload)
+end
+
+-- Holds or suppresses an item, as its verdict {a, reason, rule, at?, place?} says.
+local function keep_back(rid, n, record, item, verdict, retention)
+  if verdict.a == 'hold' then
+    hold(rid, n, item, verdict)
+  else
+    suppress(rid, n, item, verdict.reason, verdict.rule)
+  end
+  save_record(rid, record)
+  rest(rid, record, retention)
 end
 
 -- Upper bounds in seconds of the time from visible to told; more than the last is 'more'.

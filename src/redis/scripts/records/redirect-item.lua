@@ -11,10 +11,7 @@
 -- @include lib/marks.lua
 
 local ask = cjson.decode(ARGV[1])
-local place = split_ref(ask.ref)
-local rid, n = place[2], tonumber(place[3])
-local record = load_record(rid)
-local item = record and record.i[n + 1]
+local rid, n, record, item = load_item(ask.ref)
 if not item then
   return ask.verb == 'divert' and cjson.encode({ status = 'other' }) or 'other'
 end
