@@ -3,7 +3,7 @@
  * message. A missed window ends late and the message says so; no item is lost or sent twice.
  */
 import { localDay } from '../lib/time-zone.ts'
-import { readWords, type LinkFilter } from '../messages/message.ts'
+import type { LinkFilter } from '../messages/message.ts'
 import {
   type AlreadySent,
   compareForDigest,
@@ -235,7 +235,7 @@ async function composeDigest(
   const { destination } = flush.about
   const dead = await readUndelivered(
     options.ledgers,
-    { ...window, sink: sink.name, destination, fromMs, toMs: nowMs, recipients },
+    { ...window, sink: sink.name, destination, fromMs, toMs: nowMs },
     options.pageAddress,
   )
   const held = slices.flatMap(({ fresh }) => fresh).filter(({ verdict }) => verdict.act === 'hold')
@@ -266,8 +266,6 @@ async function composeDigest(
 }
 
 interface SentItem {
-  ledger: AccountLedger
-  ref: string
   part: Parameters<typeof compareForDigest>[0]
   entry: AlreadySent
 }
@@ -286,55 +284,34 @@ async function readAlreadySent(
     for (let from = 0; from < refs.length; from += readAtOnce) {
       const items = await readItems(ledger, refs.slice(from, from + readAtOnce))
       const delivered = items.filter(({ item }) => item.state === 'delivered')
-      sentItems.push(...delivered.map((found) => toSentItem(ledger, found, namesAccounts)))
+      sentItems.push(...delivered.map((found) => toSentItem(found, serviceLink, namesAccounts)))
     }
   }
-  const bySeverity = countSeverities(sentItems.map(({ entry }) => entry))
-  const listed = sentItems
-    .toSorted((a, b) => compareForDigest(a.part, b.part))
-    .slice(0, maxSentListed)
-  return { listed: await addTitles(listed, serviceLink), total: sentItems.length, bySeverity }
+  const sorted = sentItems.toSorted((a, b) => compareForDigest(a.part, b.part))
+  const entries = sorted.map(({ entry }) => entry)
+  const listed = entries.slice(0, maxSentListed)
+  return { listed, total: entries.length, bySeverity: countSeverities(entries) }
 }
 
 /** Keeps no payload: there may be a hundred thousand items. */
 function toSentItem(
-  ledger: AccountLedger,
-  { ref, record, item }: FoundItem,
+  { record, item, payload }: FoundItem,
+  serviceLink: LinkFilter,
   namesAccount: boolean,
 ): SentItem {
-  const sentAtMs = item.endedAtMs ?? item.createdAtMs
+  const { account, type, uid, title } = record
   const { severity } = item
-  const entry = {
+  const sentAtMs = item.endedAtMs ?? item.createdAtMs
+  const entry: AlreadySent = {
     severity,
-    type: record.type,
-    uid: record.uid,
-    ...(namesAccount && { account: record.account }),
+    type,
+    uid,
     sentAtMs,
+    ...(namesAccount && { account }),
+    ...(title !== undefined && { title }),
+    ...(payload && { serviceLink: serviceLink(account, payload.event.url) }),
   }
-  const part = { severity, identifiers: [], createdAtMs: sentAtMs }
-  return { ledger, ref, part, entry }
-}
-
-async function addTitles(
-  items: readonly SentItem[],
-  serviceLink: LinkFilter,
-): Promise<AlreadySent[]> {
-  const listed: AlreadySent[] = []
-  for (const { ledger, ref, entry } of items) {
-    const [found] = await readItems(ledger, [ref])
-    if (!found?.payload) {
-      listed.push(entry)
-      continue
-    }
-    const { record, item, payload } = found
-    const feed = record.sightings[item.sighting]?.feed ?? ''
-    const { account } = record
-    const url = serviceLink(account, payload.event.url)
-    const subject = { account, feed, routes: item.routes, ...payload, link: url }
-    const { title, link } = readWords(subject)
-    listed.push({ ...entry, title, serviceLink: link })
-  }
-  return listed
+  return { part: { severity, identifiers: [], createdAtMs: sentAtMs }, entry }
 }
 
 interface Totals {

@@ -9,13 +9,11 @@ export interface UndeliveredWindow {
   destination: string
   fromMs: number
   toMs: number
-  /** How many recipients share the dead letters of the sink. */
-  recipients: number
   /** A reader must be told the account. */
   namesAccounts: boolean
 }
 
-/** Dead letters of an account that are looked at, the newest; a longer list is counted by share. */
+/** Dead letters of an account that are read and counted, the newest. */
 const maxRead = 5_000
 
 /** Records per Redis reply. */
@@ -30,7 +28,6 @@ export async function readUndelivered(
   pageAddress: PageAddress,
 ): Promise<{ total: number; worst: Undelivered[] }> {
   const found: DeadLetter[] = []
-  let unread = 0
   for (const ledger of ledgers) {
     const refs = await ledger.redis.zrange(
       ledger.key('dead', window.sink),
@@ -39,12 +36,11 @@ export async function readUndelivered(
       'BYSCORE',
       'REV',
     )
-    unread += Math.max(0, refs.length - maxRead)
     found.push(...(await readLetters(ledger, refs.slice(0, maxRead), window.destination)))
   }
   const worst = found.toSorted((a, b) => compareForDigest(toPart(a), toPart(b))).slice(0, maxNamed)
   return {
-    total: found.length + Math.ceil(unread / window.recipients),
+    total: found.length,
     worst: worst.map((letter) => describe(letter, window, pageAddress)),
   }
 }

@@ -76,7 +76,7 @@ export async function aReliefRig(
   const reading: Pick<Circuit, 'read'> = {
     read: (sink, _nowMs, destinations) => circuit.read(sink, Date.now(), destinations),
   }
-  const wake = createRetryNow({ circuit: reading, drains, clock, logger: silent })
+  const wake = createRetryNow({ circuit: reading, drains, clock })
   const rig = aGatheringRig({
     clock,
     redis,

@@ -71,7 +71,7 @@ export async function aNight(tests: RedisForTests, given: NightOptions): Promise
     read: (...args) => rig.circuit.read(...args),
   }
   const rerouter = createRerouter({ outlets: relieved, ledgers, drains, metrics })
-  const retryNow = createRetryNow({ circuit, drains, clock, logger: silent })
+  const retryNow = createRetryNow({ circuit, drains, clock })
   const common = { redis, keys, ledgers, sinks, clock }
   const rig: DeliveryRig = aDeliveryRig({
     ...common,

@@ -70,7 +70,7 @@ export function buildDelivery(
     detailWaitMs: timings.detailWaitMs,
     leaseMs: timings.claimLeaseMs,
   })
-  const retryNow = createRetryNow({ circuit, drains, clock, logger })
+  const retryNow = createRetryNow({ circuit, drains, clock })
   const told = { router, rules, expectedPolling: upstream.expectedPolling }
   const grouping = buildFlusher(context, { ...told, outlets, circuit, retryNow, drains })
   const rerouter = createRerouter({ outlets, ledgers, drains, metrics, timings })

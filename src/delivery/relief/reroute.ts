@@ -18,7 +18,6 @@ import {
 } from '../../grouping/placement.ts'
 import { readDueTimers, peekFlush } from '../../grouping/timers.ts'
 import type { Clock, Timings } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/logger.ts'
 import type { Metrics } from '../../lib/metrics/metrics.ts'
 import type { Destination } from '../../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../../store/account-ledger.ts'
@@ -282,7 +281,6 @@ interface RetryNowOptions {
   circuit: Pick<Circuit, 'read'>
   drains: Pick<WorkAnnouncer, 'announce' | 'ledgersFor'>
   clock: Clock
-  logger: Logger
 }
 
 /** Where nothing waits for a probe, none is looked for again so soon, unless its circuit opens anew. */
@@ -292,7 +290,7 @@ const lookAgainMs = 900_000
 const retriesPerStep = 500
 
 export function createRetryNow(options: RetryNowOptions): RetryNow {
-  const { drains, circuit, clock, logger } = options
+  const { drains, circuit, clock } = options
   /** By circuit: until when it was open, and when it is looked at again, ms. */
   const idle = new Map<string, { untilMs: number | undefined; againMs: number }>()
   return {
@@ -309,16 +307,9 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
       return false
     },
     async retryAll(sink) {
-      try {
-        for (const ledger of drains.ledgersFor(sink)) {
-          const step = { sink, max: retriesPerStep }
-          while ((await retryInLedger(options, ledger, step)) === retriesPerStep);
-        }
-      } catch (error) {
-        logger.warn(
-          { sink, err: error },
-          'retries were not brought forward: each waits for its time',
-        )
+      for (const ledger of drains.ledgersFor(sink)) {
+        const step = { sink, max: retriesPerStep }
+        while ((await retryInLedger(options, ledger, step)) === retriesPerStep);
       }
     },
   }

@@ -8,7 +8,7 @@ import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { drainOptions } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { pastThisMillisecond, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
@@ -152,7 +152,7 @@ async function aHalfOpenRecipient() {
   }
   await halfOpen()
   const drains = { announce: () => undefined, ledgersFor: () => [ledger] }
-  const wake = createRetryNow({ circuit, drains, clock, logger: silent })
+  const wake = createRetryNow({ circuit, drains, clock })
   let asked = 0
   around(ledger, (script, run) => {
     asked += Number(script === 'wake-retries')

@@ -7,7 +7,6 @@ import {
   expectConservation,
   redisForTests,
   routed,
-  silent,
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
@@ -107,7 +106,7 @@ test('who sends is told of a single try that is brought forward, and of none whe
     told.push(...work.map(({ sink }) => `${account} ${sink}`))
   }
   const drains = { announce: tell, ledgersFor: () => [rig.ledger] }
-  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
+  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock })
   await wake.retryAll('lake')
   await wake.retryAll('lake')
   expect(told).toEqual([`${rig.ledger.account} lake`])
@@ -163,7 +162,7 @@ test('all that failed is tried once a circuit has closed, however much it is', a
   for (const ref of await tests.redis.zrange(due, '0', '-1'))
     await tests.redis.zadd(due, later, ref)
   const drains = { announce: () => undefined, ledgersFor: () => [rig.ledger] }
-  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
+  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock })
   await wake.retryAll('lake')
   expect(await tests.redis.zcount(due, later, '+inf')).toBe(0)
 })

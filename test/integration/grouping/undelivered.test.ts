@@ -12,7 +12,6 @@ const window: UndeliveredWindow = {
   destination: 'oncall:0',
   fromMs: 0,
   toMs: 9e12,
-  recipients: 1,
   namesAccounts: false,
 }
 
@@ -59,12 +58,4 @@ test('what died for another recipient, or outside of the window, is not named', 
   expect(await read({})).toBe(1)
   expect(await read({ toMs: Number(atMs) - 1 })).toBe(0)
   expect(await read({ fromMs: 8e12 })).toBe(0)
-})
-
-test('of what is too much to be read each recipient gets a share', async () => {
-  const ledger = await given.ledger({})
-  const letters = Array.from({ length: 5_005 }, (_, at) => [1, `i:${'0'.repeat(20)}${at}:0:oncall`])
-  await given.redis.zadd(ledger.key('dead', 'oncall'), ...letters.flat())
-  const read = { ...window, recipients: 2, namesAccounts: true }
-  expect(await readUndelivered([ledger], read, () => undefined)).toEqual({ total: 3, worst: [] })
 })
