@@ -1,7 +1,7 @@
 /** Deliveries of every type and kind, as the recorded messages and the gallery show them. */
 import { ownFeed } from '../../src/event.ts'
 import { parseCookie } from '../../src/feeds/types/cookies.ts'
-import { parseCredentialItem } from '../../src/feeds/types/credentials.ts'
+import { parseCredential } from '../../src/feeds/types/credentials.ts'
 import { parseItem } from '../../src/feeds/types/events.ts'
 import { withholdIn } from '../../src/masking/masking.ts'
 import { createGuidanceFinder, type Guidance } from '../../src/messages/guidance.ts'
@@ -67,7 +67,7 @@ function credential(id = 17, name = 'joe@acme.com'): DeliveryMember {
     auth_domains: ['sso.acme.com'],
     source: { id: 'combolists', name: 'A list', breached_at: '2020-01-01', pii_tags: ['email'] },
   }
-  const parsed = parseCredentialItem(raw, aCredentialFeed())
+  const parsed = parseCredential(raw, aCredentialFeed())
   if (!parsed.ok) throw new Error(parsed.problem)
   return withNextStep(aMember({ event: parsed.event, feed: 'leaks', link: null }))
 }

@@ -3,8 +3,8 @@
  * order that is asked for is documented only as the one for new cookies. So they are read as the
  * credential search is: window by window of import times, each from its start to its end.
  *
- * A cookie that has expired when it is read is told, at a severity of its own: what still lives is
- * what somebody has to end at once.
+ * A cookie that had expired when it was imported is told at a severity of its own: what still lives
+ * is what somebody has to end at once.
  */
 import { blankEvent, type ThreatEvent } from '../../event.ts'
 import { fullMask } from '../../masking/mask-secret.ts'
@@ -15,14 +15,7 @@ import {
 } from '../../upstream/resources/credentials.ts'
 import type { CookiesFeedConfig } from './credentials-config.ts'
 import { importPageSize, readByImportTime } from './credential-search.ts'
-import {
-  bodyWithCursor,
-  type FeedPage,
-  type FeedRequest,
-  type FeedType,
-  type ParsedFeedItem,
-  timeFilter,
-} from './feed-type.ts'
+import { bodyWithCursor, type FeedType, type ParsedFeedItem, timeFilter } from './feed-type.ts'
 import { createFieldReader, isJsonObject, readId } from './field-reader.ts'
 
 export const cookiesFeed: FeedType<CookiesFeedConfig> = {
@@ -39,32 +32,12 @@ export const cookiesFeed: FeedType<CookiesFeedConfig> = {
     }
     return { ...body }
   },
-  fetch: fetchCookies,
+  async fetch({ tier }, { client, scan, slot, signal }) {
+    const body = bodyWithCursor<WireCookieSearchBody>(scan)
+    return client.call(credentialOperations.cookies, body, { slot, tier, signal })
+  },
   parse: parseCookie,
   unordered: readByImportTime,
-}
-
-/** Adds to each cookie with an id whether it has expired by now: only a request knows the time. */
-async function fetchCookies(feed: CookiesFeedConfig, request: FeedRequest): Promise<FeedPage> {
-  const { client, scan, slot, signal, nowMs } = request
-  const body = bodyWithCursor<WireCookieSearchBody>(scan)
-  const found = await client.call(credentialOperations.cookies, body, {
-    slot,
-    tier: feed.tier,
-    signal,
-  })
-  const items = found.page.items.map((item) =>
-    isJsonObject(item) && readId(item['uuid']) !== null
-      ? { ...item, expired: hasExpired(item['expires_at'], nowMs) }
-      : item,
-  )
-  return { ...found, page: { ...found.page, items } }
-}
-
-/** A cookie without an end lives as long as its session. */
-function hasExpired(expiresAt: unknown, nowMs: number): boolean {
-  const atMs = createFieldReader().time('expires_at', expiresAt)
-  return atMs !== null && atMs <= nowMs
 }
 
 /** Limits of a stored cookie: code units. A longer value is masked everywhere, as with credentials. */
@@ -79,10 +52,11 @@ export function parseCookie(
   const id = readId(raw['uuid'])
   if (id === null) return { ok: false, uid: null, problem: 'uuid: it is no UUID' }
   const reader = createFieldReader()
-  const isExpired = raw['expired'] === true
   const value = reader.text('value', raw['value']) ?? ''
   const eventUid = reader.text('event_uid', raw['event_uid']) ?? ''
+  const createdAtMs = reader.time('imported_at', raw['imported_at'])
   const expiresAtMs = reader.time('expires_at', raw['expires_at'])
+  const isExpired = expiresAtMs !== null && expiresAtMs <= (createdAtMs ?? 0)
   const texts = {
     name: reader.text('name', raw['name']),
     domain: reader.text('domain', raw['domain']),
@@ -92,7 +66,6 @@ export function parseCookie(
     state: isExpired ? 'expired' : null,
     event_uid: eventUid,
   }
-  const createdAtMs = reader.time('imported_at', raw['imported_at'])
   return {
     ok: true,
     secret: value === '' || value.length > limits.value ? null : value,

@@ -11,7 +11,7 @@ import {
   type WireCredentialSearchBody,
 } from '../../upstream/resources/credentials.ts'
 import type { CredentialSearchFeedConfig } from './credentials-config.ts'
-import { parseCredentialItem } from './credentials.ts'
+import { parseCredential } from './credentials.ts'
 import { bodyWithCursor, type FeedType, type NextScan, timeFilter } from './feed-type.ts'
 
 type ScanIntervals = Pick<CredentialSearchFeedConfig, 'rescan'>
@@ -45,7 +45,7 @@ export const credentialSearchFeed: FeedType<CredentialSearchFeedConfig> = {
     const search = astp ? credentialOperations.searchAstp : credentialOperations.search
     return client.call(search, body, { slot, tier, signal })
   },
-  parse: (raw, feed) => parseCredentialItem(raw, feed),
+  parse: parseCredential,
   unordered: readByImportTime,
 }
 

@@ -139,9 +139,10 @@ export const cookiesFeedConfig = section(
       severities,
       'The severity of a cookie that still lives, or states no end.',
     ).prefault('high'),
-    expired_severity: word(severities, 'The severity of a cookie that has expired.').prefault(
-      'info',
-    ),
+    expired_severity: word(
+      severities,
+      'The severity of a cookie that had expired when it was imported.',
+    ).prefault('info'),
     ...commonKeys,
     ...intervalKeys({ every: '60s', tier: 'basic' }),
     rescan: windowRescan('24h'),

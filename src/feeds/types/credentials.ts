@@ -5,7 +5,7 @@
  * both ends: from the start to a page whose items are all known, and on from the last cursor. The
  * rescan, a full scan, finds what comes in between.
  */
-import type { Severity, ThreatEvent } from '../../event.ts'
+import type { ThreatEvent } from '../../event.ts'
 import { cut, maskIdentity, maskKnown, withholdIn, withholdName } from '../../masking/masking.ts'
 import type { Scan } from '../../store/feed-state.ts'
 import { credentialOperations } from '../../upstream/resources/credentials.ts'
@@ -67,34 +67,8 @@ export const credentialsFeed: FeedType<CredentialsFeedConfig> = {
     }
     return client.call(credentialOperations.feed, { identifier_id: identifier, ...page }, asked)
   },
-  parse: (raw, feed) => parseCredentialItem(raw, feed),
+  parse: parseCredential,
   unordered: readByBothEnds,
-}
-
-/** Parses one leaked credential; its severity comes from its feed. */
-export function parseCredentialItem(
-  raw: unknown,
-  { severity }: { severity: string },
-): ParsedFeedItem {
-  const parsed = parseCredential(raw, severity)
-  if (!parsed.ok) return parsed
-  const { event, secret } = parsed
-  return { ok: true, event, secret, pair: buildPair(parsed) }
-}
-
-/**
- * Returns null without login or secret, which would merge unrelated credentials; the domain may be
- * unknown.
- */
-function buildPair({
-  event,
-  identity,
-  wholeSecret,
-  domain,
-}: ParsedCredential & { ok: true }): ClearPair | null {
-  if (identity === null || wholeSecret === null) return null
-  const parts = [domain?.toLowerCase() ?? '', identity.trim().toLowerCase(), wholeSecret]
-  return { parts, source: event.source }
 }
 
 /** Limits of a stored credential: code units, or counts. */
@@ -111,33 +85,18 @@ const limits = {
   secretDepth: 10,
 } as const
 
-type ParsedCredential =
-  | {
-      ok: true
-      /** Its values are in `highlights` under the API's names, the secret masked as `password`. */
-      event: ThreatEvent
-      /**
-       * The leaked secret in clear, or as it was hashed: for sealing, never stored. null where there is
-       * none, and for one of more than 1,000 characters, which is shown masked everywhere.
-       */
-      secret: string | null
-      /** The same at any length: only for the keyed digest that identifies a pair. */
-      wholeSecret: string | null
-      /** As the service writes it, in whole: with the whole secret what a pair is recognised by; not for display. */
-      identity: string | null
-      domain: string | null
-    }
-  /** `problem` names the field and holds no value of it. */
-  | { ok: false; uid: string | null; problem: string }
-
 /**
  * Parses one record of a credential feed or search. Never throws. Only the id is required: every
  * other field has a fallback, and the event names the fields that could not be read. Bounded: 500
  * characters a value, 20 domains, 20 tags; cut text ends in "…". The secret is masked wherever it
  * occurs literally (from 4 characters on), as is whatever follows the login in an identity
- * (`user:secret`). The API gives a credential no severity, so its feed's is used.
+ * (`user:secret`). The API gives a credential no severity, so its feed's is used. A secret of more
+ * than 1,000 characters identifies a pair, and is not kept.
  */
-export function parseCredential(raw: unknown, severity: Severity): ParsedCredential {
+export function parseCredential(
+  raw: unknown,
+  { severity }: Pick<CredentialsFeedConfig, 'severity'>,
+): ParsedFeedItem {
   if (!isJsonObject(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
   const id = readId(raw['id'])
   if (id === null) {
@@ -146,16 +105,27 @@ export function parseCredential(raw: unknown, severity: Severity): ParsedCredent
   }
   const reader = createFieldReader()
   const fields = readCredentialFields(raw, reader)
-  const [wholeSecret = null] = fields.texts.password
+  const [secret = null] = fields.texts.password
   const event = toEvent(`credential/${id}`, fields, maskKnown(findSecrets(raw['hash'])))
   return {
     ok: true,
     event: { ...event, severity, ...reader.unread() },
-    secret: (wholeSecret ?? '').length > limits.secret ? null : wholeSecret,
-    wholeSecret,
-    identity: fields.texts.identity_name[0] ?? null,
-    domain: fields.texts.domain[0] ?? null,
+    secret: (secret ?? '').length > limits.secret ? null : secret,
+    pair: buildPair(event.source, fields.texts, secret),
   }
+}
+
+/**
+ * Returns null without login or secret, which would merge unrelated credentials; the domain may be
+ * unknown.
+ */
+function buildPair(
+  source: string,
+  { identity_name: [identity], domain: [domain = ''] }: CredentialFields['texts'],
+  secret: string | null,
+): ClearPair | null {
+  if (identity === undefined || secret === null) return null
+  return { parts: [domain.toLowerCase(), identity.trim().toLowerCase(), secret], source }
 }
 
 type CredentialFields = ReturnType<typeof readCredentialFields>

@@ -7,7 +7,7 @@ import {
   type GroupSearchBody,
 } from '../../upstream/resources/events.ts'
 import type { EventSearchFeedConfig, EventsFeedConfig } from './events-config.ts'
-import { bodyWithCursor, type FeedType, timeFilter } from './feed-type.ts'
+import { bodyWithCursor, type FeedType, type ParsedFeedItem, timeFilter } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
@@ -51,7 +51,7 @@ export const eventsFeed: FeedType<EventsFeedConfig> = {
     }
     return client.call(eventOperations.searchTenant, body, asked)
   },
-  parse: (raw) => parseItem(raw),
+  parse: parseItem,
 }
 
 /** Sorted by name, so that the order in the file does not change the request. */
@@ -79,11 +79,12 @@ export const eventSearchFeed: FeedType<EventSearchFeedConfig> = {
     const body = bodyWithCursor<GlobalSearchBody>(scan)
     return client.call(eventOperations.searchGlobal, body, { slot, tier: feed.tier, signal })
   },
-  parse: (raw) => parseItem(raw),
+  parse: parseItem,
 }
 
 /** Limits of a stored event: code units, or counts. */
 const limits = {
+  uid: 512,
   type: 100,
   severity: 40,
   url: 2000,
@@ -99,11 +100,6 @@ const limits = {
   /** How much of an extract is judged: a sign may stand behind what is shown. */
   extractRead: 1800,
 } as const
-
-export type ParsedItem =
-  | { ok: true; event: ThreatEvent }
-  /** `problem` names the field and contains none of its value. */
-  | { ok: false; uid: string | null; problem: string }
 
 /** The raw values of an item's fields. */
 interface ItemFields {
@@ -122,10 +118,6 @@ interface ItemFields {
   highlights: unknown
 }
 
-interface ParseOptions {
-  maxUidLength?: number
-}
-
 /**
  * Parses one item of a search page. Never throws. Only the uid is required: every other field has a
  * fallback, and the event names the fields that could not be read. Bounded: at most 20 highlight
@@ -134,13 +126,13 @@ interface ParseOptions {
  * ambiguous as a key (too long, control characters, half surrogate pairs) or would pass for
  * Tocsin's own.
  */
-export function parseItem(raw: unknown, { maxUidLength = 512 }: ParseOptions = {}): ParsedItem {
+export function parseItem(raw: unknown): ParsedFeedItem {
   if (!isJsonObject(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
   const reader = createFieldReader()
   const fields = locateFields(raw, reader)
   const uid = findUid(fields.uid)
   if (uid === null) return { ok: false, uid: null, problem: 'metadata.uid: there is none' }
-  const problem = findUidProblem(uid, maxUidLength)
+  const problem = findUidProblem(uid)
   if (problem !== null) return { ok: false, uid: null, problem }
   return { ok: true, event: toEvent(uid, fields, reader) }
 }
@@ -282,10 +274,9 @@ function findUid(values: readonly unknown[]): string | null {
   return null
 }
 
-function findUidProblem(uid: string, maxLength: number): string | null {
-  if (uid.length > maxLength) {
-    return `metadata.uid: ${uid.length} characters, more than the ${maxLength} that are taken`
-  }
+function findUidProblem(uid: string): string | null {
+  if (uid.length > limits.uid)
+    return `metadata.uid: ${uid.length} characters, more than the ${limits.uid} that are taken`
   if (!uid.isWellFormed()) return 'metadata.uid: holds half of a surrogate pair'
   if (/\p{Cc}/u.test(uid)) return 'metadata.uid: holds control characters'
   return Object.values(ownUidPrefixes).some((prefix) => uid.startsWith(prefix))

@@ -12,8 +12,6 @@ export interface FeedRequest {
   scan: Scan
   slot: SlotRequest
   signal: AbortSignal
-  /** This machine's wall clock, ms. */
-  nowMs: number
 }
 
 export interface FeedPage {

@@ -44,9 +44,8 @@ export async function* auditPages(
   let emptyPages = 0
   const cursors = new Set<string>()
   for (;;) {
-    const nowMs = clock.now()
-    const slot: SlotRequest = { kind: 'command', name: feed.name, dueSinceMs: nowMs }
-    const request = { client, scan, slot, signal, nowMs }
+    const slot: SlotRequest = { kind: 'command', name: feed.name, dueSinceMs: clock.now() }
+    const request = { client, scan, slot, signal }
     if (await isReserveReached()) throw reserveError(feed)
     let fetched: FeedPage
     try {

@@ -126,7 +126,7 @@ async function askAll(client: UpstreamClient, row: Row, request: Fields): Promis
 function wrongWith(row: Row, item: unknown): unknown {
   const readers: [RegExp, (item: unknown) => { ok: boolean }][] = [
     [/^events\.search/, parseItem],
-    [/^credentials\.(search|feed|tenant)/, (one) => parseCredential(one, 'high')],
+    [/^credentials\.(search|feed|tenant)/, (one) => parseCredential(one, { severity: 'high' })],
   ]
   const read = readers.find(([names]) => names.test(row.name))?.[1]
   const parsed = read?.(item)

@@ -268,7 +268,6 @@ test.each([
       scan: walk,
       slot: turn,
       signal,
-      nowMs,
     })
     const asked = { tier: 'basic', slot: turn, signal }
     expect(calls).toEqual([[operation, expect.objectContaining(about), asked]])

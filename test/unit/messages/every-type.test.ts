@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest'
 import { ownFeed } from '../../../src/event.ts'
 import { parseItem } from '../../../src/feeds/types/events.ts'
-import { parseCredentialItem } from '../../../src/feeds/types/credentials.ts'
+import { parseCredential } from '../../../src/feeds/types/credentials.ts'
 import { describedTypes } from '../../../src/messages/types/families.ts'
 import { renderMessage, typeLabel } from '../../../src/messages/message.ts'
 import { renderSummary } from '../../../src/messages/summary-message.ts'
@@ -154,7 +154,7 @@ describe.each(eventTypeSamples.filter(({ full }) => full !== undefined))('$uid',
 
 const feed = aCredentialFeed()
 const documented = [
-  ...[feedCredential, searchCredential].map((raw) => parseCredentialItem(raw, feed)),
+  ...[feedCredential, searchCredential].map((raw) => parseCredential(raw, feed)),
   parseItem(searchItem),
 ].map((parsed) => {
   if (!parsed.ok) throw new Error(parsed.problem)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseCredential, parseCredentialItem } from '../../../../src/feeds/types/credentials.ts'
+import { parseCredential } from '../../../../src/feeds/types/credentials.ts'
 import { withheldText } from '../../../../src/masking/masking.ts'
 
 const record = {
@@ -27,8 +27,10 @@ const record = {
   ignored_at: '2026-01-06T00:00:00Z',
 }
 
+const feed = { severity: 'high' } as const
+
 function parsed(changes: Record<string, unknown> = {}) {
-  const credential = parseCredential({ ...record, ...changes }, 'high')
+  const credential = parseCredential({ ...record, ...changes }, feed)
   if (!credential.ok) throw new Error(credential.problem)
   return credential
 }
@@ -37,9 +39,7 @@ test('a record becomes an event of the severity of its feed, the secret apart', 
   expect(parsed()).toEqual({
     ok: true,
     secret: 'hunter2-of-joe',
-    wholeSecret: 'hunter2-of-joe',
-    identity: 'joe@acme.com',
-    domain: 'acme.com',
+    pair: { parts: ['acme.com', 'joe@acme.com', 'hunter2-of-joe'], source: 'combolists' },
     event: {
       uid: 'credential/406285232303',
       kind: 'credential',
@@ -73,16 +73,10 @@ test('a record with nothing but an id becomes an event', () => {
   const { event, ...rest } = parsed(
     Object.fromEntries(Object.keys(record).map((key) => [key, key === 'id' ? 7 : null])),
   )
-  expect(rest).toEqual({
-    ok: true,
-    secret: null,
-    wholeSecret: null,
-    identity: null,
-    domain: null,
-  })
+  expect(rest).toEqual({ ok: true, secret: null, pair: null })
   expect(event).toMatchObject({ uid: 'credential/7', source: '', createdAtMs: null })
   expect(event.highlights).toEqual({})
-  expect(parseCredential({ id: 7 }, 'high')).toEqual({ ...rest, event })
+  expect(parseCredential({ id: 7 }, feed)).toEqual({ ...rest, event })
 })
 
 test('an unreadable time is none, and a time without a zone is UTC', () => {
@@ -125,7 +119,7 @@ describe('without an id it is no credential', () => {
     ['an id below zero', { ...record, id: -1 }, 'id: '],
     ['an id with a fraction', { ...record, id: 1.5 }, 'id: '],
   ])('%s', (_what, raw, problem) => {
-    const credential = parseCredential(raw, 'high')
+    const credential = parseCredential(raw, feed)
     expect(credential).toEqual({
       ok: false,
       uid: null,
@@ -207,8 +201,8 @@ describe('a secret', () => {
 
   test('is in what is stored cut, however long', () => {
     const long = `A${'b'.repeat(20_000)}`
-    const { identity, event } = parsed({ hash: long, identity_name: long })
-    expect(identity).toBe(long)
+    const { pair, event } = parsed({ hash: long, identity_name: long })
+    expect(pair?.parts.at(-1)).toBe(long)
     expect(event.highlights['password']).toEqual(['A••••…'])
     expect(JSON.stringify(event).length).toBeLessThan(2_000)
   })
@@ -219,7 +213,7 @@ test('any record parses or is refused, and nothing of it is unbounded', () => {
   const keys = fc.constantFrom(...Object.keys(record).filter((key) => key !== 'id'))
   fc.assert(
     fc.property(fc.dictionary(keys, value), (changes) => {
-      const credential = parseCredential({ ...record, ...changes }, 'unheard-of')
+      const credential = parseCredential({ ...record, ...changes }, feed)
       if (!credential.ok) return
       expect(JSON.stringify(credential.event).length).toBeLessThan(100_000)
       for (const texts of Object.values(credential.event.highlights)) {
@@ -230,7 +224,7 @@ test('any record parses or is refused, and nothing of it is unbounded', () => {
 })
 
 test('a source that holds a pair is withheld as any text', () => {
-  const read = parseCredential({ id: 1, source_id: 'joe@acme.com:hunter2' }, 'high')
+  const read = parseCredential({ id: 1, source_id: 'joe@acme.com:hunter2' }, feed)
   expect(read).toMatchObject({ event: { source: withheldText } })
 })
 
@@ -243,7 +237,7 @@ test.each([
   ['parts moved into each other', { domain: null, identity_name: 'acme.comjoe@acme.com' }, false],
 ])('with %s, a credential is the same pair: %j %s', (_what, changes, isSame) => {
   const pairOf = (raw: unknown): unknown => {
-    const item = parseCredentialItem(raw, { severity: 'high' })
+    const item = parseCredential(raw, feed)
     return item.ok && item.pair?.parts
   }
   const [one, other] = [pairOf(record), pairOf({ ...record, ...changes })]
@@ -254,7 +248,7 @@ test.each([
 test.each([{ hash: null }, { identity_name: null }])(
   'with %j a credential is no pair',
   (changes) => {
-    expect(parseCredentialItem({ ...record, ...changes }, { severity: 'high' })).toMatchObject({
+    expect(parseCredential({ ...record, ...changes }, feed)).toMatchObject({
       pair: null,
     })
   },

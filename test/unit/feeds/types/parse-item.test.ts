@@ -195,11 +195,6 @@ describe('a malformed item names the field', () => {
     'but %s is a uid like any other',
     (uid) => expect(parseItem({ metadata: { uid } }).ok).toBe(true),
   )
-
-  test('and a longer uid is taken where the caller allows it', () => {
-    const raw = { metadata: { uid: 'a'.repeat(513) } }
-    expect(parseItem(raw, { maxUidLength: 600 }).ok).toBe(true)
-  })
 })
 
 test('nothing the service could send makes it throw', () => {
