@@ -60,8 +60,6 @@ export interface Document {
   counts: { label: string; entries: NameCount[] }[]
   /** Digests only: one entry per day, oldest first. */
   days: { label: string; total: number; bySeverity: SeverityCount[] }[]
-  /** The zone of the days, where it is not that of the times. */
-  dayZone: string | null
   /** "4 held", "2 suppressed": events of a digest's window that its messages do not list. */
   unlisted: string[]
   /** How far a digest's feeds were read: those that are behind come first. */
@@ -122,7 +120,6 @@ export const noParts = {
   more: null,
   counts: [],
   days: [],
-  dayZone: null,
   unlisted: [],
   feeds: [],
   moreFeeds: 0,
@@ -306,10 +303,10 @@ export function chatRelated({ related }: Document): string[] {
 
 /** Days, what is not listed, and feeds, for sinks that have no tables. */
 export function chatCoverage(document: Document): LabelledTexts[] {
-  const { days, dayZone, unlisted, feeds, moreFeeds } = document
+  const { days, unlisted, feeds, moreFeeds } = document
   const parts = [
     {
-      label: dayZone === null ? 'Days' : `Days (${dayZone})`,
+      label: 'Days',
       texts: days
         .filter(({ total }) => total > 0)
         .map(({ label, bySeverity }) => `${label}: ${formatSeverities(bySeverity)}`),

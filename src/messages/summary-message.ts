@@ -77,7 +77,6 @@ export function renderSummary(subject: SummarySubject): Document {
       total: day.bySeverity.reduce((sum, { count }) => sum + count, 0),
       bySeverity: cleanSeverities(day.bySeverity),
     })),
-    dayZone: findDayZone(subject),
     ...(digest && buildCoverage(summary, digest, timeIn)),
     guidance: summaryGuidance(subject),
     pageUrl: subject.pageUrl ?? null,
@@ -95,12 +94,6 @@ export function renderSummary(subject: SummarySubject): Document {
 /** A digest of one account names it in its first line. */
 function isOfSeveral(digest: DigestFacts | undefined): boolean {
   return digest !== undefined && digest.account === undefined
-}
-
-/** A digest that was made before its sink's zone changed has the days of the earlier one. */
-function findDayZone({ summary: { digest }, timeZone }: SummarySubject): string | null {
-  if (digest === undefined || timeZone === undefined || timeZone === digest.timeZone) return null
-  return sanitizeLine(digest.timeZone, summaryLimits.name)
 }
 
 /** Only what has just happened pings anybody: not a digest, a backlog, or the end of quiet hours. */

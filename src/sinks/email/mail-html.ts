@@ -14,7 +14,7 @@ import {
   formatSeverity,
   severityLabel,
 } from '../../messages/summary.ts'
-import { busiestDay, dayHeading, mailFoot } from './mail-text.ts'
+import { busiestDay, mailFoot } from './mail-text.ts'
 
 /** Gmail clips a mail at 102 kB. */
 const maxHtmlBytes = 99_000
@@ -301,7 +301,7 @@ function renderDays(document: Document): string {
   const busiest = busiestDay(document)
   if (busiest === 0) return ''
   const rows = document.days.map((day) => renderDay(day, busiest))
-  return `${renderHeading(dayHeading(document))}${tableStart}\n${rows.join('\n')}\n</table>\n`
+  return `${renderHeading('By day')}${tableStart}\n${rows.join('\n')}\n</table>\n`
 }
 
 function renderDay({ label, total, bySeverity }: Day, busiest: number): string {

@@ -155,10 +155,6 @@ function moreLine(more: number): string[] {
   return more > 0 ? [`  and ${more} more`] : []
 }
 
-export function dayHeading({ dayZone }: Document): string {
-  return dayZone === null ? 'By day' : `By day (${dayZone})`
-}
-
 /** The events of the busiest day; 0: there is nothing to compare. */
 export function busiestDay({ days }: Document): number {
   return days.length < 2 ? 0 : Math.max(...days.map(({ total }) => total))
@@ -178,7 +174,7 @@ function renderDays(document: Document): string {
     const words = formatSeverities(day.bySeverity)
     return `  ${day.label.padEnd(label)}  ${String(day.total).padStart(count)}  ${bar}  ${words}`
   })
-  return [dayHeading(document), ...rows.map((row) => row.trimEnd())].join('\n')
+  return ['By day', ...rows.map((row) => row.trimEnd())].join('\n')
 }
 
 function renderLine(line: DocumentLine): string {
