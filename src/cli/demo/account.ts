@@ -26,7 +26,7 @@ export function shownUids({ events, credentials }: Service): string[] {
 }
 
 /** What a receiver took, without the messages marked TEST, which stand in no ledger. */
-export function countReceived({ received }: Pick<Sandbox, 'received'>, sink: DemoSink): number {
+function countReceived({ received }: Pick<Sandbox, 'received'>, sink: DemoSink): number {
   const { uid } = sampleEvent(0).event
   return received[sink].filter(({ body, mail }) => !(mail?.text ?? body).includes(uid)).length
 }

@@ -10,7 +10,6 @@ import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { type App, createApp } from '../../daemon/daemon.ts'
-import { errorMessage } from '../../lib/errors.ts'
 import { createLogger, type Logger, prettyLines } from '../../lib/logger.ts'
 import { hashPassword } from '../../lib/password-hash.ts'
 import { ensureRedis } from '../../redis/embedded-redis.ts'
@@ -22,16 +21,8 @@ import { audit } from '../ledger/audit.ts'
 import { withStore } from '../open/open-store.ts'
 import { durationParser } from '../options.ts'
 import { flushSink } from '../sinks/sinks-flush.ts'
-import { CommandError, pluralize } from '../terminal.ts'
 import { readVersion } from '../version.ts'
-import {
-  accountLines,
-  countReceived,
-  demoSinks,
-  findDifferences,
-  readAccount,
-  shownUids,
-} from './account.ts'
+import { accountLines, findDifferences, readAccount, shownUids } from './account.ts'
 import { demoConfig, demoGroups, demoIdentifier, demoService, demoUser } from './config.ts'
 
 export function demoCommand(context: Context): Command {
@@ -54,7 +45,7 @@ const firstRefused: FaultInput = {
 
 /** Returns 1 if anything is unaccounted for, otherwise 0. */
 async function runDemo(context: Context, forMs: number): Promise<number> {
-  const folder = makeFolder()
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-demo-'))
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   context.ending?.addEventListener('abort', remove, { once: true }) // a second Ctrl-C
   const logger = createLogger({
@@ -79,15 +70,6 @@ async function runDemo(context: Context, forMs: number): Promise<number> {
   } finally {
     remove()
     context.ending?.removeEventListener('abort', remove)
-  }
-}
-
-function makeFolder(): string {
-  try {
-    return mkdtempSync(join(tmpdir(), 'tocsin-demo-'))
-  } catch (cause) {
-    const problem = `no folder for temporary files (${errorMessage(cause)}); name one in TMPDIR`
-    throw new CommandError('refused', problem, { cause })
   }
 }
 
@@ -144,16 +126,13 @@ const backlogCount = 40
 const backlogMs = 23 * 3_600_000
 
 const arrivalMs = 500
-/** Arrivals between two lines. */
-const reportEvery = 20
 
 /** Longest wait for the last poll, groups and the digest; after Ctrl-C a short one. */
 const patienceMs = { asPlanned: 60_000, interrupted: 5_000 }
 
 /** Lets events arrive, until the time is over or somebody ends the demo. */
 async function letArrive({ context, sandbox, forMs }: Stage): Promise<void> {
-  const { clock, stop, terminal } = context
-  const report = createReport(sandbox)
+  const { clock, stop } = context
   for (let place = backlogCount; place > 0; place--) {
     addEvent(sandbox, clock.now() - (place / backlogCount) * backlogMs)
   }
@@ -161,32 +140,13 @@ async function letArrive({ context, sandbox, forMs }: Stage): Promise<void> {
   for (let tick = 0; !stop.aborted && clock.monotonic() <= endMs; tick++) {
     addEvent(sandbox, clock.now())
     if (tick % 8 === 0) sandbox.addCredentials(1, { identifierIds: [demoIdentifier] })
-    if (tick > 0 && tick % reportEvery === 0) terminal.print(report())
     await clock.sleep(arrivalMs, stop)
   }
-  terminal.print(report())
 }
 
 function addEvent(sandbox: Sandbox, createdAtMs: number): void {
   const group = sandbox.events().length % 3 === 0 ? demoGroups.globex : demoGroups.acme
   sandbox.addEvent({ groupIds: [group], createdAtMs: Math.floor(createdAtMs) })
-}
-
-/** Returns a line of what has come and what was told since the last one. */
-function createReport(sandbox: Sandbox): () => string {
-  const counts = (): number[] => [
-    shownUids(sandbox).length,
-    ...demoSinks.map((sink) => countReceived(sandbox, sink)),
-  ]
-  let before = counts().map(() => 0)
-  return () => {
-    const now = counts()
-    const [events = 0, ...messages] = now.map((count, index) => count - (before[index] ?? 0))
-    before = now
-    const told = demoSinks.map((sink, index) => `${sink} ${messages[index]}`)
-    const at = new Date().toTimeString().slice(0, 8)
-    return `${at} ${pluralize(events, 'event')} came; messages: ${told.join(', ')}`
-  }
 }
 
 /** Lets all that has arrived be read and sent. */
