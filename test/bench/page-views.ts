@@ -6,8 +6,6 @@ export interface PageView {
   name: string
   /** A path with its query, drawn anew for each request. */
   draw: () => string
-  /** A file, which may be as large as it must. */
-  isFile?: true
 }
 
 export interface Visit {
@@ -89,7 +87,6 @@ function others({ known, random }: Visit): PageView[] {
       name: `${name} (API)`,
       draw: () => `/api/v1/${name}`,
     })),
-    { name: 'told as CSV, a day', draw: () => '/told.csv?since=1d', isFile: true },
   ]
 }
 
