@@ -19,15 +19,20 @@ function minutesAgo(minutes: number): string {
 
 const none: SeverityCounts = { critical: 0, high: 0, medium: 0, low: 0, info: 0, unknown: 0 }
 
+const acts: Act[] = []
+
 function act(path: string, label: string, more: Partial<Act> = {}): Act {
-  return { path, label, confirm: null, fields: [], ...more }
+  const made = { path, label, confirm: null, fields: [], ...more }
+  acts.push(made)
+  return made
 }
 
-const ofOncall = {
-  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' as const }],
-}
-const resume = act('/acts/resume-sink', 'Resume', ofOncall)
-const test = act('/acts/test-sink', 'Send a test', ofOncall)
+const resume = act('/acts/resume-sink', 'Resume', {
+  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
+})
+const test = act('/acts/test-sink', 'Send a test', {
+  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
+})
 const replay = act('/acts/replay', 'Replay', {
   confirm: 'Sends the 14 dead letters of oncall again, the worst first.',
 })
@@ -58,21 +63,6 @@ const pauses = ['acme-brand', 'acme-staff', 'globex-brand'].map((name) =>
   act(`/feeds/${name}/pause`, name),
 )
 
-const acts = [
-  resume,
-  test,
-  replay,
-  resend,
-  ignore,
-  remediate,
-  note,
-  expire,
-  discard,
-  replayChosen,
-  silence,
-  ...pauses,
-]
-
 function context(view: View, title: string, path: string): PageContext {
   return {
     title,
@@ -90,11 +80,11 @@ function context(view: View, title: string, path: string): PageContext {
   }
 }
 
-type Shown = ViewData['now']['findings'][number]
+type Finding = ViewData['now']['findings'][number]
 
-function finding(check: string, subject: string, more: Partial<Shown>): Shown {
-  const nothing = { detail: '', remedy: '', since: null, stops: false, url: null, acts: [] }
-  return { check, subject, status: 'problem', ...nothing, ...more }
+function finding(check: string, subject: string, more: Partial<Finding>): Finding {
+  const of = { since: null, stops: false, url: null, acts: [] }
+  return { check, subject, status: 'problem', detail: '', remedy: '', ...of, ...more }
 }
 
 const now: ViewData['now'] = {
@@ -136,7 +126,8 @@ const now: ViewData['now'] = {
       acts: [resume, test],
     }),
     finding('feed', 'leaks', {
-      detail: 'lag 42 min, objective 15 min; failing 9 times, last: unavailable, HTTP 503',
+      detail:
+        'lag 42 min, objective 15 min; failing 9 times, last: unavailable, HTTP 503; next try 08:13:05 UTC',
       remedy: 'nothing, if the service mends itself; tocsin feeds list leaks shows the answers',
       since: minutesAgo(44),
     }),
@@ -174,8 +165,6 @@ const choices: ViewData['told']['choices'] = {
   accounts: ['acme', 'globex', 'initech', 'umbrella'],
 }
 
-type Title = [severity: string, type: string, title: string, uid: string]
-
 const titles = `
 critical | stealer_log | Stealer log: Lumma on DESKTOP-7 (CH), joe@acme[.]com at sso[.]acme[.]com | stealer_log/stealer_logs_live/12345
 critical | ransomleak | Ransomware post: LockBit 5 names Globex Manufacturing, 214 GB, until 2026-12-04 | ransomleak/lockbit5/9f31c2
@@ -190,7 +179,7 @@ unknown | actor_profile | Actor profile: k0rsar, now also sells "corporate acces
 `
   .trim()
   .split('\n')
-  .map((line) => line.split(' | ') as Title)
+  .map((line) => line.split(' | ') as [severity: string, type: string, title: string, uid: string])
 
 const recipients: readonly [sink: string, recipient: string][] = [
   ['soc', '#soc-alerts'],
@@ -313,13 +302,13 @@ export const message: ViewData['message'] = {
 
 type Destination = ViewData['event']['destinations'][number]
 
-function destination(sink: string, recipient: string, more: Partial<Destination>): Destination {
+function destination(sink: string, more: Partial<Destination>): Destination {
   return {
     sink,
-    recipient,
+    recipient: '#soc-alerts',
     state: 'delivered',
     since: minutesAgo(13),
-    why: 'the sink accepted it',
+    why: '',
     next: null,
     severity: 'critical',
     delay_s: null,
@@ -381,15 +370,17 @@ const event: ViewData['event'] = {
     },
   ],
   destinations: [
-    destination('soc', '#soc-alerts', {
+    destination('soc', {
+      why: 'the sink accepted it',
       delay_s: 161,
       past: [{ state: 'dead', at: minutesAgo(12), delay_s: null }],
       attempts,
       message_url: '/messages/acme/b9f3a77c041',
     }),
-    destination('oncall', 'PagerDuty service P7X2', {
+    destination('oncall', {
+      recipient: 'PagerDuty service P7X2',
       state: 'retrying',
-      why: 'unauthorized, the receiver refuses the key or the sign-in; the receiver answered 401',
+      why: 'unauthorized, the receiver refuses the key or the sign-in: 401, 403; the receiver answered 401',
       next: { what: 'next try', at: minutesAgo(-2) },
       attempts: [
         {
@@ -402,7 +393,8 @@ const event: ViewData['event'] = {
         },
       ],
     }),
-    destination('digest', 'security-leads@acme.com', {
+    destination('digest', {
+      recipient: 'security-leads@acme.com',
       state: 'suppressed',
       why: 'a silence keeps such events back: ccada3168',
       severity: 'high',
@@ -434,35 +426,40 @@ const event: ViewData['event'] = {
   silence_url: '/rules?matchers=type%3D%22stealer_log%22&back=%2Fevents%2Facme%2Fx#silence',
 }
 
-type Kept = ViewData['not-told']['groups'][number]
+type Group = ViewData['not-told']['groups'][number]
 
-function kept(reason: string, rule: string | null, more: Partial<Kept>): Kept {
-  const total = Object.values(more.counts ?? none).reduce((sum, count) => sum + count, 0)
-  const unknown = { rule_url: null, owner: null, because: null, ends: null, counts: none }
-  const shown = { reason, reason_text: reasonText(reason)!, rule, total }
-  return { ...unknown, ...shown, url: `/not-told?reason=${reason}`, ...more }
+function group(reason: string, more: Partial<Group>): Group {
+  const of = { rule: null, rule_url: null, owner: null, because: null, ends: null }
+  const words = { reason, reason_text: reasonText(reason) }
+  return { ...words, ...of, counts: none, total: 0, url: `/not-told?reason=${reason}`, ...more }
 }
 
 const notTold: ViewData['not-told'] = {
   filters,
   choices,
   groups: [
-    kept('invalid', null, { counts: { ...none, critical: 1, high: 2 } }),
-    kept('silence', 'ccada3168', {
+    group('invalid', { counts: { ...none, critical: 1, high: 2 }, total: 3 }),
+    group('silence', {
+      rule: 'ccada3168',
       rule_url: '/rules#silence-ccada3168',
       owner: 'mira.keller',
       because: 'pentest of the VPN by Redteam AG',
       ends: minutesAgo(-3100),
       counts: { ...none, high: 31, medium: 12 },
+      total: 43,
     }),
-    kept('inhibition', 'valid_credential', {
+    group('inhibition', {
+      rule: 'valid_credential',
       owner: 'configuration',
       counts: { ...none, medium: 9, low: 4 },
+      total: 13,
     }),
-    kept('shadow', 'new-types', {
+    group('shadow', {
+      rule: 'new-types',
       owner: 'configuration',
       because: 'recorded, never sent',
       counts: { ...none, info: 288, unknown: 2 },
+      total: 290,
     }),
   ],
   waiting: [{ state: 'held', url: '/not-told?state=held' }],
@@ -500,46 +497,48 @@ const notTold: ViewData['not-told'] = {
   acts: { replay: replayChosen, discard },
 }
 
-function route(
-  path: string,
-  more: Partial<ViewData['rules']['tree'][number]>,
-): ViewData['rules']['tree'][number] {
-  const names = path.split(' › ')
-  const shape = { name: names.at(-1)!, path: names, depth: names.length - 1, matchers: [] }
-  const rest = { sinks: ['soc'], events_7d: 0, never: false, mode: 'live' as const, mutes: [] }
-  return { ...shape, ...rest, summary: '', ...more }
+type Node = ViewData['rules']['tree'][number]
+
+function node(way: string, more: Partial<Node>): Node {
+  const path = way.split(' > ')
+  const usual = { matchers: [], sinks: ['soc'], events_7d: 0, never: false, mutes: [], summary: '' }
+  const place = { name: path.at(-1) ?? '', path, depth: path.length - 1 }
+  return { ...place, ...usual, mode: 'live', ...more }
 }
 
 const rules: ViewData['rules'] = {
   tree: [
-    route('root', { sinks: ['digest'], events_7d: 902 }),
-    route('root › everything', {
+    node('root', { sinks: ['digest'], events_7d: 902 }),
+    node('root > everything', {
       sinks: ['siem'],
       events_7d: 2764,
       summary: 'sends at once, then at most one message every 5 min; goes on to the next',
     }),
-    route('root › urgent', {
+    node('root > urgent', {
       matchers: ['severity>=high'],
       events_7d: 214,
       summary: 'waits 10 s for more of the same type, then sends at most one message every 5 min',
     }),
-    route('root › urgent › stealer logs', {
+    node('root > urgent > stealer logs', {
       matchers: ['type="stealer_log"', 'severity="critical"'],
       sinks: ['soc', 'oncall'],
       events_7d: 17,
+      summary: 'sends at once, then at most one message of the same type every 5 min',
     }),
-    route('root › urgent › ransomware', {
+    node('root > urgent > ransomware', {
       matchers: ['type=~"ransomleak|ransom_note"'],
       sinks: ['soc', 'oncall', 'tickets'],
       never: true,
     }),
-    route('root › pastes', {
+    node('root > pastes', {
       matchers: ['type="paste"'],
       events_7d: 61,
       mutes: ['night', 'weekend'],
     }),
-    route('root › new types', {
-      matchers: ['type!~"stealer_log|paste|bot|ransomleak|leaked_credential|forum_post"'],
+    node('root > new types', {
+      matchers: [
+        'type!~"stealer_log|paste|bot|ransomleak|leaked_credential|forum_post|chat_message"',
+      ],
       events_7d: 290,
       mode: 'shadow',
     }),
@@ -591,30 +590,19 @@ const rules: ViewData['rules'] = {
     by: null,
     text: 'accounts:\n  acme:\n    base_url: https://api.example.com\n    api_key: <secret>\nfeeds:\n  brand:\n    type: events\n    identifier_group: 1042\nsinks:\n  soc:\n    type: slack\n    url: <secret>\nroute:\n  sinks: [digest]\n',
   },
-  acts: [
-    {
-      at: '2026-11-26T09:12:00.000Z',
+  acts: ['/sinks/soc/pause | pause sink soc', '/items/resend | send 4 items again'].map(
+    (done, at) => ({
+      at: minutesAgo(1380 + at * 70),
       by: 'mara',
       via: 'page',
-      act: '/sinks/soc/pause',
-      words: 'pause sink soc',
-      account: '',
+      act: done.split(' | ')[0]!,
+      words: done.split(' | ')[1]!,
+      account: at === 0 ? '' : 'acme',
       outcome: 'done',
-      items: [],
-      more: 0,
-    },
-    {
-      at: '2026-11-26T08:02:00.000Z',
-      by: 'mara',
-      via: 'page',
-      act: '/items/resend',
-      words: 'send 4 items again',
-      account: 'acme',
-      outcome: 'done',
-      items: ['acme/i:0123456789abcdef01234567:0:soc'],
-      more: 3,
-    },
-  ],
+      items: at === 0 ? [] : ['acme/i:0123456789abcdef01234567:0:soc'],
+      more: at * 3,
+    }),
+  ),
   pauses,
   silence_form: {
     act: silence,
