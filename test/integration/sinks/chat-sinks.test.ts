@@ -37,7 +37,7 @@ test('refused blocks are followed at once by the same in plain words', async () 
   const plain = JSON.parse(server.requests[1]!.body) as Record<string, unknown>
   expect(plain['blocks']).toBeUndefined()
   expect(plain).toMatchObject({ unfurl_links: false, unfurl_media: false })
-  expect(plain['text']).toContain('HIGH Stealer log')
+  expect(plain['text']).toContain('HIGH · Stealer log')
   expect(plain['text']).toContain('May be a repeat')
   expect(plain['text']).toContain(delivery.id)
 })
@@ -88,7 +88,7 @@ test.each([
 })
 
 test.each(['slack', 'teams'] as const)(
-  '%s reads its URL from the file at each send, and refuses a connector in it',
+  '%s reads its URL from the file at each send',
   async (type) => {
     const file = join(folder, 'url')
     const sink = chatSink(type, file)
@@ -98,11 +98,6 @@ test.each(['slack', 'teams'] as const)(
       await send(sink)
     }
     expect(server.requests.map(({ path }) => path)).toEqual(['/old?sig=a', '/new?sig=b'])
-    writeFileSync(file, 'https://acme.webhook.office.com/webhookb2/the-secret')
-    const error = await failureOf(send(sink))
-    expect(error.reason).toBe('misconfigured')
-    expect(error.message).toContain('make a workflow in Teams')
-    expect(error.message).not.toContain('the-secret')
   },
 )
 
