@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../lib/clock.ts'
 import { duration, type Refusal } from '../lib/config/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
-import { readFutureTime, readPastTime, readPeriodEnd } from '../lib/moment.ts'
+import { readPastTime, readPeriodEnd } from '../lib/moment.ts'
 import { CommandError, refuseEmpty } from './terminal.ts'
 
 export interface WideOption {
@@ -94,11 +94,6 @@ export function durationParser(least = '1ms'): (text: string) => number {
  */
 export function parsePastTime(text: string, nowMs: number): number {
   return requireTime(readPastTime(text, nowMs))
-}
-
-/** Parses a time in the future to ms. Throws CommandError, also for the past. */
-export function parseFutureTime(text: string, nowMs: number): number {
-  return requireTime(readFutureTime(text, nowMs))
 }
 
 function requireTime(read: number | Refusal): number {

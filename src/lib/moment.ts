@@ -32,16 +32,6 @@ function readTime(text: string, nowMs: number): number | Refusal {
   return refusal(`"${text}" is neither a time nor a duration`, remedy)
 }
 
-/** Reads a time that is to come as ms. */
-export function readFutureTime(text: string, nowMs: number): number | Refusal {
-  const atMs = readIsoTime(text)
-  if (Number.isNaN(atMs)) {
-    return refusal(`"${text}" is not a time`, 'write a time such as 2026-11-01T12:00Z')
-  }
-  if (atMs > nowMs) return atMs
-  return refusal(`${new Date(atMs).toISOString()} has passed`, 'name a time that is to come')
-}
-
 /** NaN for whatever is no time. */
 function readIsoTime(text: string): number {
   if (!isoTimePattern.test(text)) return Number.NaN

@@ -163,9 +163,8 @@ export interface SilenceRequest {
   matchers: readonly string[]
   /** Labels of all feeds: a matcher on any other name is refused as a mistake. */
   labels: readonly string[]
-  /** From now, ms; or `untilMs`, wall clock ms. */
-  forMs?: number
-  untilMs?: number
+  /** From now, ms. */
+  forMs: number
   owner: string
   reason: string
   severity: string
@@ -175,9 +174,8 @@ export interface SilenceRequest {
 
 /** Creates a silence that begins now, or returns everything that is wrong with it. */
 export function newSilence(request: SilenceRequest): Silence | SilenceProblem {
-  const { id, matchers, labels, forMs, untilMs, nowMs, ...said } = request
-  const endsAtMs = untilMs ?? nowMs + (forMs ?? Number.NaN)
-  const times = { starts: formatIso(nowMs), until: formatIso(endsAtMs) }
+  const { id, matchers, labels, forMs, nowMs, ...said } = request
+  const times = { starts: formatIso(nowMs), until: formatIso(nowMs + forMs) }
   const silence = parseFile({ id, matchers, ...times, ...said })
   if (isSilenceProblem(silence)) return silence
   const known = [...eventNames, ...labels]

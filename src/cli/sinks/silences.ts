@@ -1,6 +1,6 @@
 /** The `silences` commands: add, list, expire. */
 import { randomBytes } from 'node:crypto'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { type Config, formatMistake } from '../../config/config.ts'
 import { silenceRemarks } from '../../config/dead-rules.ts'
 import type { LoadedConfig } from '../../config/load.ts'
@@ -29,7 +29,7 @@ import {
   recordCommand,
   withStore,
 } from '../open/open-store.ts'
-import { durationParser, parseFutureTime, parseText, wordsOption } from '../options.ts'
+import { durationParser, parseText, wordsOption } from '../options.ts'
 import { CommandError, findNamed, parseShortText, sanitize } from '../terminal.ts'
 import {
   endSilence,
@@ -59,12 +59,7 @@ function addSilenceCommand(context: Context): Command {
   return addByOption(addCommonOptions(new Command('add')))
     .description('send people nothing of what matches, from now on for a while')
     .argument('<matchers...>', `all must match, e.g. 'type="paste"' 'team="brand"'`)
-    .addOption(
-      new Option('--for <span>', 'how long, such as 2h; at most 30d')
-        .argParser(durationParser())
-        .conflicts('until'),
-    )
-    .option('--until <time>', 'when it ends, such as 2026-11-21T18:00Z')
+    .requiredOption('--for <span>', 'how long, such as 2h; at most 30d', durationParser())
     .requiredOption('--reason <text>', 'why', parseShortText)
     .addOption(
       wordsOption(
@@ -79,8 +74,7 @@ function addSilenceCommand(context: Context): Command {
 }
 
 interface AddOptions extends CommonOptions, ByOption {
-  for?: number
-  until?: string
+  for: number
   reason: string
   severity: string
   machines?: boolean
@@ -93,12 +87,6 @@ async function addSilence(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const owner = operatorName(context, options) ?? 'an operator'
-  if (options.for === undefined && options.until === undefined) {
-    throw new CommandError(
-      'mistake',
-      'say when it ends: --for <span>, such as 2h, or --until <time>',
-    )
-  }
   const input = { matchers, options, owner }
   buildSilence(config, { ...input, nowMs: context.clock.now() }) // a mistake needs no Redis
   const { silence, nowMs } = await withStore(config, async (store) => {
@@ -140,13 +128,12 @@ interface SilenceInput {
 }
 
 function buildSilence(config: Config, { matchers, options, owner, nowMs }: SilenceInput): Silence {
-  const { for: forMs, until, reason, severity } = options
+  const { for: forMs, reason, severity } = options
   const silence = newSilence({
     id: `s${randomBytes(4).toString('hex')}`,
     matchers,
     labels: config.feeds.flatMap(({ labels }) => Object.keys(labels)),
-    ...(forMs !== undefined && { forMs }),
-    ...(until !== undefined && { untilMs: parseFutureTime(until, nowMs) }),
+    forMs,
     owner,
     reason,
     severity,
@@ -154,21 +141,18 @@ function buildSilence(config: Config, { matchers, options, owner, nowMs }: Silen
     nowMs,
   })
   if (!isSilenceProblem(silence)) return silence
-  throw new CommandError('mistake', formatMistakes(silence, { matchers, options }))
+  throw new CommandError('mistake', formatMistakes(silence, matchers))
 }
 
 /** Names the option or argument of the command in place of the key of the file. */
-function formatMistakes(
-  { mistakes }: SilenceProblem,
-  { matchers, options }: Pick<SilenceInput, 'matchers' | 'options'>,
-): string {
+function formatMistakes({ mistakes }: SilenceProblem, matchers: readonly string[]): string {
   return mistakes
     .map(({ place, problem, remedy }) => `${formatPlace(place)}: ${problem}; ${remedy}`)
     .join('\n')
 
   function formatPlace(place: string): string {
     const [key = '', index] = place.split('.')
-    if (key === 'until') return options.for === undefined ? '--until' : '--for'
+    if (key === 'until') return '--for'
     if (key === 'owner') return '--by'
     if (key !== 'matchers') return `--${key}`
     return matchers[Number(index)] ?? 'matchers'
