@@ -250,17 +250,11 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
       perWeek: number('per_week'),
       firstPollMs: number('first_poll'),
     },
-    unreadable:
-      fields['unreadable'] === undefined ? undefined : parseUnreadable(fields['unreadable']),
+    unreadable: parseJson(fields['unreadable']),
     paused: parseJson(fields['paused']),
     trouble: parseJson(fields['trouble']),
     rescanTrouble: parseJson(fields['rescan_trouble']),
   }
-}
-
-function parseUnreadable(text: string): Unreadable {
-  const { since, ...about } = JSON.parse(text) as Omit<Unreadable, 'sinceMs'> & { since: number }
-  return { sinceMs: since, ...about }
 }
 
 function parseRescanState(place: string, fields: Record<string, string>): RescanState {

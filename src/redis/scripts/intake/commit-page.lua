@@ -378,8 +378,8 @@ local function note_unreadable(quarantined)
   if not text and quarantined == 0 then
     return
   end
-  local since = text and cjson.decode(text).since or now
-  local note = { since = since, shown = ask.shown, unread = ask.unread, problem = ask.bad[1].problem }
+  local since = text and cjson.decode(text).sinceMs or now
+  local note = { sinceMs = since, shown = ask.shown, unread = ask.unread, problem = ask.bad[1].problem }
   redis.call('HSET', feed, 'unreadable', cjson.encode(note))
 end
 
