@@ -3,9 +3,8 @@
  * one that is named; or JSON, by the same columns.
  */
 import type { Command } from 'commander'
-import type { Config } from '../config/config.ts'
-import { type LedgerState, readLedgerState } from '../operator/ledger-state.ts'
-import { type ListedThing, problemsOf } from '../operator/problems.ts'
+import { readLedgerState } from '../operator/ledger-state.ts'
+import { type Listed, type ListedThing, listThings } from '../operator/lists.ts'
 import type { Problem } from '../operator/alerts/troubles.ts'
 import { fieldLines } from './api/listing.ts'
 import { type Column, toJson } from '../operator/reports/columns.ts'
@@ -31,25 +30,28 @@ export function addAccountOption(command: Command): Command {
   return command.option('--account <name>', 'of this account')
 }
 
-interface Listed<Row> {
+interface Printed<Row> {
   thing: ListedThing
-  rows: readonly Row[]
-  nameOf: (row: Row) => string
   columns: readonly Column<Row>[]
-  problems: readonly Problem[]
+  rows: readonly Listed<Row>[]
+  /** Of the daemon: without it no row gets better or worse. */
+  daemon: readonly Problem[]
 }
 
-/** The configuration, and the state of all that it has, or of `--account`. Throws CommandError. */
-export async function readListed(
+/** Prints all that configuration and ledger have, or what they have of `--account`. Throws CommandError. */
+export async function listThing(
   context: Context,
   options: ListOptions,
-): Promise<LedgerState & { config: Config }> {
+  { thing, name }: { thing: ListedThing; name: string | undefined },
+): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  return withStore(config, async (store) => {
+  const state = await withStore(config, async (store) => {
     ledgersFor(store, options) // refuses an account that nobody knows
     const accounts = options.account === undefined ? undefined : [options.account]
-    return { ...(await readLedgerState(store, config, accounts)), config }
+    return readLedgerState(store, config, accounts)
   })
+  const daemon = state.problems.filter(({ check }) => check === 'daemon')
+  printList(context, options, name, { thing, daemon, ...listThings(thing, state, config) })
 }
 
 /** So many are listed for people; of more, only those that are not well. */
@@ -60,11 +62,10 @@ export function printList<Row>(
   context: Context,
   options: ListOptions,
   name: string | undefined,
-  { thing, rows, nameOf, columns, problems }: Listed<Row>,
+  { thing, rows, columns, daemon }: Printed<Row>,
 ): void {
-  const named = rows.map((row) => {
-    const own = problemsOf(problems, thing, nameOf(row))
-    return { name: nameOf(row), row, problems: own, badness: Math.max(0, ...own.map(badnessOf)) }
+  const named = rows.map((one) => {
+    return { ...one, badness: Math.max(0, ...one.problems.map(badnessOf)) }
   })
   if (name !== undefined) findNamed(named, name, thing)
   const chosen = named.filter((one) => name === undefined || one.name === name)
@@ -75,8 +76,6 @@ export function printList<Row>(
   print(context, options, { json: chosen.map(whole), lines })
 
   function lines(): string[] {
-    // without a daemon no row gets better or worse
-    const daemon = problems.filter(({ check }) => check === 'daemon')
     return [...daemon.map((one) => findingLine(context.terminal, one)), ...rowLines()]
   }
 
@@ -114,7 +113,7 @@ export function printList<Row>(
   }
 }
 
-type OwnProblem = ReturnType<typeof problemsOf>[number]
+type OwnProblem = Listed<unknown>['problems'][number]
 
 function badnessOf({ status, stops }: OwnProblem): number {
   if (status === 'warning') return 1

@@ -16,26 +16,6 @@ import type { AccountState, FleetState } from './fleet-state.ts'
 import type { FeedReport } from './reports/feed-report.ts'
 import type { SinkReport } from './reports/sink-report.ts'
 
-/** What lists show, each with its problems. */
-export type ListedThing = 'feed' | 'sink' | 'account'
-
-const checks: Record<ListedThing, readonly Check[]> = {
-  account: ['account', 'accounting'],
-  feed: ['feed'],
-  sink: ['delivery'],
-}
-
-/** The problems of one, without what its row says. */
-export function problemsOf(
-  problems: readonly Problem[],
-  thing: ListedThing,
-  name: string,
-): Omit<Problem, 'check' | 'subject'>[] {
-  return problems
-    .filter(({ check, subject }) => checks[thing].includes(check) && subject === name)
-    .map(({ check: _check, subject: _subject, ...one }) => one)
-}
-
 /** What is judged. */
 export interface LedgerView {
   config: Config

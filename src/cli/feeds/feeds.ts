@@ -12,9 +12,8 @@ import {
   print,
   requireConfirmation,
 } from '../context.ts'
-import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
+import { addAccountOption, addListOptions, type ListOptions, listThing } from '../list.ts'
 import { addPauseCommands, type PauseReason, type Resumed } from '../pause.ts'
-import { listFeeds } from './feeds-list.ts'
 import { ledgerFor, type OpenStore, recordCommand, withStore } from '../open/open-store.ts'
 import { parsePastTime } from '../options.ts'
 import { findNamed, formatDuration, formatIsoTime, formatUtcTime } from '../terminal.ts'
@@ -23,7 +22,9 @@ import { pauseFeed, resumeFeed } from '../../operator/acts/pauses.ts'
 export function feedsCommand(context: Context): Command {
   const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'feed'))
     .description('list feeds with lag and problems, the worst first')
-    .action((name: string | undefined, options: ListOptions) => listFeeds(context, name, options))
+    .action((name: string | undefined, options: ListOptions) =>
+      listThing(context, options, { thing: 'feed', name }),
+    )
   const rewind = addCommonOptions(new Command('rewind'))
     .description('read a feed again from a time on; what was delivered is not sent again')
     .argument('<feed>', 'name of the feed')

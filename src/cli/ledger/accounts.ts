@@ -4,7 +4,6 @@
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { accountColumns } from '../../operator/reports/account-report.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import {
   type AccountLedger,
@@ -37,14 +36,14 @@ import {
   recordCommand,
   withStore,
 } from '../open/open-store.ts'
-import { addListOptions, type ListOptions, printList, readListed } from '../list.ts'
+import { addListOptions, type ListOptions, listThing } from '../list.ts'
 import { CommandError, findNamed, pluralize } from '../terminal.ts'
 
 export function accountsCommand(context: Context): Command {
   const list = addListOptions(addCommonOptions(new Command('list')), 'account')
     .description('list accounts of configuration and ledger with what waits, the worst first')
     .action((name: string | undefined, options: ListOptions) =>
-      listAccounts(context, name, options),
+      listThing(context, options, { thing: 'account', name }),
     )
   const discard = addByOption(addCommonOptions(new Command('discard')))
     .description('remove the ledger of an account that left and for which nothing waits')
@@ -52,21 +51,6 @@ export function accountsCommand(context: Context): Command {
     .option('--yes', 'do not ask')
     .action((name: string, options: DiscardOptions) => discardAccount(context, name, options))
   return new Command('accounts').addCommand(list).addCommand(discard)
-}
-
-async function listAccounts(
-  context: Context,
-  name: string | undefined,
-  options: ListOptions,
-): Promise<void> {
-  const { config, accounts, problems } = await readListed(context, options)
-  printList(context, options, name, {
-    thing: 'account',
-    rows: accounts,
-    nameOf: (account) => account.name,
-    columns: accountColumns(config),
-    problems,
-  })
 }
 
 /**

@@ -8,9 +8,8 @@ import {
   print,
 } from '../context.ts'
 import type { OpenStore } from '../open/open-store.ts'
-import { addAccountOption, addListOptions, type ListOptions } from '../list.ts'
+import { addAccountOption, addListOptions, type ListOptions, listThing } from '../list.ts'
 import { addPauseCommands, type Resumed } from '../pause.ts'
-import { listSinks } from './sinks-list.ts'
 import { isProblem, runProbes } from '../../operator/probes/probe.ts'
 import { findingLine } from '../finding-line.ts'
 import { findNamed } from '../terminal.ts'
@@ -19,7 +18,9 @@ import { pauseSink, resumedLine, resumeSink } from '../../operator/acts/pauses.t
 export function sinksCommand(context: Context): Command {
   const list = addAccountOption(addListOptions(addCommonOptions(new Command('list')), 'sink'))
     .description('list sinks with circuit, pending items, digest and problems, the worst first')
-    .action((name: string | undefined, options: ListOptions) => listSinks(context, name, options))
+    .action((name: string | undefined, options: ListOptions) =>
+      listThing(context, options, { thing: 'sink', name }),
+    )
   const test = addCommonOptions(new Command('test'))
     .description('send one message marked TEST to each destination of a sink; needs no Redis')
     .argument('<sink>', 'name of the sink')

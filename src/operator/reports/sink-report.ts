@@ -162,11 +162,6 @@ export const sinkColumns: readonly Column<SinkReport>[] = [
   },
 ]
 
-const ownKeys = new Set(['sink', 'type', 'pending', 'dead_letters'])
-
-/** For whoever may see some accounts alone: what of theirs a sink has; the rest is of all. */
-export const ownSinkColumns = sinkColumns.filter(({ key }) => ownKeys.has(key))
-
 function timeText(ms: number | undefined): string {
   return ms === undefined ? 'never' : formatUtcTime(ms)
 }

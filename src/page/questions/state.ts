@@ -1,17 +1,16 @@
 /** Questions about the state of the ledger: status, and the lists that commands print. */
 import { z } from 'zod'
-import { accountColumns } from '../../operator/reports/account-report.ts'
-import { type Column, toJson } from '../../operator/reports/columns.ts'
+import { toJson } from '../../operator/reports/columns.ts'
 import {
   type LedgerState,
   readFeeds,
   readFleetOf,
   readLedgerState,
 } from '../../operator/ledger-state.ts'
-import { type ListedThing, problemsOf, withoutShared } from '../../operator/problems.ts'
-import { feedColumns, type FeedReport } from '../../operator/reports/feed-report.ts'
+import { type ListedThing, listThings } from '../../operator/lists.ts'
+import { withoutShared } from '../../operator/problems.ts'
+import type { FeedReport } from '../../operator/reports/feed-report.ts'
 import { readAllSilences, silenceJson } from '../../operator/silences.ts'
-import { ownSinkColumns, sinkColumns } from '../../operator/reports/sink-report.ts'
 import { readStatus, statusJson } from '../../operator/status.ts'
 import { type Asker, isRestricted } from '../asker.ts'
 import { type AnswerOf, field, question } from '../question.ts'
@@ -61,41 +60,28 @@ export async function readState(asker: Asker): Promise<LedgerState> {
   return isRestricted(asker) ? withoutShared(state) : state
 }
 
-function list<Row>(
-  thing: ListedThing,
-  rowsOf: (state: LedgerState) => readonly Row[],
-  describe: { nameOf: (row: Row) => string; columns: (asker: Asker) => readonly Column<Row>[] },
-) {
+function list<Thing extends ListedThing>(thing: Thing) {
   return question({
     path: `/${thing}s`,
     summary: `${thing}s with their state and problems`,
     query: ofAccount,
     isShared: true,
     async ask(asker) {
-      const state = await readState(asker)
-      const columns = describe.columns(asker)
-      return rowsOf(state).map((row) => ({
-        ...toJson(columns, row),
-        problems: problemsOf(state.problems, thing, describe.nameOf(row)),
-      }))
+      const { columns, rows } = listThings(thing, await readState(asker), asker.config)
+      const isSeen = ({ key }: { key: string }): boolean =>
+        thing !== 'sink' || !isRestricted(asker) || ownSinkKeys.has(key)
+      const seen = columns.filter(isSeen)
+      return rows.map(({ row, problems }) => ({ ...toJson(seen, row), problems }))
     },
   })
 }
 
-export const feedsQuestion = list('feed', ({ feeds }) => feeds, {
-  nameOf: ({ feed }) => feed.name,
-  columns: () => feedColumns,
-})
+/** What whoever may see some accounts alone sees of a sink: what of theirs it has; the rest is of all. */
+const ownSinkKeys = new Set(['sink', 'type', 'pending', 'dead_letters'])
 
-export const sinksQuestion = list('sink', ({ sinks }) => sinks, {
-  nameOf: ({ name }) => name,
-  columns: (asker) => (isRestricted(asker) ? ownSinkColumns : sinkColumns),
-})
-
-export const accountsQuestion = list('account', ({ accounts }) => accounts, {
-  nameOf: ({ name }) => name,
-  columns: ({ config }) => accountColumns(config),
-})
+export const feedsQuestion = list('feed')
+export const sinksQuestion = list('sink')
+export const accountsQuestion = list('account')
 
 export const silencesQuestion = question({
   path: '/silences',

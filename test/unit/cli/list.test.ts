@@ -50,13 +50,16 @@ function printed(
     name,
     {
       thing: 'feed',
-      rows: Array.from({ length: count }, (_one, n) => ({ id: `t${n}`, more: { size: n } })),
-      nameOf: ({ id }) => id,
+      rows: Array.from({ length: count }, (_one, n) => {
+        const row = { id: `t${n}`, more: { size: n } }
+        const own = found.filter(({ check, subject }) => check === 'feed' && subject === row.id)
+        return { name: row.id, row, problems: own.map(({ check: _c, subject: _s, ...one }) => one) }
+      }),
       columns: [
         { key: 'feed', title: 'FEED', json: ({ id }) => id },
         { key: 'more', json: ({ more }) => more },
       ],
-      problems: found,
+      daemon: found.filter(({ check }) => check === 'daemon'),
     },
   )
   return text
