@@ -276,7 +276,7 @@ async function auditLedger(
 }
 
 function ledgerJson(check: LedgerCheck): Record<string, unknown> {
-  const { account, atMs, records, unfiled, accounting, stranded, misfiled, hasMore } = check
+  const { account, atMs, records, unfiled, accounting, stranded, misfiled } = check
   return {
     ledger: account,
     whole: isConsistent(check),
@@ -295,7 +295,6 @@ function ledgerJson(check: LedgerCheck): Record<string, unknown> {
       held_for: heldFor ?? null,
     })),
     misfiled: misfiled.map(({ recordId, why }) => ({ record: recordId, why })),
-    has_more: hasMore,
   }
 }
 

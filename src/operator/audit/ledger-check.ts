@@ -15,9 +15,6 @@ import { pairsOf } from '../../redis/scripts.ts'
 import { scanEntries } from '../../store/record-index.ts'
 import { type Item, type ItemState, pendingStates, scanRecords } from '../../store/records.ts'
 
-/** Findings of each kind that are listed at most; a single one raises the alert. */
-const maxListed = 1_000
-
 /** Entries of the index that one script checks: Redis serves nobody else while it runs. */
 const recordsPerLook = 100
 
@@ -47,22 +44,15 @@ async function* checkLedger(
 ): AsyncGenerator<number, LedgerCheck> {
   const suspects: StrandedItem[] = []
   const scan = yield* scanWithConfirmation(ledger, async (recordIds) => {
-    if (suspects.length > maxListed) return
     suspects.push(...(await findStranded(ledger, ledgers, recordIds)))
   })
   const misfiled: MisfiledRecord[] = []
   for await (const some of findMisfiled(ledger)) {
-    if (misfiled.length <= maxListed) misfiled.push(...some)
+    misfiled.push(...some)
     yield 0
   }
   const stranded = await confirmStranded(ledger, ledgers, suspects)
-  return {
-    account: ledger.account,
-    ...scan,
-    stranded: stranded.slice(0, maxListed),
-    misfiled: misfiled.slice(0, maxListed),
-    hasMore: stranded.length > maxListed || misfiled.length > maxListed,
-  }
+  return { account: ledger.account, ...scan, stranded, misfiled }
 }
 
 async function* scanWithConfirmation(
@@ -88,8 +78,6 @@ export interface LedgerCheck {
   differences: SinkDifference[]
   stranded: StrandedItem[]
   misfiled: MisfiledRecord[]
-  /** There are more stranded items or misfiled records than are listed. */
-  hasMore: boolean
 }
 
 /** Counters and records differ in the number of pending items, and did so in two scans. */
