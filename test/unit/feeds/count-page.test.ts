@@ -1,6 +1,8 @@
 /** What metrics and log say of a page that was taken in. */
 import { expect, test } from 'vitest'
-import { countPage } from '../../../src/feeds/announce.ts'
+import { countPage, observeDelays } from '../../../src/feeds/announce.ts'
+import type { PollerOptions } from '../../../src/feeds/poll-run.ts'
+import type { FeedState } from '../../../src/store/feed-state.ts'
 import type { CommitResult, Page, RoutedEvent } from '../../../src/store/intake.ts'
 import type { StoredDecision } from '../../../src/store/records.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -170,4 +172,20 @@ test('of what a rescan finds behind the tail is measured how late it came, and n
   expect(before.samples).not.toHaveProperty(['event_lateness_seconds_sum'])
   const all = await countedOf({ rescan: { ...late, lateBeforeMs: undefined } }, {}, newEvents)
   expect(all.samples).not.toHaveProperty(['event_lateness_seconds_count'])
+})
+
+test('a new event has waited between its own request and the one that read to the end before', async () => {
+  const given = { page: { requestedAtMs: nowMs - 7_000 } as Page, aheadMs: 1_000, count: 2 }
+  const boundsOf = async (lastCaughtUpMs: number | undefined): Promise<number[]> => {
+    const clock = { ...systemClock, now: () => nowMs - 1_000 }
+    const metrics = createMetrics({ clock })
+    const state = { lastCaughtUpMs } as FeedState
+    observeDelays({ metrics, clock } as PollerOptions, { ...given, state })
+    const { body } = await metrics.render()
+    const sums = [...body.matchAll(/_detection_(?:upper|lower)_bound_seconds_sum (\S+)$/gmu)]
+    return sums.map(([, sum]) => Number(sum)).toSorted((a, b) => a - b)
+  }
+  expect(await boundsOf(nowMs - 40_000)).toEqual([2 * 7, 2 * 40])
+  expect(await boundsOf(nowMs)).toEqual([2 * 7, 2 * 7]) // clocks differ
+  expect(await boundsOf(undefined)).toEqual([0, 0]) // nobody knows how long they had been there
 })

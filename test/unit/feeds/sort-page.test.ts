@@ -3,27 +3,43 @@ import { sortPage, type SortOptions } from '../../../src/feeds/parse.ts'
 import { feedCredential } from '../../fixtures/documented-items.ts'
 import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
 
-function malformedOf(feed: SortOptions['feed'], ...items: unknown[]) {
-  const plan = () => ({ decisions: [], items: [] })
-  const { events, malformed } = sortPage(items, {
-    feed,
-    startBoundMs: 0,
+const floorMs = Date.UTC(2026, 10, 1)
+
+function sorted(items: unknown[], given: Partial<SortOptions> = {}) {
+  return sortPage(items, {
+    feed: aFeed(),
+    startBoundMs: floorMs,
     readsBaseline: true,
-    plan,
-    pairDigest: () => undefined,
-    sealSecret: () => undefined,
+    plan: () => ({
+      decisions: [{ route: 'root', path: ['root'], why: [] }],
+      items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+    }),
+    pairDigest: (parts) => `digest of ${parts.length}`,
+    sealSecret: (uid) => `seal for ${uid}`,
+    ...given,
   })
-  expect(events).toEqual([])
-  return malformed
+}
+
+function eventOf(raw: unknown, given: Partial<SortOptions> = {}) {
+  const { events, malformed } = sorted([raw], given)
+  expect(malformed).toEqual([])
+  return events[0]!
+}
+
+function createdAt(ms: number | null): unknown {
+  const estimated_created_at = ms === null ? null : new Date(ms).toISOString()
+  return { metadata: { uid: 'paste/x/1', estimated_created_at } }
 }
 
 test('a malformed event shows kinds, and is known again by the whole of it', () => {
-  const [one, two, again] = malformedOf(
-    aFeed(),
+  const items = [
     { metadata: { severity: 3 }, password: 'hunter22' },
     { metadata: { severity: 3 }, password: 'hunter-2' },
     { password: 'hunter22', metadata: { severity: 3 } },
-  )
+  ]
+  const { events, malformed } = sorted(items, { pairDigest: () => undefined })
+  expect(events).toEqual([])
+  const [one, two, again] = malformed
   expect(one!.raw).toBe('{"metadata":{"severity":"number"},"other keys":1}')
   expect(two!.raw).toBe(one!.raw)
   expect(two!.identity).not.toBe(one!.identity)
@@ -38,41 +54,11 @@ test.each([
 ])(
   'of severity %j the full event is fetched: %j, since an unknown one counts as critical',
   (severity, wanted) => {
-    const { events } = sortPage([{ metadata: { uid: 'paste/x/1', severity } }], {
-      feed: aFeed({ detail: ['critical'] }),
-      startBoundMs: 0,
-      readsBaseline: true,
-      plan: () => ({ decisions: [], items: [] }),
-      pairDigest: () => undefined,
-      sealSecret: () => undefined,
-    })
-    expect(events[0]?.wantsDetail).toBe(wanted)
+    const feed = aFeed({ detail: ['critical'] })
+    const { wantsDetail } = eventOf({ metadata: { uid: 'paste/x/1', severity } }, { feed })
+    expect(wantsDetail).toBe(wanted)
   },
 )
-
-const floorMs = Date.UTC(2026, 10, 1)
-
-function eventOf(raw: unknown, given: Partial<SortOptions> = {}) {
-  const { events, malformed } = sortPage([raw], {
-    feed: aFeed(),
-    startBoundMs: floorMs,
-    readsBaseline: true,
-    plan: () => ({
-      decisions: [{ route: 'root', path: ['root'], why: [] }],
-      items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
-    }),
-    pairDigest: (parts) => `digest of ${parts.length}`,
-    sealSecret: (uid) => `seal for ${uid}`,
-    ...given,
-  })
-  expect(malformed).toEqual([])
-  return events[0]!
-}
-
-function createdAt(ms: number | null): unknown {
-  const estimated_created_at = ms === null ? null : new Date(ms).toISOString()
-  return { metadata: { uid: 'paste/x/1', estimated_created_at } }
-}
 
 test.each([
   ['below the start bound', floorMs - 1, true],
