@@ -1,13 +1,10 @@
 /** What a digest says of feeds: those whose events its sink may get, and no tenant's of another. */
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load.ts'
-import { unregistered } from '../../../src/daemon/context.ts'
-import { buildFlushContext } from '../../../src/daemon/parts/grouping.ts'
-import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
-import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
+import { createCoverage } from '../../../src/daemon/parts/coverage.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { createRouter } from '../../../src/routing/router.ts'
-import { drainOptions } from '../../support/delivery.ts'
-import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -39,35 +36,9 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
   )
   await takeIn(ledgers[2]!, [routed({ uid: 'a/1' }, ['south'])], { feed: 'old' })
   await takeIn(ledgers[3]!, [routed({ uid: 'a/2' }, [])], { feed: 'older' })
-  const { circuit, rules = { decide: async () => [], allowsAll: () => true } } = drainOptions({
-    redis: tests.redis,
-    keys,
-    ledgers,
-    clock: systemClock,
-  })
-  const { readCoverage } = buildFlushContext(
-    {
-      redis: tests.redis,
-      keys,
-      clock: systemClock,
-      logger: silent,
-      metrics: createMetrics({ clock: systemClock }),
-      timings: defaultTimings,
-      config,
-      ledgers,
-      foreignAccounts: new Map(),
-      generation: { ...unregistered(), number: 1, isActive: true },
-    },
-    {
-      outlets: new Map(),
-      router: createRouter(config.route),
-      rules,
-      circuit,
-      retryNow: { ensureProbe: async () => false },
-      drains: { announce: () => undefined },
-      expectedPolling: () => ({ lagObjectiveMs: 60_000 }),
-    },
-  )
+  const context = { config, clock: systemClock, ledgers, foreignAccounts: new Map() }
+  const lag = { lagObjectiveMs: 60_000 }
+  const readCoverage = createCoverage(context, createRouter(config.route).root, () => lag)
   const coverage = await readCoverage()
   const feedsOf = async (sink: string): Promise<string[]> =>
     (await coverage(sink, 0)).map(({ feed, hasLeft }) => (hasLeft ? `${feed} (left)` : feed))
