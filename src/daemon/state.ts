@@ -155,7 +155,7 @@ async function publish(
 function setBudgets({ config, metrics }: EngineContext, upstream: Upstream): void {
   for (const { name: account } of config.accounts) {
     for (const tier of ['search', 'basic'] as const) {
-      const { utilization } = upstream.client(account).budget(tier)
+      const utilization = upstream.client(account).utilization(tier)
       metrics.apiBudgetUtilizationRatio.set({ account, tier }, utilization)
     }
   }

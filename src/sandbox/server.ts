@@ -32,7 +32,6 @@ export function createServer({ faults, log, closing }: ServerParts): FastifyInst
     const fault = faults.strike({
       on: entry.path,
       method: request.method,
-      organization: entry.organization,
       withCursor: hasCursor(entry.body) || hasCursor(entry.query),
     })
     if (!fault) return
@@ -190,8 +189,6 @@ const faultSchema = z.strictObject({
   method: z.string().optional(),
   /** Only mail to this address. */
   recipient: z.string().optional(),
-  /** Only requests of these organizations. */
-  organizations: z.array(z.int()).optional(),
   /** true: only requests whose body or query has a cursor; false: only those without. */
   withCursor: z.boolean().optional(),
   /** How many times the fault strikes; default: no limit. */
@@ -208,7 +205,6 @@ export interface Occasion {
   method?: string
   recipient?: string
   withCursor?: boolean
-  organization?: number | null
 }
 
 export interface FaultControl {
@@ -260,8 +256,6 @@ export function createFaults(random: Random): Faults {
 function matchesOccasion(fault: Fault, occasion: Occasion): boolean {
   if (fault.method !== undefined && fault.method !== occasion.method) return false
   if (fault.recipient !== undefined && fault.recipient !== occasion.recipient) return false
-  if (fault.organizations && !fault.organizations.includes(occasion.organization ?? -1))
-    return false
   return fault.withCursor === undefined || fault.withCursor === occasion.withCursor
 }
 

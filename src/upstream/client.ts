@@ -39,11 +39,8 @@ export interface UpstreamClient extends Documents {
    * UpstreamError if the key is refused.
    */
   findOrganization(signal: AbortSignal): Promise<void>
-  /**
-   * `waitedSeconds`: seconds waited for slots since the start. `utilization`: the share of the
-   * tier's rate that this process uses, 0 to 1.
-   */
-  budget(tier: Tier): { waitedSeconds: number; utilization: number }
+  /** The share of the tier's rate that this process uses, 0 to 1. */
+  utilization(tier: Tier): number
   /** The account's pause, for metrics and health; null if it is not paused. */
   pause(): Promise<AccountPause | null>
   /** How far the API's clock is ahead of ours by its last answer, ms. */

@@ -66,10 +66,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       await lookup.recall()
     },
     findOrganization: (signal) => lookup.ensure(signal),
-    budget: (tier) => ({
-      waitedSeconds: pacer.waitedSeconds(tier),
-      utilization: slots.utilization(organizations.laneFor(account.name, tier)),
-    }),
+    utilization: (tier) => slots.utilization(organizations.laneFor(account.name, tier)),
     pause: () => state.current(),
     clockSkewMs: () => pacer.clockSkewMs(),
     async close() {

@@ -1,5 +1,5 @@
 /** Sends one account's requests, each in its slot. A 429 closes the tier for every replica. */
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Clock, systemClock, withTimeout } from '../lib/clock.ts'
 import { parseHttpDate } from '../lib/config/web-address.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
@@ -36,7 +36,6 @@ export interface Pacer {
   send(request: TransportRequest, paced: PacedRequest): Promise<Answer>
   /** How far the API's clock is ahead of ours by its last answer, ms. */
   clockSkewMs(): number | undefined
-  waitedSeconds(tier: Tier): number
 }
 
 interface PacerOptions {
@@ -55,7 +54,6 @@ interface PacerOptions {
 
 export function createPacer(options: PacerOptions): Pacer {
   const { account, organizations, slots, transport, clock, random = Math.random } = options
-  const waitedMs: Record<Tier, number> = { search: 0, basic: 0 }
   let clockSkewMs: number | undefined
 
   async function pauseTier(
@@ -83,7 +81,6 @@ export function createPacer(options: PacerOptions): Pacer {
     async send(request, paced) {
       const lane = organizations.laneFor(account.name, paced.tier)
       const taken = await slots.take(paced.slot, lane, paced)
-      waitedMs[paced.tier] += taken.waitedMs
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
         const answer = await sendInSlot(transport, request, taken, paced.onSend)
@@ -97,7 +94,6 @@ export function createPacer(options: PacerOptions): Pacer {
       }
     },
     clockSkewMs: () => clockSkewMs,
-    waitedSeconds: (tier) => waitedMs[tier] / 1000,
   }
 }
 
@@ -159,26 +155,14 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
       waitedMs,
       mayBegin: () => clock.monotonic() <= slot.untilMs,
       async again() {
-        const next = await withDeadline(limits, (signal) => limiter.slotAgain(lane, slot, signal))
+        const leftMs = limits.deadlineMs - clock.monotonic()
+        const parents = [limits.signal, closing.signal]
+        const next = await withTimeout(leftMs, parents, (signal) =>
+          limiter.slotAgain(lane, slot, signal),
+        )
         if (!next) throw noSlotError()
         return offer({ slot: next, waitedMs }, lane, limits)
       },
-    }
-  }
-
-  /** Calls `work` unless the deadline has passed, with a signal that aborts when it does. */
-  async function withDeadline<T>(
-    { signal = closing.signal, deadlineMs }: WaitLimits,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T | undefined> {
-    const leftMs = deadlineMs - clock.monotonic()
-    if (leftMs <= 0) return undefined
-    const [late, settled] = [new AbortController(), new AbortController()]
-    if (leftMs < Infinity) void clock.sleep(leftMs, settled.signal).then(() => late.abort())
-    try {
-      return await work(AbortSignal.any([signal, closing.signal, late.signal]))
-    } finally {
-      settled.abort('settled')
     }
   }
 

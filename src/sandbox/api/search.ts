@@ -105,16 +105,11 @@ function readPage(
   return pages.read({ scan: asked, entries: events, order, size, from, matches, isHidden })
 }
 
-const colors = ['#5e6a7d', '#3b82f6', '#f59e0b', '#f97316', '#dc2626'] as const
-
 function readRoutes({ settings, history, pages }: SearchParts): Route[] {
   return [
     on(eventOperations.types, () => ({ categories: typeCategories() })),
     on(eventOperations.severities, () => ({
-      severities: eventSeverities.map((value, rank) => ({
-        ...labelled(value),
-        color: colors[rank],
-      })),
+      severities: eventSeverities.map(labelled),
     })),
     on(eventOperations.get, ({ uid }, caller) => {
       const event = requireEvent(uid, caller, { history, settings })
@@ -122,9 +117,7 @@ function readRoutes({ settings, history, pages }: SearchParts): Route[] {
       throw new Refusal(400, 'no model for this type', { code: 'UNSUPPORTED' })
     }),
     on(eventOperations.activity, ({ uid }, caller) => {
-      const item = toLegacyItem(requireEvent(uid, caller, { history, settings }))
-      const more = { duplicates: [], history_logs: null, similar_items: [] }
-      return { activity: { ...(item as object), ...more } }
+      return { activity: toLegacyItem(requireEvent(uid, caller, { history, settings })) }
     }),
     on(eventOperations.expand, ({ uid, field, size = 20, from }, caller) => {
       const stolen = readStolen(requireEvent(uid, caller, { history, settings }))

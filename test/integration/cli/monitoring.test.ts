@@ -264,16 +264,18 @@ test('the file is read from standard input, and its mistakes are named with thei
   a: { type: domain, data: { fqn: a.example }, search_types: [leaks], policies: [nope] }
   c: { name: d, type: keyword, data: { keyword: d }, search_types: [leaks] }
   d: { type: keyword, data: { keyword: d }, search_types: [leaks] }
+  e: { type: identity, data: { attributes: [] }, search_types: [leaks] }
 policies:
   free: { excluded_keywords: [careers], query: a }
 `
   const { code, err } = await scene.applyGiven(bad)
   expect(code).toBe(2)
   expect(err.split('\n').map((line) => line.replace(/^ +standard input:/, ''))).toEqual([
-    'standard input has 4 mistakes:',
+    'standard input has 5 mistakes:',
     expect.stringContaining('assets.a.data: fqdn is missing; write fqdn below data'),
     expect.stringContaining('assets.a.policies[0]: no such policy'),
     expect.stringContaining('assets.d: the same type and name as c'),
+    expect.stringContaining('assets.e.data.attributes: empty; write what it watches for'),
     expect.stringContaining('policies.free.query: given beside excluded_keywords'),
     '',
   ])

@@ -320,8 +320,7 @@ describe('a search', () => {
       'search 503',
       'search none',
     ])
-    expect(client.budget('search').utilization).toBeGreaterThan(0)
-    expect(client.budget('basic').waitedSeconds).toBeGreaterThan(0)
+    expect(client.utilization('search')).toBeGreaterThan(0)
   })
 })
 
