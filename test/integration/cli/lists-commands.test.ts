@@ -8,15 +8,15 @@ const tests = redisForTests()
 describe('assets list', () => {
   test('masks a watched secret in data and name, unless it is revealed', async () => {
     const { runGiven, run } = await aServiceScene(tests)
-    const name = 'Zebra77!x'
+    const name = 'sunflower' // a secret that looks like a word
     const asset = { name, type: 'secret', search_types: ['leak'], data: { secret: name } }
     const create = ['api', 'assets.create', '--body=-', '--yes']
     expect((await runGiven(JSON.stringify(asset), ...create)).code).toBe(0)
     for (const form of ['text', 'json', 'ndjson']) {
       const list = ['assets', 'list', '--type=secret', `--output=${form}`]
       const masked = await run(...list)
-      expect([masked.code, masked.out.includes('Zebra77')]).toEqual([0, false])
-      expect((await run(...list, '--reveal')).out).toContain('Zebra77!x')
+      expect([masked.code, masked.out.includes(name)]).toEqual([0, false])
+      expect((await run(...list, '--reveal')).out).toContain(name)
     }
   })
 })
