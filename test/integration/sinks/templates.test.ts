@@ -105,15 +105,3 @@ test('a webhook posts its own body under its own Authorization, and shows the to
   expect(preview).toMatchObject({ body: received?.json, added: expect.stringMatching(/authoriz/) })
   expect(JSON.stringify([preview, built.lines()])).not.toContain(token)
 })
-
-test('a body that fails is the built-in one, signed as it is sent', async () => {
-  const built = await build()
-  const before = sandbox.received.webhook.length
-  await send(built, 'siem', 'boom')
-  expect(sandbox.received.webhook.slice(before)).toMatchObject([
-    { json: { type: 'tocsin.event.v1', data: { source: 'boom' } } },
-  ])
-  expect(await built.failures()).toEqual([
-    'tocsin_template_failures_total{sink="siem",template="webhook_body"} 1',
-  ])
-})

@@ -42,53 +42,17 @@ test('whatever a feed gives, a body holds no U+0000 and no half of a surrogate p
   )
 })
 
-describe('a single event', () => {
-  test('says what is known, in one shape', () => {
-    const guidance = { notes: [], runbookUrls: [], mentions: [], nextStep: 'Isolate it.' }
-    const member = aMember({ detail: { domain: 'example.com' }, tenantId: 17, guidance })
-    expect(JSON.parse(renderBody(delivery([member])))).toEqual({
-      type: 'tocsin.event.v1',
-      timestamp: '2026-11-01T12:02:00.000Z',
-      data: {
-        id: 'item1',
-        title: 'Stealer log: user alice (matched example[.]com) in stealer_logs_live',
-        summary: 'HIGH Stealer log: user alice (matched example[.]com) in stealer_logs_live',
-        uid: 'stealer_log/stealer_logs_live/12345',
-        kind: 'event',
-        type: 'stealer_log',
-        source: 'stealer_logs_live',
-        severity: 'high',
-        original_severity: null,
-        account: 'main',
-        tenant_id: 17,
-        feed: 'brand',
-        labels: { team: 'brand' },
-        routes: ['urgent'],
-        identifiers: [{ id: 77, name: 'example.com' }],
-        tags: [],
-        notes: null,
-        next_step: 'Isolate it.',
-        url: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345',
-        created_at: '2026-11-01T12:00:00.000Z',
-        matched_at: '2026-11-01T12:01:00.000Z',
-        fetched_at: '2026-11-01T12:02:00.000Z',
-        highlights: { 'victim_information.username': ['alice'] },
-        detail: { domain: 'example.com' },
-      },
-    })
-  })
-
-  test('gives null for times that the service does not know', () => {
-    const member = aMember({ event: aThreatEvent({ createdAtMs: null, matchedAtMs: null }) })
-    const { data } = JSON.parse(renderBody(delivery([member])))
-    expect(data).toMatchObject({ created_at: null, matched_at: null, detail: null })
-    expect(data).not.toHaveProperty('detail_unavailable')
-  })
-
-  test('says when the detail was asked for and not to be had', () => {
-    const { data } = JSON.parse(renderBody(delivery([aMember({ detail: 'unavailable' })])))
-    expect(data).toMatchObject({ detail: null, detail_unavailable: true })
-  })
+test('a body says the tenant and the next step, and null or nothing for what is not known', () => {
+  const guidance = { notes: [], runbookUrls: [], mentions: [], nextStep: 'Isolate it.' }
+  const event = aThreatEvent({ createdAtMs: null, matchedAtMs: null })
+  const dataOf = (more: Partial<DeliveryMember>): Record<string, unknown> =>
+    (JSON.parse(renderBody(delivery([aMember({ event, ...more })]))) as { data: object })
+      .data as Record<string, unknown>
+  const unknown = { created_at: null, matched_at: null, detail: null }
+  const said = dataOf({ tenantId: 17, guidance })
+  expect(said).toMatchObject({ ...unknown, tenant_id: 17, next_step: 'Isolate it.' })
+  expect(said).not.toHaveProperty('detail_unavailable')
+  expect(dataOf({ detail: 'unavailable' })).toMatchObject({ ...unknown, detail_unavailable: true })
 })
 
 describe('a batch', () => {
