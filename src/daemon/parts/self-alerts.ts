@@ -7,7 +7,7 @@ import { createPublisher, orderTargets, type Publish } from '../../operator/aler
 import { createSelfAlerts } from '../../operator/alerts/self-alerts.ts'
 import { findProblems } from '../../operator/problems.ts'
 import { reportFeeds } from '../../operator/reports/feed-report.ts'
-import { reportSinks, type SinkReport } from '../../operator/reports/sink-report.ts'
+import { reportSinks, takesMessages } from '../../operator/reports/sink-report.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import { sendPing } from '../../sinks/http.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
@@ -106,12 +106,10 @@ function toSnapshot(
   const sinks = reportSinks(config, state, { ...state, recipients: new Map() })
   const feeds = reportFeeds(config.feeds, state, lagObjectiveMs)
   const view = { config, fleet: state, feeds, sinks, canaries: {}, isRunning: true }
-  const isDeaf = ({ circuit }: SinkReport): boolean =>
-    circuit.state !== 'closed' || circuit.paused !== undefined
   return {
     atMs: state.atMs,
     problems: findProblems(view),
     redis: { isFull: state.redis.isFull, loss: state.loss },
-    deafSinks: sinks.filter(isDeaf).map(({ name }) => name),
+    deafSinks: sinks.filter((sink) => !takesMessages(sink)).map(({ name }) => name),
   }
 }

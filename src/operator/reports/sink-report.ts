@@ -60,6 +60,11 @@ export function reportSinks(
   })
 }
 
+/** Whether a message sent to the sink now would arrive, as far as is known. */
+export function takesMessages({ circuit }: Pick<SinkReport, 'circuit'>): boolean {
+  return circuit.state === 'closed' && circuit.paused === undefined
+}
+
 /** Of the configured sinks and those that the fleet has something for. */
 export async function readSinks(
   store: OpenLedgers,

@@ -301,33 +301,27 @@ export class HttpError extends TocsinError {
   }
 }
 
+const badHost: readonly [HttpReason, string] = [
+  'bad_host',
+  ': not an address of this machine; set http.host to one, e.g. 127.0.0.1 or 0.0.0.0',
+]
+
+const listenProblems: Readonly<Record<string, readonly [HttpReason, string]>> = {
+  EADDRINUSE: [
+    'port_in_use',
+    ': another process uses this port; stop it or set http.port to a free one',
+  ],
+  EACCES: ['port_forbidden', ': not permitted; set http.port to one above 1023'],
+  EADDRNOTAVAIL: badHost,
+  ENOTFOUND: badHost,
+  EAI_AGAIN: badHost,
+  EINVAL: badHost,
+}
+
 /** Names the configuration key to change. */
 function listenError(cause: unknown, host: string, port: number): HttpError {
   const code = errorCode(cause)
-  const where = `http: cannot listen on ${host} port ${port}`
-  switch (code) {
-    case 'EADDRINUSE':
-      return new HttpError(
-        'port_in_use',
-        `${where}: another process uses this port; stop it or set http.port to a free one`,
-        { cause },
-      )
-    case 'EACCES':
-      return new HttpError(
-        'port_forbidden',
-        `${where}: not permitted; set http.port to one above 1023`,
-        { cause },
-      )
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-    case 'EINVAL':
-      return new HttpError(
-        'bad_host',
-        `${where}: not an address of this machine; set http.host to one, e.g. 127.0.0.1 or 0.0.0.0`,
-        { cause },
-      )
-    default:
-      return new HttpError('other', `${where} (${code}); see http.host and http.port`, { cause })
-  }
+  const other: readonly [HttpReason, string] = ['other', ` (${code}); see http.host and http.port`]
+  const [reason, problem] = listenProblems[code ?? ''] ?? other
+  return new HttpError(reason, `http: cannot listen on ${host} port ${port}${problem}`, { cause })
 }

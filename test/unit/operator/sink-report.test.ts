@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import { formatTally } from '../../../src/cli/ledger/items-act.ts'
-import { formatPending } from '../../../src/operator/reports/sink-report.ts'
+import type { CircuitReading } from '../../../src/delivery/circuit.ts'
+import { withoutShared } from '../../../src/operator/problems.ts'
+import {
+  formatPending,
+  type SinkReport,
+  takesMessages,
+} from '../../../src/operator/reports/sink-report.ts'
+import { aProblem } from '../../support/self-alerts.ts'
 
 test.each([
   [{}, 'none'],
@@ -14,4 +21,25 @@ test('words are counted in the order in which they come, harmless to a terminal'
   expect(formatTally(['critical', 'high', 'critical'])).toBe('2 critical, 1 high')
   expect(formatTally(['\u001B[2Jodd'])).not.toMatch(/\p{Cc}/u)
   expect(formatTally([])).toBe('')
+})
+
+test.each([
+  [{ state: 'closed' }, true],
+  [{ state: 'closed', paused: { reason: 'works', sinceMs: 0 } }, false],
+  [{ state: 'open' }, false],
+  [{ state: 'half_open' }, false],
+  [{ state: 'disabled' }, false],
+])('a sink of the circuit %j takes messages: %s', (circuit, takes) => {
+  expect(takesMessages({ circuit: circuit as CircuitReading })).toBe(takes)
+})
+
+test('who sees some accounts learns of a sink its dead letters, and nothing of the daemon', () => {
+  const problems = [
+    aProblem('daemon-down', 'tocsin run', { check: 'daemon' }),
+    aProblem('circuit-open', 'soc', { check: 'delivery' }),
+    aProblem('feed-paused', 'brand'),
+  ]
+  const sinks = [{ name: 'soc', deadLetters: 2 } as SinkReport]
+  const seen = withoutShared({ problems, sinks }).problems
+  expect(seen.map(({ kind }) => kind)).toEqual(['feed-paused', 'dead-letters'])
 })
