@@ -1,4 +1,4 @@
-/** The page over a large ledger: what each view and its answer of the API takes of the server and of Redis. */
+/** The page over a large ledger: what each view takes of the server and of Redis. */
 import { Agent, request } from 'undici'
 import type { Config } from '../../src/config/config.ts'
 import { parseConfig } from '../../src/config/load.ts'

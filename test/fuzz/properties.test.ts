@@ -1,12 +1,8 @@
-/** Promises held against drawn inputs, where no test of a room draws them: links, pages, answers, addresses, times. */
+/** Promises held against drawn inputs, where no test of a room draws them: links, pages, addresses. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseItem } from '../../src/feeds/types/events.ts'
 import { sortPage } from '../../src/feeds/parse.ts'
-import { duration } from '../../src/lib/config/config-fields.ts'
-import { createSchedule, cronProblem } from '../../src/lib/cron-schedule.ts'
-import { parseHttpDate, parseRetryAfter } from '../../src/lib/config/web-address.ts'
-import { formatDuration } from '../../src/lib/time-zone.ts'
 import { buildAttachment, toCsvRow } from '../../src/messages/csv.ts'
 import { emailType } from '../../src/sinks/email/config.ts'
 import { composeMail } from '../../src/sinks/email/email-sink.ts'
@@ -14,10 +10,8 @@ import { readSmtpAddress } from '../../src/sinks/email/smtp.ts'
 import { SinkError, type Delivery, type DeliveryMember } from '../../src/sinks/sink.ts'
 import { previewSlack } from '../../src/sinks/slack/slack-message.ts'
 import { renderBody } from '../../src/sinks/webhook/body.ts'
-import { UpstreamError } from '../../src/upstream/error.ts'
 import { createLinkFilter } from '../../src/upstream/links.ts'
 import { wireSearchPage } from '../../src/upstream/resources/page.ts'
-import { wireReportRequest } from '../../src/upstream/resources/reports.ts'
 import { readAnswer } from '../../src/upstream/access/session.ts'
 import { aMember } from '../support/deliveries.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed } from '../support/feeds.ts'
@@ -172,30 +166,6 @@ function itemsOf(page: unknown): readonly unknown[] {
   return readAnswer(answer, wireSearchPage).items
 }
 
-test('any JSON for a request of a report is one, or breaks the contract', () => {
-  const report = fc.record(
-    { id: fc.nat(), title: fc.jsonValue(), summary: fc.jsonValue(), tags: fc.jsonValue() },
-    { requiredKeys: ['id'] },
-  )
-  const answer = fc.oneof(fc.jsonValue(), fc.record({ status: fc.string(), report }))
-  fc.assert(
-    fc.property(answer, (value) => {
-      expect(['report', 'contract']).toContain(outcomeOf(JSON.stringify(value)))
-    }),
-    { numRuns: runs({ short: 60, long: 300 }) },
-  )
-})
-
-function outcomeOf(body: string): string {
-  try {
-    const read = readAnswer({ status: 200, headers: {}, body, sentAtMs: 0 }, wireReportRequest)
-    return typeof read.status === 'string' ? 'report' : 'none'
-  } catch (error) {
-    if (error instanceof UpstreamError) return error.reason
-    throw error
-  }
-}
-
 /** Texts of these characters only: almost right far more often than any text. */
 function written(characters: string, maxLength = 40): fc.Arbitrary<string> {
   return fc.string({ unit: fc.constantFrom(...characters.split('')), maxLength })
@@ -254,58 +224,3 @@ function checkHeaders(file: object): void {
   for (const id of [messageId, inReplyTo]) expect(id).toMatch(/^<[^<>\s]+@[^<>\s@]+>$/)
   expect(envelope?.from).toMatch(/^[^\s<>]+@[^\s<>@]+$/)
 }
-
-const cronField = fc.oneof(
-  fc.constantFrom(...'* */2 */15 0 7 31 1-5 mon sun-sat jan 1,15 0-59/20'.split(' ')),
-  written('0123456789*/-,LW#', 6),
-)
-const zones = ['Europe/Zurich', 'UTC', 'America/St_Johns', 'Australia/Lord_Howe', 'Pacific/Apia']
-const nowMs = Date.UTC(2026, 10, 1, 12)
-
-test('a cron is refused clearly, or fires at times that follow one another', () => {
-  const fields = fc.array(cronField, { minLength: 5, maxLength: 5 }).map((all) => all.join(' '))
-  fc.assert(
-    fc.property(fields, fc.constantFrom(...zones), (cron, timeZone) => {
-      const problem = cronProblem(cron)
-      if (problem) return problem.problem !== '' && problem.remedy !== ''
-      const schedule = createSchedule({ cron, timeZone })
-      const next = schedule.next(nowMs)
-      expect(next).toBeGreaterThan(nowMs)
-      expect(schedule.previous(next)).toBe(next)
-      expect(schedule.previous(next - 1)).toBeLessThanOrEqual(nowMs)
-      return true
-    }),
-    { numRuns: runs({ short: 30, long: 150 }), examples: [['30 2 29 2 *', 'America/St_Johns']] },
-  )
-})
-
-test('a duration is refused with a remedy, or is a span that is printed and read back', () => {
-  const span = duration('A span.')
-  fc.assert(
-    fc.property(written('0123456789msmhd.-+e ', 16), (text) => {
-      const { success, data, error } = span.safeParse(text)
-      if (!success) return error.issues.every(({ message }) => /^[^\n]+\n[^\n]+$/.test(message))
-      expect(Number.isSafeInteger(data) && data >= 1 && data <= 36_500 * 86_400_000).toBe(true)
-      expect(span.parse(data % 1000 === 0 ? `${data / 1000}s` : `${data}ms`)).toBe(data)
-      expect(formatDuration(data)).toMatch(/^\d/)
-      return true
-    }),
-    { numRuns: runs({ short: 60, long: 300 }), examples: [['90m'], ['7d']] },
-  )
-})
-
-test('a Retry-After waits for a second to a quarter of an hour, or not, and a date is read back', () => {
-  const date = fc.date({ noInvalidDate: true }).map((at) => at.toUTCString())
-  fc.assert(
-    fc.property(fc.oneof(written('0123456789.-e ', 24), date), (text) => {
-      const waitMs = parseRetryAfter(text, nowMs)
-      expect(waitMs === undefined || (waitMs >= 1000 && waitMs <= 900_000)).toBe(true)
-      const atMs = parseHttpDate(text)
-      if (atMs === undefined) return
-      const printed = new Date(atMs).toUTCString()
-      if (!/\b\d{4} \d\d:/.test(printed) || / -/.test(printed)) return
-      expect(parseHttpDate(printed)).toBe(Math.floor(atMs / 1000) * 1000)
-    }),
-    { numRuns: runs({ short: 60, long: 300 }), examples: [['120']] },
-  )
-})
