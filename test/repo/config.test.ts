@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { monitoringSchema, parseMonitoring } from '../../src/cli/monitoring/monitoring-file.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configSchema } from '../../src/config/schema.ts'
 
@@ -24,7 +25,7 @@ const env = {
   THEHIVE_KEY: 'a-key-of-thehive',
 }
 
-/** The file of `monitoring` is another; see monitoring-file.test.ts. */
+/** The file of `monitoring` is another; see below. */
 const examples = readdirSync(folder).filter(
   (file) => file.endsWith('.yaml') && file !== 'monitoring.yaml',
 )
@@ -65,12 +66,17 @@ interface SinksSchema {
   additionalProperties: { oneOf: { properties: { type: { const: string } } }[] }
 }
 
-test('the JSON Schema is the one of this version: npm run --silent tocsin -- schema > config/tocsin.schema.json', () => {
-  const committed = readFileSync(join(folder, 'tocsin.schema.json'), 'utf8')
-  expect(committed).toBe(`${JSON.stringify(configSchema(), null, 2)}\n`)
+const schemas = [
+  ['tocsin', configSchema()],
+  ['monitoring', monitoringSchema()],
+] as const
+
+test.each(schemas)('%s.schema.json is what tocsin schema prints', (name, schema) => {
+  const committed = readFileSync(join(folder, `${name}.schema.json`), 'utf8')
+  expect(committed).toBe(`${JSON.stringify(schema, null, 2)}\n`)
 })
 
-test('every property of the JSON Schema is described, and no other is allowed beside it', () => {
+test.each(schemas)('the schema of %s describes each property and allows no other', (_name, all) => {
   const bare: string[] = []
   const visit = (schema: unknown, path: string): void => {
     if (typeof schema !== 'object' || schema === null) return
@@ -81,8 +87,30 @@ test('every property of the JSON Schema is described, and no other is allowed be
     }
     for (const [key, value] of Object.entries(schema)) visit(value, `${path}.${key}`)
   }
-  visit(configSchema(), '')
+  visit(all, '')
   expect(bare).toEqual([])
+})
+
+const monitoringPage = readFileSync(join(folder, '../docs/monitoring-as-code.md'), 'utf8')
+
+test.each([
+  ['config/monitoring.yaml', readFileSync(join(folder, 'monitoring.yaml'), 'utf8')],
+  ['the example of its page', /^```yml\n(.*?)^```/ms.exec(monitoringPage)?.[1] ?? ''],
+])('%s loads', (name, text) => {
+  const { content } = parseMonitoring(text, name, {})
+  expect(Object.keys(content.assets ?? {})).not.toEqual([])
+})
+
+test('the page names every key of monitoring.yaml', () => {
+  const keys = new Set<string>()
+  const visit = (schema: unknown): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    for (const key of Object.keys((schema as { properties?: object }).properties ?? {}))
+      keys.add(key)
+    for (const value of Object.values(schema)) visit(value)
+  }
+  visit(monitoringSchema())
+  expect([...keys].filter((key) => !monitoringPage.includes(`\`${key}\``))).toEqual([])
 })
 
 test('what init and the sandbox write into a clone stays out of its commits', () => {

@@ -37,15 +37,8 @@ function codesIn(text = ''): string[] {
 }
 
 describe('README', () => {
-  const lines = (fencedBlocks(readme, 'sh')[0] ?? '').trim().split('\n')
-
   test('stays short enough to be read', () => {
     expect(readme.split('\n').length).toBeLessThanOrEqual(250)
-  })
-
-  test('begins with the two commands, and says what each needs and shows', () => {
-    expect(lines.map((line) => line.replace(/ +#.*/, ''))).toEqual(['npm run demo', 'npm test'])
-    for (const line of lines) expect(line).toMatch(/# needs .+; \w+s .+/)
   })
 
   test('includes config/minimal.yaml as it is', () => {
@@ -84,10 +77,6 @@ describe('configuration', () => {
     fencedBlocks(text, 'yaml').map((block) => [path, block] as const),
   )
 
-  test('examples are found', () => {
-    expect(blocks.length).toBeGreaterThanOrEqual(2)
-  })
-
   test.each(blocks)('an example of %s loads, without a warning', (path, block) => {
     expect(parseConfig(block, { file: path, env }).warnings).toEqual([])
   })
@@ -104,12 +93,6 @@ describe('configuration', () => {
     const minimal = readPage('config/minimal.yaml').replace(/^redis:\n(?: .*\n)+/m, '')
     const text = `${minimal}\n${section}`
     expect(parseConfig(text, { file: join(folder, 'tocsin.yaml'), env }).warnings).toEqual([])
-  })
-
-  test('redis is shown by url, sentinels, cluster and embedded', () => {
-    const forms = ['url', 'sentinels', 'cluster', 'embedded']
-    const keys = redisExamples.map((text) => /\w+/.exec(text.replace(/^redis:/, ''))?.[0])
-    expect(keys).toEqual(forms)
   })
 })
 
@@ -202,19 +185,8 @@ test('every script that a page names is in package.json', () => {
   expect(named.filter((name) => !packageJson.scripts[name ?? ''])).toEqual([])
 })
 
-describe('CHANGELOG', () => {
-  const versions = [...changelog.matchAll(/^## \[([^\]]+)\] - (\S+)$/gm)]
-
-  test('begins with the version of package.json, or with what is not released yet', () => {
-    const [, newest] = /^## \[([^\]]+)\]/m.exec(changelog) ?? []
-    const isUnreleased = packageJson.version.endsWith('-dev')
-    expect(newest).toBe(isUnreleased ? 'Unreleased' : packageJson.version)
-  })
-
-  test('dates every version', () => {
-    expect(versions).toHaveLength(changelog.match(/^## (?!\[Unreleased\]$)/gm)?.length ?? 0)
-    for (const [, , date = ''] of versions) {
-      expect(new Date(date).toISOString().slice(0, 10)).toBe(date)
-    }
-  })
+test('CHANGELOG begins with the version of package.json, or with what is not released yet', () => {
+  const [, newest] = /^## \[([^\]]+)\]/m.exec(changelog) ?? []
+  const isUnreleased = packageJson.version.endsWith('-dev')
+  expect(newest).toBe(isUnreleased ? 'Unreleased' : packageJson.version)
 })
