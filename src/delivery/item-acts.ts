@@ -17,7 +17,7 @@ import { outletsOf } from './outlets.ts'
  * `busy`: it is in a message on its way; `other`: it is in another state by now; `no_payload`:
  * retention dropped what would be sent; `no_recipient`: its destination is no longer configured.
  */
-export type ActStatus = Exclude<RedirectStatus, 'collect'> | 'no_recipient'
+export type ActStatus = RedirectStatus | 'no_recipient'
 
 export type ActCounts = Record<ActStatus, number>
 
@@ -44,7 +44,7 @@ export function resendAct(sinks: readonly SinkConfig[], by: string): ItemAct {
       if (!known.has(item.destination)) return 'no_recipient'
       const batchWaitMs = configured.get(item.sink)?.batch?.waitMs
       const about = { batchWaitMs, by: `resent by ${by}`, was: item.state }
-      return toActStatus(await resendItem(ledger, ref, about))
+      return resendItem(ledger, ref, about)
     },
   }
 }
@@ -65,7 +65,7 @@ export function moveAct(sinks: readonly SinkConfig[], to: string, by: string): I
         movedGroup(target, { destination, severity: item.severity, from: item.sink }, nowMs),
       )
       const placed = { ref, record: { uid: uid ?? '' }, item }
-      return toActStatus(await moveItem(ledger, placed, targets, `to ${to}, by ${by}`))
+      return moveItem(ledger, placed, targets, `to ${to}, by ${by}`)
     },
   }
 }
@@ -77,13 +77,9 @@ export function discardAct(by: string): ItemAct {
     takes: ({ state }) => movableStates.has(state) || needyStates.has(state),
     async perform({ ledger, ref, entry }) {
       if (entry) return (await closeQuarantined(ledger, entry)) ? 'done' : 'other'
-      return toActStatus(await discardItem(ledger, ref, `by ${by}`))
+      return discardItem(ledger, ref, `by ${by}`)
     },
   }
-}
-
-function toActStatus(status: RedirectStatus): ActStatus {
-  return status === 'collect' ? 'done' : status
 }
 
 /** Performs the act on each item, the worst first. */

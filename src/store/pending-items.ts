@@ -232,11 +232,11 @@ export function toStoredGroup(group: Group): Record<string, unknown> {
 }
 
 /**
- * `collect`: done, it waits in its sink's batch; `busy`: it is being sent or in a frozen message
- * (to reroute: also held until later; to resend: not final yet); `other`: it is in no such state
- * any more; `no_payload`: retention dropped what would be sent.
+ * `busy`: it is being sent or in a frozen message (to reroute: also held until later; to resend: not
+ * final yet); `other`: it is in no such state any more; `no_payload`: retention dropped what would be
+ * sent.
  */
-export type RedirectStatus = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
+export type RedirectStatus = 'done' | 'busy' | 'other' | 'no_payload'
 
 export interface MoveTarget {
   sink: string
@@ -288,15 +288,15 @@ export async function rerouteItem(
   { to, targets, staleMs }: RerouteOptions,
 ): Promise<RerouteResult> {
   const stored = targets.map((target) => toStoredTarget(ledger, { record, item }, target))
-  const args = {
+  const by = fallbackRule(to)
+  const answer = await runRedirect(ledger, {
     ref,
     verb: 'divert',
-    by: fallbackRule(to),
+    by,
     targets: stored,
     stale: staleMs,
-  }
-  const text = await runRedirect(ledger, args)
-  return { made: [], ...(JSON.parse(text) as Omit<RerouteResult, 'made'>) }
+  })
+  return { made: [], ...answer }
 }
 
 function toStoredTarget(
@@ -347,13 +347,16 @@ async function redirect(
   ledger: AccountLedger,
   ask: Record<string, unknown>,
 ): Promise<RedirectStatus> {
-  return (await runRedirect(ledger, ask)) as RedirectStatus
+  return (await runRedirect(ledger, ask)).status
 }
 
-async function runRedirect(ledger: AccountLedger, ask: Record<string, unknown>): Promise<string> {
+function runRedirect(
+  ledger: AccountLedger,
+  ask: Record<string, unknown>,
+): Promise<Pick<RerouteResult, 'status'> & Partial<RerouteResult>> {
   const bounds = { horizon: ledger.horizonMs, retention: ledger.retention }
   const args = { stale: staleAttemptMs, ...bounds, ...ask }
-  return String(await ledger.run('redirect-item', JSON.stringify(args)))
+  return ledger.runJson('redirect-item', JSON.stringify(args))
 }
 
 /** Sorts the most severe first: items arrive in the order in which they are moved. */

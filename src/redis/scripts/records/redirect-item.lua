@@ -4,16 +4,16 @@
 -- ARGV[1]  JSON: ref, verb (move | divert | discard | resend), by (who asked), bw? (resend: batch
 --          wait in ms), was? (resend: the state in which it was found), horizon (ms), retention {history, payload} (ms), targets? [{d, k, m, b, bw?,
 --          place? (group)}] (move, divert), stale (an attempt that began so many ms ago has died)
--- Returns  done | collect (resent into its sink's batch) | busy (being sent or in a frozen message;
---          divert: also held until later; resend: not final yet) | other (in no such state) |
---          no_payload; divert: JSON {status (one of these), made? [{ref, k, sv, rk, kind}]}
+-- Returns  JSON {status: done | busy (being sent or in a frozen message; divert: also held until later;
+--          resend: not final yet) | other (in no such state) | no_payload, made? [{ref, k, sv, rk,
+--          kind}] (of targets)}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 
 local ask = cjson.decode(ARGV[1])
 local rid, n, record, item = load_item(ask.ref)
 if not item then
-  return ask.verb == 'divert' and cjson.encode({ status = 'other' }) or 'other'
+  return '{"status":"other"}'
 end
 local movable = { queued = true, held = true, group = true, digest = true, retrying = true }
 
@@ -118,7 +118,8 @@ local function resend()
     return 'no_payload'
   end
   item.rp = (item.rp or 0) + 1
-  return send_again(n, item, ask) == 'collect' and 'collect' or 'done'
+  send_again(n, item, ask)
+  return 'done'
 end
 
 -- The item stays counted as dead; only its letter is closed.
@@ -155,11 +156,8 @@ local function give_up()
 end
 
 local answer = ask.verb == 'resend' and resend() or give_up()
-if answer == 'done' or answer == 'collect' then
+if answer == 'done' then
   save_record(rid, record)
   rest(rid, record, ask.retention)
 end
-if ask.verb == 'divert' then
-  return cjson.encode({ status = answer, made = #made > 0 and made or nil })
-end
-return answer
+return cjson.encode({ status = answer, made = #made > 0 and made or nil })
