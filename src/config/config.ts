@@ -13,6 +13,9 @@ import type { CanaryConfig, SelfAlertsConfig } from '../operator/alerts/config.t
 import type { SinkConfig } from '../sinks/sink-types.ts'
 import type { LedgerConfig } from '../store/account-ledger.ts'
 import type { AccountConfig } from '../upstream/config.ts'
+import type { Environment } from './yaml-source.ts'
+
+export type { Environment } from './yaml-source.ts'
 
 /** The whole configuration, validated and frozen. Every part sees only its slice. */
 export interface Config {
@@ -67,8 +70,6 @@ export function formatMistake({ file, line, column, path, problem, remedy }: Mis
   const place = line === 0 ? file : `${file}:${line}:${column}`
   return `${place}${path === '' ? '' : ` ${path}`}: ${problem}; ${remedy}`
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The process's environment; the only place that reads settings from it. */
 export function environment(): Environment {

@@ -16,9 +16,11 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { refusal, type Refusal } from '../lib/config/config-fields.ts'
-import type { Environment } from './config.ts'
 
 export type Path = readonly (string | number)[]
+
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Source {
   file: string

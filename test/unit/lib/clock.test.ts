@@ -19,14 +19,6 @@ function useRealTimers(): void {
   vi.useRealTimers()
 }
 
-describe('time', () => {
-  test('now is the wall clock in milliseconds; monotonic never goes back', () => {
-    expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000)
-    const first = systemClock.monotonic()
-    expect(systemClock.monotonic()).toBeGreaterThanOrEqual(first)
-  })
-})
-
 describe('sleep', () => {
   afterEach(useRealTimers)
 
