@@ -116,32 +116,19 @@ export function nextPollMs(
   { nowMs, failures }: { nowMs: number; failures: number },
   timings: Timings = defaultTimings,
 ): number {
-  switch (outcome.status) {
-    case 'more':
-    case 'stopped':
-    case 'caught_up':
-      return nowMs
-    case 'superseded':
-      return nowMs + timings.supersededLookMs
-    case 'full':
-      return nowMs + timings.fullLookMs
-    case 'paused':
-      return nowMs + timings.pausedLookMs
-    case 'quota':
-      return nowMs + timings.notDueLookMs
-    case 'not_due':
-      return Math.max(
-        nowMs + 1_000,
-        Math.min(outcome.untilMs ?? Infinity, nowMs + timings.notDueLookMs),
-      )
-    case 'failed': {
-      const { reason, retryAfterMs } = outcome
-      if (reason !== 'auth' || retryAfterMs === undefined)
-        return nowMs + Math.max(retryAfterMs ?? 0, backoffMs(failures, timings))
-      // a look at a paused account costs no request, and a test may end the pause at any time
-      return nowMs + Math.min(retryAfterMs, timings.notDueLookMs)
-    }
-  }
+  if (outcome.status !== 'failed') return nowMs + waitMs(outcome.status, timings)
+  const { reason, retryAfterMs } = outcome
+  if (reason !== 'auth' || retryAfterMs === undefined)
+    return nowMs + Math.max(retryAfterMs ?? 0, backoffMs(failures, timings))
+  // a look at a paused account costs no request, and a test may end the pause at any time
+  return nowMs + Math.min(retryAfterMs, timings.notDueLookMs)
+}
+
+function waitMs(status: PollOutcome['status'], timings: Timings): number {
+  if (status === 'superseded') return timings.supersededLookMs
+  if (status === 'full') return timings.fullLookMs
+  if (status === 'paused') return timings.pausedLookMs
+  return status === 'quota' ? timings.notDueLookMs : 0
 }
 
 /** A failing feed keeps asking, without using up the budget of its account. */

@@ -161,7 +161,10 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
       onPage: () => (rescan.pages += 1),
     })
     rescan.atMs = nextPollMs(outcome, { nowMs, failures: 0 })
-    if (outcome.status === 'not_due') return // without a request
+    if (outcome.status === 'not_due') {
+      rescan.atMs += Math.max(1_000, Math.min((outcome.untilMs ?? Infinity) - nowMs, 15_000))
+      return // without a request
+    }
     rescansFreeAtMs = nowMs + spacingMs / rescanShare
     nowMs += spacingMs
   }

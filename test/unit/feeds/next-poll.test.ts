@@ -29,16 +29,6 @@ test('a feed that is paused, or has no searches left, looks within seconds wheth
   expect(next({ status: 'quota' }, zero)).toBe(15_000)
 })
 
-test('a rescan comes back when it is due, and looks again before: another one may have begun', () => {
-  fc.assert(
-    fc.property(times, fc.option(fc.nat({ max: 2e9 }), { nil: undefined }), (given, untilMs) => {
-      const waitMs = next({ status: 'not_due', untilMs }, given) - given.nowMs
-      const leftMs = (untilMs ?? Infinity) - given.nowMs
-      expect(waitMs).toBe(Math.min(15_000, Math.max(1_000, leftMs)))
-    }),
-  )
-})
-
 test('a failing feed waits 5 s, doubling to 5 minutes, and never less than the service asks', () => {
   const waits = [1, 2, 3, 6, 7, 8, 5_000].map((failures) =>
     next({ status: 'failed', reason: 'unavailable', retryAfterMs: undefined }, zero, failures),
