@@ -170,6 +170,32 @@ test('rescans are looked for when they are due, not before, and the next replica
   for (const minutes of later) expect(minutes).toBeCloseTo(4, 0)
 })
 
+/** Notes for the next holder of a feed's lane when the feed was read. */
+async function noteRead(feed: PolledFeed, keys: Keys, readAtMs: number): Promise<void> {
+  const read = { ...newFeedPlace(), readAtMs, askedAtMs: readAtMs }
+  const places = new Map([[`main/${feed.name}`, read]])
+  const { state } = newLane(readAtMs)
+  await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
+}
+
+test('what an answer says that comes after the hold reaches the next replica', async () => {
+  const { clock, run } = aQuickClock()
+  const keys = tests.keys()
+  const feed = { ...feedsOf('main', 1)[0]!, rescan: undefined }
+  const late = async (_feed: PolledFeed, { onSlot }: PollRequest): Promise<PollOutcome> => {
+    onSlot?.()
+    await clock.sleep(20_000)
+    return { status: 'failed', reason: 'unavailable', retryAfterMs: 600_000 }
+  }
+  const first = readerOf([feed], { clock, keys, service: { ...aService(clock), pollOnce: late } })
+  const endMs = clock.now() + 5_000
+  await run(first.hold(laneOf(feed), () => clock.now() >= endMs))
+  await run(clock.sleep(30_000))
+  const service = aService(clock)
+  await run(readFor(readerOf([feed], { clock, keys, service }), clock, 60_000))
+  expect(service.requests).toEqual([])
+})
+
 test('a feed that costs quota is not asked again by the next replica while its answer is out', async () => {
   const { clock, run } = aQuickClock()
   const usual = aService(clock)
@@ -188,11 +214,7 @@ test('a feed that costs quota is not asked again by the next replica while its a
     const endMs = clock.now() + ms
     await run(reader.hold(laneOf(feed), () => clock.now() >= endMs))
   }
-  const readAtMs = clock.now() - hourMs
-  const read = { ...newFeedPlace(), readAtMs, askedAtMs: readAtMs }
-  const { state } = newLane(clock.now())
-  const places = new Map([[`main/${feed.name}`, read]])
-  await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
+  await noteRead(feed, keys, clock.now() - hourMs)
   await holdFor(aReplica('first'), 5_000)
   const second = aReplica('second')
   await holdFor(second, hourMs - 10_000)
@@ -238,12 +260,15 @@ test('a poll that fails is told when the feed is asked again', async () => {
     ...aService(clock),
     pollOnce(_feed: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
       const failure = { status: 'failed', reason: 'timeout', retryAfterMs: undefined } as const
+      turn.onSlot?.()
       asked!.push(clock.now())
       promised!.push(clock.now() + (turn.waitAfter?.(failure) ?? 0))
       return Promise.resolve(failure)
     },
   }
-  await run(readFor(readerOf([feed], { clock, keys: tests.keys(), service }), clock, hourMs / 4))
+  const keys = tests.keys()
+  await noteRead(feed, keys, clock.now() - hourMs)
+  await run(readFor(readerOf([feed], { clock, keys, service }), clock, hourMs / 4))
   expect(asked!.length).toBeGreaterThan(3)
   expect(asked![1]).toBeGreaterThanOrEqual(promised![0]!) // a lane that sleeps may be later
   expect(asked!.slice(2)).toEqual(promised!.slice(1, -1))
