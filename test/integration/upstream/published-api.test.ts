@@ -1,6 +1,6 @@
 /**
  * The client against what the service's public documents say of each operation:
- * paths, parameters, bodies, and answers in four manners. What is said there stands in
+ * paths, parameters, bodies, and answers in three manners. What is said there stands in
  * `test/fixtures/published-api.ts`.
  */
 import { describe, expect, onTestFinished, test } from 'vitest'

@@ -40,12 +40,6 @@ describe('the next slot', () => {
     expect(pickNext([aTurn(kind, 1), aTurn('feed', 5)], [])?.kind).toBe('feed')
   })
 
-  test.each(patientKinds)('goes to a lone %s once in ten while feeds are always due', (kind) => {
-    const served = serve(100, (slot) => [aTurn('feed', slot), aTurn(kind, 0)])
-    expect(shareOf(served, kind)).toBe(10)
-    expect(shareOf(served, 'feed')).toBe(90)
-  })
-
   test('goes once in ten to rescans, details and commands each, and else to feeds', () => {
     const served = serve(200, (slot) => [
       aTurn('feed', slot),
