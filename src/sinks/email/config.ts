@@ -46,7 +46,7 @@ const sender = textField({
 const helloRemedy = 'write the name of this host, such as tocsin.example.com, or an address in [ ]'
 
 const hello = textField({
-  describe: 'Name of this host for the mail server (EHLO). Default: its full name, or [127.0.0.1].',
+  describe: 'Name of this host for the mail server (EHLO). Default: its full name, or its address.',
   remedy: helloRemedy,
   parse: (input) =>
     /^([a-z\d-]{1,63}(\.[a-z\d-]{1,63})*|\[(\d[\d.]+|IPv6:[\da-f:.]+)\])$/i.test(input)

@@ -118,7 +118,7 @@ interface SmtpFault {
   responseCode?: number
 }
 
-export interface SmtpProgress {
+interface SmtpProgress {
   /** The recipient was given. */
   isNamed: boolean
   /** The server said 354 and the message began to flow. */

@@ -15,7 +15,7 @@ import { isLoopback } from '../../lib/config/web-address.ts'
 import { revealSecret, type SendOptions, SinkError, tooLate } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 import { type AccessTokens, createAccessTokens } from './oauth.ts'
-import { errorFromFailure, type SmtpProgress } from './smtp-blame.ts'
+import { errorFromFailure } from './smtp-blame.ts'
 import { createRedactor } from './smtp-redaction.ts'
 
 type Mail = ConstructorParameters<typeof MailComposer>[0] & object
@@ -135,6 +135,12 @@ async function converse<T>(
   const { user, password } = address
   const redact = createRedactor({ user, password, token }, showsSecrets)
   const progress = { isTrial, isAnonymous: user === '', isNamed: false, hasBegun: false }
+  /** nodemailer's log tells where the socket is, and each command. */
+  function follow({ localAddress }: { localAddress?: string }, text: unknown): void {
+    const isNameless = options.name === undefined && connection.name === nameless
+    if (localAddress !== undefined && isNameless) connection.name = addressLiteral(localAddress)
+    if (String(text).startsWith('RCPT ')) progress.isNamed = true
+  }
   const connection = new SMTPConnection({
     ...options,
     connectionTimeout: smtpLimits.setUpMs,
@@ -142,7 +148,7 @@ async function converse<T>(
     socketCloseTimeout: 1000,
     maxResponseSize: 64 * 1024,
     transactionLog: true,
-    logger: { debug: (_entry: unknown, text: unknown) => follow(progress, text) },
+    logger: { debug: follow },
     customAuth: { TOKEN: (context) => signInByToken(context, user, token ?? '') },
   })
   const { promise: failure, reject: fail } = Promise.withResolvers<never>()
@@ -183,9 +189,13 @@ function startTimer(clock: Clock, fail: (error: Error) => void): AbortController
   return timer
 }
 
-/** nodemailer's log tells each command. */
-function follow(progress: SmtpProgress, text: unknown): void {
-  if (String(text).startsWith('RCPT ')) progress.isNamed = true
+/** What nodemailer calls a host whose name has no domain, as in most containers. */
+const nameless = '[127.0.0.1]'
+
+/** RFC 5321, 4.1.3. */
+function addressLiteral(address: string): string {
+  const bare = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  return bare.includes(':') ? `[IPv6:${bare}]` : `[${bare}]`
 }
 
 type Done<T> = (error?: Error | null, result?: T) => void

@@ -89,13 +89,15 @@ describe('a mail', () => {
 })
 
 test.each([
-  [undefined, 'soc-1.example.com'],
-  ['[10.0.0.5]', '[10.0.0.5]'],
-])('with hello %s a host greets as %s', async (hello, said) => {
-  const host = vi.spyOn(os, 'hostname').mockReturnValue('soc-1.example.com')
+  ['soc-1.example.com', undefined, 'soc-1.example.com'],
+  ['tocsin-7f9c', undefined, '[IPv6:::1]'],
+  ['tocsin-7f9c', '[10.0.0.5]', '[10.0.0.5]'],
+  ['tocsin-7f9c', '[127.0.0.1]', '[127.0.0.1]'],
+])('a host called %s with hello %s greets as %s', async (name, hello, said) => {
+  const host = vi.spyOn(os, 'hostname').mockReturnValue(name)
   onTestFinished(() => host.mockRestore())
-  const server = await rawServer()
-  await send(emailSink({ smtp: `smtp://127.0.0.1:${server.port}`, hello }))
+  const server = await rawServer('::1')
+  await send(emailSink({ smtp: `smtp://[::1]:${server.port}`, hello }))
   expect(server.commands[0]).toBe(`EHLO ${said}`)
 })
 
@@ -299,8 +301,8 @@ async function failureOf(
   throw new Error(`expected a SinkError, not ${JSON.stringify(error)}`, { cause: error })
 }
 
-async function rawServer(): Promise<RawSmtpServer> {
-  const server = await startRawSmtpServer()
+async function rawServer(host?: string): Promise<RawSmtpServer> {
+  const server = await startRawSmtpServer(host)
   onTestFinished(() => server.refuse())
   return server
 }

@@ -55,7 +55,7 @@ const usual: Record<Step, string> = {
   END: '250 2.0.0 queued as 4F3A',
 }
 
-export async function startRawSmtpServer(): Promise<RawSmtpServer> {
+export async function startRawSmtpServer(host = '127.0.0.1'): Promise<RawSmtpServer> {
   const sockets = new Set<Socket>()
   const mails: string[] = []
   const commands: string[] = []
@@ -137,7 +137,7 @@ export async function startRawSmtpServer(): Promise<RawSmtpServer> {
 
   async function listen(): Promise<void> {
     if (server.listening) return
-    server.listen(port, '127.0.0.1')
+    server.listen(port, host)
     await once(server, 'listening')
     port = (server.address() as AddressInfo).port
   }
