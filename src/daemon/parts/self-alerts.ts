@@ -7,7 +7,7 @@ import { createPublisher, orderTargets, type Publish } from '../../operator/aler
 import { createSelfAlerts } from '../../operator/alerts/self-alerts.ts'
 import { findProblems } from '../../operator/problems.ts'
 import { reportFeeds } from '../../operator/reports/feed-report.ts'
-import { reportSinks, takesMessages } from '../../operator/reports/sink-report.ts'
+import { deafSinks, reportSinks } from '../../operator/reports/sink-report.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import { sendPing } from '../../sinks/http.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
@@ -110,6 +110,6 @@ function toSnapshot(
     atMs: state.atMs,
     problems: findProblems(view),
     redis: { isFull: state.redis.isFull, loss: state.loss },
-    deafSinks: sinks.filter((sink) => !takesMessages(sink)).map(({ name }) => name),
+    deafSinks: deafSinks(sinks),
   }
 }

@@ -60,9 +60,11 @@ export function reportSinks(
   })
 }
 
-/** Whether a message sent to the sink now would arrive, as far as is known. */
-export function takesMessages({ circuit }: Pick<SinkReport, 'circuit'>): boolean {
-  return circuit.state === 'closed' && circuit.paused === undefined
+/** Those to which a message that is sent now would not arrive, as far as is known. */
+export function deafSinks(sinks: readonly Pick<SinkReport, 'name' | 'circuit'>[]): string[] {
+  return sinks.flatMap(({ name, circuit }) =>
+    circuit.state === 'closed' && circuit.paused === undefined ? [] : [name],
+  )
 }
 
 /** Of the configured sinks and those that the fleet has something for. */
