@@ -125,6 +125,20 @@ test('a leaked secret is masked also where the sink reveals it, and that is said
   expect(asked.notes).toContain('clear reveals: what is masked here is sent in clear')
 })
 
+test.each([
+  ['high', true],
+  ['critical', false],
+])(
+  'render says of a %s event whether it would wait for the digest: %s',
+  async (severity, waits) => {
+    const { config } = await aScene()
+    const text = JSON.stringify({ ...item, metadata: { ...item.metadata, severity } })
+    const file = aFile('event.json', text)
+    const { notes } = await shownBy(file, '--sink=oncall', '--feed=brand', ...config)
+    expect(notes.some((note) => note.startsWith('it would wait for the digest'))).toBe(waits)
+  },
+)
+
 test('the templates of the configuration are used, and one that fails is said', async () => {
   const fails = '{% if uid contains "boom" %}{{ "now" | date }}{% endif %}'
   const templates = `templates: { title: 'Case {{ uid }}', body: '${fails}own line' }`

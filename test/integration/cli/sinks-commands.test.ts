@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { recipientHash } from '../../../src/sinks/destinations.ts'
-import { redisForTests } from '../../support/ledger.ts'
+import { pastThisMillisecond, redisForTests } from '../../support/ledger.ts'
 import { aSocScene } from './soc-scene.ts'
 import { tocsin } from './tocsin.ts'
 
@@ -43,6 +43,10 @@ test('a paused sink gets nothing until it is resumed, and says why', async () =>
   expect((await tocsin('sinks', 'list', ...config)).out).toMatch(
     /^soc +slack +paused .*\n {2}problem {2}paused since .*: mail server moves; /m,
   )
+  const { sinceMs } = (await circuit.read('soc', Date.now())).paused!
+  await pastThisMillisecond(ledger.redis)
+  await tocsin('sinks', 'pause', 'soc', '--reason=second', ...config)
+  expect((await circuit.read('soc', Date.now())).paused).toEqual({ reason: 'second', sinceMs })
   const resumed = await tocsin('sinks', 'resume', 'soc', ...config)
   expect(resumed.out).toBe('soc is resumed; a running daemon sends what was kept within seconds\n')
   expect(await circuit.admit('soc', 1)).toMatchObject({ count: 1 })
