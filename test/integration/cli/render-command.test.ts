@@ -139,6 +139,15 @@ test.each([
   },
 )
 
+test('render asks for the account of an event that two accounts know', async () => {
+  const { config, ledger, keys } = await aScene()
+  const second = await tests.ledger({ keys, account: 'second' })
+  for (const one of [ledger, second]) await takeIn(one, [routed({ uid })])
+  expect(await tocsin('render', uid, '--sink=soc', ...config)).toMatchObject({ code: 2, out: '' })
+  const { text } = await shownBy(uid, '--sink=soc', '--account=second', ...config)
+  expect(text).toContain('Account: second')
+})
+
 test('the templates of the configuration are used, and one that fails is said', async () => {
   const fails = '{% if uid contains "boom" %}{{ "now" | date }}{% endif %}'
   const templates = `templates: { title: 'Case {{ uid }}', body: '${fails}own line' }`
