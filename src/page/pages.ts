@@ -20,7 +20,8 @@ import { rulesQuestion } from './questions/rules.ts'
 import { searchQuestion } from './questions/search.ts'
 import { statusQuestion } from './questions/state.ts'
 import { tenantsQuestion } from './questions/tenants.ts'
-import { messagesQuestion } from './questions/told.ts'
+import { messagesQuestion, readMessages, toldQuery } from './questions/told.ts'
+import { messagesCsv } from './output/csv.ts'
 import type { Renderer } from './output/render.ts'
 import { acts } from './tables.ts'
 import type { PageContext, View, ViewData } from './output/view-data.ts'
@@ -102,6 +103,19 @@ export function addPages(server: FastifyInstance, options: PagesOptions): void {
     const data = await desk.awaitRead(furnishRules(answer, asker, { forms, query }))
     return send(reply, options, { view: 'rules', title: 'Rules', data, forms })
   })
+  server.get('/told.csv', async (request, reply) => {
+    const asker = desk.askerOf(request)
+    const query = desk.parse(toldQuery, request)
+    const rows = { ...query, limit: rowsAtOnce }
+    const csv = await messagesCsv((cursor) =>
+      desk.awaitRead(readMessages(asker, { ...rows, cursor })),
+    )
+    const name = `tocsin-told-${new Date(options.now()).toISOString().slice(0, 10)}.csv`
+    return reply
+      .type('text/csv; charset=utf-8')
+      .header('content-disposition', `attachment; filename="${name}"`)
+      .send(csv)
+  })
   for (const act of acts) {
     server.post(act.path, async (request, reply) => {
       const { done, said, url = null } = await desk.perform(act, request)
@@ -112,6 +126,9 @@ export function addPages(server: FastifyInstance, options: PagesOptions): void {
     })
   }
 }
+
+/** Of a file; a page shows fewer. */
+const rowsAtOnce = 200
 
 interface Shown {
   view: View

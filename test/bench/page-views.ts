@@ -6,6 +6,8 @@ export interface PageView {
   name: string
   /** A path with its query, drawn anew for each request. */
   draw: () => string
+  /** A file, which may be as large as it must. */
+  isFile?: true
 }
 
 export interface Visit {
@@ -52,7 +54,10 @@ export function pageViews({ known, random, sinks, silences, pages }: Visit): Pag
     tenants: () => '/tenants',
     'report by reason (API)': () => '/api/v1/report?since=30d&by=reason',
   }
-  return Object.entries(views).map(([name, draw]) => ({ name, draw }))
+  return [
+    ...Object.entries(views).map(([name, draw]) => ({ name, draw })),
+    { name: 'told as CSV, a day', draw: () => '/told.csv?since=1d', isFile: true },
+  ]
 }
 
 function addressOf(path: string, query: object): string {

@@ -236,6 +236,7 @@ const told: ViewData['told'] = {
   }),
   next: '/told?since=7d&cursor=MTc2NDIzMTEyMA',
   searched_back_to: null,
+  csv_url: '/told.csv?since=7d',
 }
 
 const attempts: ViewData['message']['attempts'] = [

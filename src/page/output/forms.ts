@@ -76,5 +76,5 @@ export function refusedForm(request: Asked, message = ''): string {
   const { cursor: _place, ...query } = request.query as Record<string, string>
   const [field = ''] = /^\w+(?=: )/.exec(message) ?? []
   if (request.method === 'POST' || !Object.hasOwn(query, field)) return readBack(request)
-  return addressOf(path, { ...query, [field]: null })
+  return addressOf(path.replace(/\.csv$/, ''), { ...query, [field]: null })
 }

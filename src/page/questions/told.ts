@@ -24,17 +24,27 @@ import { listEndings } from '../../store/history/ending-list.ts'
 
 const toldStates = ['delivered', 'dead'] as const
 
-const toldQuery = z.object({
+export const toldQuery = z.object({
   ...listFields,
   state: field.oneOf(toldStates, 'Delivered, or given up.'),
   cursor: field.cursor,
   limit: field.limit,
 })
 
-type ToldQuery = z.output<typeof toldQuery>
+export type ToldQuery = z.output<typeof toldQuery>
 
 /** Entries that one page reads: some 100 ms. */
 export const scanAtMost = 5_000
+
+/** A page of messages alone, and where the next one begins. */
+export async function readMessages(
+  asker: Asker,
+  query: ToldQuery,
+): Promise<{ messages: ToldMessage[]; cursor: string | undefined }> {
+  const period = readPeriod(query, asker)
+  const { messages, next } = await findMessages(asker, query, period)
+  return { messages, cursor: next }
+}
 
 export const messagesQuestion = question({
   path: '/messages',
@@ -66,11 +76,12 @@ export const messagesQuestion = question({
       messages: found.messages,
       next: found.next === undefined ? null : addressOf('/told', { ...query, cursor: found.next }),
       searched_back_to: found.scannedToMs === undefined ? null : toIso(found.scannedToMs),
+      csv_url: addressOf('/told.csv', asked),
     }
   },
 })
 
-type ToldMessage = ReturnType<typeof describeMessage>
+export type ToldMessage = ReturnType<typeof describeMessage>
 
 interface FoundMessages {
   messages: ToldMessage[]

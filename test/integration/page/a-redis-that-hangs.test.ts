@@ -69,7 +69,7 @@ test('a program is told so, whatever it asks', async () => {
 })
 
 test('people at this machine are told so, by every view and the file', async () => {
-  for (const path of ['/', '/told', '/rules?matchers=type%3Dx&for=2h']) {
+  for (const path of ['/', '/told', '/rules?matchers=type%3Dx&for=2h', '/told.csv']) {
     const { status, body } = await ask(pages[0]!, path)
     expect([path, status, body]).toEqual([path, 503, said])
   }

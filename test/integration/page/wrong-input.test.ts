@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { acts, questions } from '../../../src/page/tables.ts'
 import { ask } from '../../support/door.ts'
-import { askApi, type Json, type PageRig, startPageRig, tokens } from '../../support/page-rig.ts'
+import {
+  askApi,
+  type Json,
+  type PageRig,
+  signIn,
+  startPageRig,
+  tokens,
+} from '../../support/page-rig.ts'
 
 let rig: PageRig
 /** Of an event that is there, and of the silence of the configuration. */
@@ -78,6 +85,16 @@ test.each(queryCases)(
     expect(headers['content-type']).toBe(problem)
   },
 )
+
+test('a mistake in the query of the file is refused before the file begins', async () => {
+  const mara = await signIn(rig, 'mara')
+  for (const query of ['since=yesterday', 'until=later', 'limit=0']) {
+    const { status, headers, body } = await mara.get(`/told.csv?${query}`)
+    const of = body.toLowerCase().includes(`<p>${query.split('=')[0]}: `)
+    expect([query, status, of]).toEqual([query, 400, true])
+    expect(headers['content-disposition']).toBeUndefined()
+  }
+})
 
 const wrongFields: Readonly<Record<string, readonly unknown[]>> = {
   item: [undefined, 7, 'soc', ['main'], [{}], Array(501).fill('main/i:0:0:soc')],
