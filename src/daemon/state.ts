@@ -3,7 +3,7 @@
  * and never during a scrape.
  */
 import type { CircuitReading } from '../delivery/circuit.ts'
-import { type DigestTimes, readDigestTimes } from '../grouping/flusher.ts'
+import { type DigestTimes, readDigestTimes } from '../grouping/digest-times.ts'
 import type { Lanes } from '../feeds/lanes/lanes.ts'
 import { reservedSearches } from '../feeds/types/polled-feed.ts'
 import { readCanary } from '../operator/alerts/canary.ts'

@@ -21,7 +21,7 @@ import {
   type MessageTemplates,
   messageTemplatesConfig,
   type TemplateParts,
-} from './template-config.ts'
+} from './templates/template-config.ts'
 
 const noImmediate = 'none'
 

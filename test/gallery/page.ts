@@ -9,7 +9,7 @@ import { drawTeams } from '../../src/sandbox/drawing/teams.ts'
 import { type Delivery, type Preview, type Sink, SinkError } from '../../src/sinks/sink.ts'
 import type { SinkParts } from '../../src/sinks/config.ts'
 import { createSink } from '../../src/sinks/create-sink.ts'
-import { formatTemplateFailure } from '../../src/sinks/templates.ts'
+import { formatTemplateFailure } from '../../src/sinks/templates/templates.ts'
 import { moreScenes, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
 
 const config = `

@@ -6,7 +6,7 @@ const source = join(import.meta.dirname, '../../src')
 
 /** A folder for each type of sink; the table of types alone knows them by name. */
 const sinkFolders = readdirSync(join(source, 'sinks'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
+  .filter((entry) => entry.isDirectory() && entry.name !== 'templates')
   .map(({ name }) => `sinks/${name}`)
 
 /**

@@ -14,8 +14,8 @@ import {
   SinkError,
   type SinkReason,
 } from '../../src/sinks/sink.ts'
-import type { MessageTemplates } from '../../src/sinks/template-config.ts'
-import type { TemplateFailure } from '../../src/sinks/template-config.ts'
+import type { MessageTemplates } from '../../src/sinks/templates/template-config.ts'
+import type { TemplateFailure } from '../../src/sinks/templates/template-config.ts'
 import { aDelivery, aMember } from './deliveries.ts'
 import { aThreatEvent } from './events.ts'
 

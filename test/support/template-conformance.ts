@@ -3,7 +3,7 @@
  * as inert as everywhere, and one that fails costs no message.
  */
 import { describe, expect, test } from 'vitest'
-import type { MessageTemplates } from '../../src/sinks/template-config.ts'
+import type { MessageTemplates } from '../../src/sinks/templates/template-config.ts'
 import { aDelivery } from './deliveries.ts'
 import {
   arrange,

@@ -2,7 +2,7 @@
 import { systemClock } from '../../src/lib/clock.ts'
 import { createSink } from '../../src/sinks/create-sink.ts'
 import type { Delivery, Preview } from '../../src/sinks/sink.ts'
-import type { TemplateFailure } from '../../src/sinks/template-config.ts'
+import type { TemplateFailure } from '../../src/sinks/templates/template-config.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { aDelivery } from './deliveries.ts'
 import { silent } from './ledger.ts'

@@ -13,7 +13,7 @@ import {
 import { createGoneSinks } from '../../delivery/relief/gone-sinks.ts'
 import { createRerouter, createRetryNow } from '../../delivery/relief/reroute.ts'
 import { type DrainOptions, SinkDrain } from '../../delivery/sink-drain.ts'
-import { noteDigestSent } from '../../grouping/flusher.ts'
+import { noteDigestSent } from '../../grouping/digest-times.ts'
 import { replicaId } from '../../lib/clock.ts'
 import { createRouter, type Router } from '../../routing/router.ts'
 import { noteCanary } from '../../operator/alerts/canary.ts'

@@ -2,8 +2,8 @@
 import { createSink } from '../../sinks/create-sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import type { Sink } from '../../sinks/sink.ts'
-import type { TemplateFailure } from '../../sinks/template-config.ts'
-import { templateRemedy } from '../../sinks/templates.ts'
+import type { TemplateFailure } from '../../sinks/templates/template-config.ts'
+import { templateRemedy } from '../../sinks/templates/templates.ts'
 import type { ProcessContext } from '../context.ts'
 
 type Parts = Pick<ProcessContext, 'logger' | 'clock'> & Partial<Pick<ProcessContext, 'metrics'>>

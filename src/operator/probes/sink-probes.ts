@@ -15,7 +15,7 @@ import {
 } from '../../sinks/sink.ts'
 import { createSink } from '../../sinks/create-sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
-import { formatTemplateFailure } from '../../sinks/templates.ts'
+import { formatTemplateFailure } from '../../sinks/templates/templates.ts'
 import { createLogger } from '../../lib/logger.ts'
 import type { Outbound } from '../../lib/config/outbound-config.ts'
 import { type Finding, type Probe, splitRemedy, type Subject, toClause } from './probe.ts'

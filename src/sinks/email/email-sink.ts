@@ -21,8 +21,12 @@ import {
   SinkError,
   soleMember,
 } from '../sink.ts'
-import { createDocumentRenderer, renderDocument, type RenderDocument } from '../templates.ts'
-import type { TemplateParts } from '../template-config.ts'
+import {
+  createDocumentRenderer,
+  renderDocument,
+  type RenderDocument,
+} from '../templates/templates.ts'
+import type { TemplateParts } from '../templates/template-config.ts'
 import type { EmailConfig } from './config.ts'
 import { renderHtml } from './mail-html.ts'
 import { renderText } from './mail-text.ts'

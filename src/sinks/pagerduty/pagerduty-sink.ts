@@ -40,7 +40,7 @@ import {
   type SinkReason,
   soleMember,
 } from '../sink.ts'
-import { createDocumentRenderer, renderDocument } from '../templates.ts'
+import { createDocumentRenderer, renderDocument } from '../templates/templates.ts'
 import { type PagerDutyConfig, routingKeyProblem } from './config.ts'
 
 const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }

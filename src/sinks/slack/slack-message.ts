@@ -16,7 +16,7 @@ import type { MessageGuidance } from '../../messages/guidance.ts'
 import { closeIsolate, isolate, isolateRoom } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
 import type { Delivery } from '../sink.ts'
-import { renderDocument } from '../templates.ts'
+import { renderDocument } from '../templates/templates.ts'
 
 /** The Slack message of a delivery, and its plain form should Slack refuse the blocks. */
 interface SlackPreview {

@@ -14,7 +14,7 @@ import {
   SinkError,
   type SinkReason,
 } from '../sink.ts'
-import { createDocumentRenderer } from '../templates.ts'
+import { createDocumentRenderer } from '../templates/templates.ts'
 import type { SlackConfig } from './config.ts'
 import { previewSlack, type SlackMessage, slackText } from './slack-message.ts'
 

@@ -20,7 +20,7 @@ import {
 import { isolate } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
 import type { Delivery } from '../sink.ts'
-import { renderDocument } from '../templates.ts'
+import { renderDocument } from '../templates/templates.ts'
 
 /** What a workflow's trigger "When a Teams webhook request is received" takes. */
 export interface TeamsMessage {

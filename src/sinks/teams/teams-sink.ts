@@ -14,7 +14,7 @@ import {
 } from '../http.ts'
 import { createHttpSink } from '../http-sink.ts'
 import type { Sink, SinkReason } from '../sink.ts'
-import { createDocumentRenderer } from '../templates.ts'
+import { createDocumentRenderer } from '../templates/templates.ts'
 import type { TeamsConfig } from './config.ts'
 import { cardText, renderTeams } from './teams-card.ts'
 

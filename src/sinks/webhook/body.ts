@@ -1,5 +1,5 @@
 /** The body of a webhook: one JSON document per delivery, the same bytes on every attempt. */
-import { formatIso, renderEventData } from '../event-data.ts'
+import { formatIso, renderEventData } from '../templates/event-data.ts'
 import type { Delivery, DeliveryMember } from '../sink.ts'
 
 /**

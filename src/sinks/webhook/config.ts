@@ -29,7 +29,7 @@ import {
   type SinkType,
 } from '../config.ts'
 import { knownAddressProblem } from '../known-addresses.ts'
-import { bodyTemplatesConfig } from '../template-config.ts'
+import { bodyTemplatesConfig } from '../templates/template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
 const batch = section(

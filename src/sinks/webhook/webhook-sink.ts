@@ -17,8 +17,8 @@ import {
   SinkError,
   type SinkReason,
 } from '../sink.ts'
-import type { TemplateParts } from '../template-config.ts'
-import { createBodyRenderer } from '../templates.ts'
+import type { TemplateParts } from '../templates/template-config.ts'
+import { createBodyRenderer } from '../templates/templates.ts'
 import { measureMember, renderBody, replaceUnstorable } from './body.ts'
 import { headerValueProblem, type WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { noteDigestSent, readDigestTimes } from '../../../src/grouping/flusher.ts'
+import { noteDigestSent, readDigestTimes } from '../../../src/grouping/digest-times.ts'
 import { endWindowNow, type DigestSink } from '../../../src/grouping/digest-flush.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'

@@ -1,7 +1,7 @@
 /** What a size leaves out of a message is said, and nothing that counts is lost. */
 import { expect, test } from 'vitest'
 import { type Document, fit, formatRemainder } from '../../../src/messages/document.ts'
-import { renderDocument } from '../../../src/sinks/templates.ts'
+import { renderDocument } from '../../../src/sinks/templates/templates.ts'
 import { delivery } from '../../support/scenes.ts'
 import { aBusyDigest } from '../../support/summaries.ts'
 

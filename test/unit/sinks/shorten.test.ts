@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { shorten } from '../../../src/sinks/event-data.ts'
+import { shorten } from '../../../src/sinks/templates/event-data.ts'
 
 const bounds = { maxCharacters: 5, maxEntries: 2 }
 

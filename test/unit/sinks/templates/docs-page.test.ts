@@ -1,12 +1,12 @@
 /** docs/templates.md says what holds: variables, tags, filters and limits. */
 import { expect, test } from 'vitest'
-import { fullSample } from '../../../../src/sinks/event-fields.ts'
+import { fullSample } from '../../../../src/sinks/templates/event-fields.ts'
 import {
   parseTemplate,
   templateFilters,
   templateLimits,
   templateTags,
-} from '../../../../src/sinks/template-engine.ts'
+} from '../../../../src/sinks/templates/template-engine.ts'
 import { readPage } from '../../../docs/pages.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'

@@ -7,7 +7,7 @@ import {
   templateLimits,
   templateProblem,
   templateTags,
-} from '../../../../src/sinks/template-engine.ts'
+} from '../../../../src/sinks/templates/template-engine.ts'
 import { allHostileWords } from '../../../security/hostile-words.ts'
 import { runs } from '../../../support/runs.ts'
 

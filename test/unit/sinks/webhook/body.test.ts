@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { EventData } from '../../../../src/sinks/event-fields.ts'
+import type { EventData } from '../../../../src/sinks/templates/event-fields.ts'
 import type { Delivery, DeliveryMember } from '../../../../src/sinks/sink.ts'
 import { measureMember, renderBody, replaceUnstorable } from '../../../../src/sinks/webhook/body.ts'
 import { aMember } from '../../../support/deliveries.ts'

@@ -2,10 +2,10 @@
  * An event for machines and templates: every field that a receiver may use, cut to what Standard
  * Webhooks asks for.
  */
-import { notificationOf, readWords, titleOf } from '../messages/message.ts'
-import { sanitizeLine } from '../messages/sanitize.ts'
+import { notificationOf, readWords, titleOf } from '../../messages/message.ts'
+import { sanitizeLine } from '../../messages/sanitize.ts'
 import type { EventData, TemplateValues } from './event-fields.ts'
-import type { DeliveryMember } from './sink.ts'
+import type { DeliveryMember } from '../sink.ts'
 
 /** Standard Webhooks asks for payloads under 20 KB; the envelope takes less than the difference. */
 const maxBodyBytes = 20_000

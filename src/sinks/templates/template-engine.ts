@@ -5,9 +5,9 @@
  */
 import { createRequire } from 'node:module'
 import type * as Library from 'liquidjs'
-import { refusal, type Refusal } from '../lib/config/config-fields.ts'
-import { errorMessage, suggestion } from '../lib/errors.ts'
-import { sanitizeLine } from '../messages/sanitize.ts'
+import { refusal, type Refusal } from '../../lib/config/config-fields.ts'
+import { errorMessage, suggestion } from '../../lib/errors.ts'
+import { sanitizeLine } from '../../messages/sanitize.ts'
 
 /** `maxMemory` counts as the library does: characters and list entries that a rendering makes. */
 export const templateLimits = {

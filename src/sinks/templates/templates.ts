@@ -2,14 +2,14 @@
  * Messages and bodies of a sink's own templates. A template that fails costs its words: the message
  * goes with the built-in look, which people can read and the receiver of a webhook may refuse.
  */
-import { ownFeed } from '../event.ts'
-import type { Document } from '../messages/document.ts'
-import { messageLimits, renderMessage, testMark } from '../messages/message.ts'
-import { cutText, sanitizeLine } from '../messages/sanitize.ts'
-import { renderSummary } from '../messages/summary-message.ts'
+import { ownFeed } from '../../event.ts'
+import type { Document } from '../../messages/document.ts'
+import { messageLimits, renderMessage, testMark } from '../../messages/message.ts'
+import { cutText, sanitizeLine } from '../../messages/sanitize.ts'
+import { renderSummary } from '../../messages/summary-message.ts'
 import { readTemplateValues } from './event-data.ts'
 import type { TemplateValues } from './event-fields.ts'
-import { type Delivery, soleMember } from './sink.ts'
+import { type Delivery, soleMember } from '../sink.ts'
 import {
   type BodyTemplates,
   listTemplates,

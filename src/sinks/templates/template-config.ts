@@ -3,9 +3,9 @@
  * is rendered for an event with every field.
  */
 import type { z } from 'zod'
-import { messageFor, refusal, type Refusal, section, text } from '../lib/config/config-fields.ts'
-import { errorMessage } from '../lib/errors.ts'
-import { readNamedFile } from '../lib/config/secret.ts'
+import { messageFor, refusal, type Refusal, section, text } from '../../lib/config/config-fields.ts'
+import { errorMessage } from '../../lib/errors.ts'
+import { readNamedFile } from '../../lib/config/secret.ts'
 import { fullSample, type TemplateValues } from './event-fields.ts'
 import {
   parseTemplate,

@@ -3,9 +3,9 @@ import {
   wireCookie,
   wireCredential,
   wireCredentialSource,
-} from '../../upstream/resources/credentials.ts'
-import { wireSearchItem } from '../../upstream/resources/events.ts'
-import { isJsonObject } from './field-reader.ts'
+} from '../upstream/resources/credentials.ts'
+import { wireSearchItem } from '../upstream/resources/events.ts'
+import { isJsonObject } from './types/field-reader.ts'
 
 const knownKeys: ReadonlySet<string> = new Set([
   ...[wireSearchItem, wireSearchItem.shape.metadata, wireCredential, wireCredentialSource].flatMap(

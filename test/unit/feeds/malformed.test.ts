@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalJson } from '../../../../src/feeds/types/field-reader.ts'
-import { describeShape } from '../../../../src/feeds/types/malformed.ts'
+import { canonicalJson } from '../../../src/feeds/types/field-reader.ts'
+import { describeShape } from '../../../src/feeds/malformed.ts'
 
 test.each([
   ['no object', 'joe:Pangolin', 'text of 12'],
