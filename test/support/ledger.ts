@@ -220,11 +220,14 @@ async function countEndings(ledger: AccountLedger): Promise<Map<string, number>>
   return counts
 }
 
-/** Items by sink and outcome, as the counts by day have them. */
+/** Items by sink and outcome, as the counts of the days of those endings have them. */
 async function countDays(ledger: AccountLedger): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
-  for (const name of await ledger.redis.keys(ledger.key('day', '*'))) {
-    for (const [field, count] of Object.entries(await ledger.redis.hgetall(name))) {
+  const days = new Set<number>()
+  for await (const { atMs } of endingsOf(ledger)) days.add(Math.floor(atMs / dayMs))
+  for (const day of days) {
+    const dated = await ledger.redis.hgetall(ledger.key('day', String(day)))
+    for (const [field, count] of Object.entries(dated)) {
       const [kind, destination = '', , outcome = ''] = field.split('|')
       if (kind !== 'ended' && kind !== 'own') continue
       const place = `${destination.split(':')[0]} ${outcome}`

@@ -29,7 +29,7 @@ test('a notice reads as a sentence with its facts, and quotes nothing twice', ()
       atMs: Date.UTC(2026, 10, 21, 8),
     },
     { label: 'Cause', value: 'no poll succeeds', kind: 'text' },
-    { label: 'What to do', value: 'tocsin feeds list', kind: 'code' },
+    { label: 'What to do', value: 'tocsin feeds list brand', kind: 'code' },
   ])
   expect(message.extract).toBeNull()
 })
