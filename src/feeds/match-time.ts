@@ -11,12 +11,16 @@ import { UpstreamError } from '../upstream/error.ts'
 import type { PollerOptions } from './poll-run.ts'
 import { readNotes } from './rescan.ts'
 
-/** The API's clock, ms, where this feed is read by match time; undefined where it is not. */
+/**
+ * The API's clock, ms, where this feed is read by match time; undefined where it is not, and until an
+ * answer has stated the time: what is matched in a gap of the clocks would be passed over.
+ */
 export async function readMatchClock(
   options: PollerOptions,
   feed: PolledFeed,
 ): Promise<number | undefined> {
   const memory = findFeedType(feed).matchBody && options.capabilities?.(feed.account)
+  if (options.client(feed.account).clockSkewMs() === undefined) return undefined
   if (!memory || (await memory.isRefused(capabilityName(feed)))) return undefined
   return upstreamNowMs(options, feed)
 }

@@ -245,6 +245,9 @@ function toPolicyBody(name: string, written: z.output<typeof policy>): PolicyCre
   if (excluded) return { name, type: 'EXCLUDED_KEYWORDS', value: { keywords: excluded } }
   if (query !== undefined) return { name, type: 'LUCENE_QUERY', value: { query } }
   const { match_subdomains } = written
-  const value = { cookie_names: cookies ?? [], ...(match_subdomains && { match_subdomains }) }
+  const value = {
+    cookie_names: cookies ?? [],
+    ...(match_subdomains !== undefined && { match_subdomains }),
+  }
   return { name, type: 'ASTP_COOKIES', value }
 }

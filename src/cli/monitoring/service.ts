@@ -20,7 +20,10 @@ export async function readActual(api: Api, desired: DesiredState): Promise<Actua
   for (const policy of policies.filter((one) => named.has(identityOf(one)))) {
     const request = { policy_uuid: policy.uuid }
     const found = await readAll(api, policyOperations.assignments, request)
-    assigned.set(policy.uuid, found.map(toAssignee))
+    assigned.set(
+      policy.uuid,
+      found.map((listed) => toAssignee(listed, policy.uuid)),
+    )
   }
   return { assets, policies, assigned }
 }
@@ -32,7 +35,8 @@ async function readAssets(api: Api): Promise<ActualAsset[]> {
     const rows = await readAll(api, identifierOperations.listOlder, request)
     return rows.map((row) => toAsset(row, isDisabled))
   })
-  return (await Promise.all(lists)).flat()
+  const assets = (await Promise.all(lists)).flat().toReversed() // of one in both lists the first counts
+  return [...new Map(assets.map((asset) => [asset.id, asset])).values()].toReversed()
 }
 
 /** v3 states no largest page (docs/api-notes.md, Page sizes). */
@@ -105,9 +109,9 @@ function toPolicy(listed: unknown): ActualPolicy {
   return { uuid, name, type, value: value ?? {} }
 }
 
-function toAssignee(listed: unknown): number {
+function toAssignee(listed: unknown, policy: string): number {
   const { data } = wireAssignee.safeParse(listed)
-  if (!data) throw unreadable('an assignment', null, 'identifier_id')
+  if (!data) throw unreadable('assignment of policy', policy, 'identifier_id')
   return data.identifier_id
 }
 

@@ -67,15 +67,19 @@ export async function loadLane(
 
 type StoredPlace = FeedPlace & { generation: number }
 
-/** Saves the state of a lane and the places of the feeds that changed. */
+/** Saves the places of the feeds that changed and, of a lane that is held, its state. */
 export async function saveLane(
   redis: Redis,
   keys: Keys,
   lane: LaneName,
-  changed: { state: LaneState; places: ReadonlyMap<string, FeedPlace>; generation: number },
+  changed: {
+    state: LaneState | undefined
+    places: ReadonlyMap<string, FeedPlace>
+    generation: number
+  },
 ): Promise<void> {
   const { state, places, generation } = changed
-  const fields: Record<string, string> = { '': JSON.stringify(state) }
+  const fields: Record<string, string> = state ? { '': JSON.stringify(state) } : {}
   for (const [id, place] of places) fields[id] = JSON.stringify({ ...place, generation })
   const name = laneKey(keys, lane)
   await Promise.all([redis.hset(name, fields), redis.pexpire(name, laneTtlMs)])

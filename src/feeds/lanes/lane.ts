@@ -312,10 +312,10 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
   const take = kind === 'feed' ? runTail : runRescan
   run.end = take(reader, held, run).finally(() => {
     reader.runs.delete(id)
-    if (!reader.held.has(held.lane.id)) forget(reader, feed)
+    const holder = holderOf(reader, feed)
+    if (!holder) forget(reader, feed)
     run.hasEnded = true
     wakeLoops(held) // the loop that follows the run
-    const holder = reader.held.get(held.lane.id)
     if (holder !== held) wakeLoops(holder) // a loop may have waited for this feed
   })
   return run
@@ -342,7 +342,7 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
   const { clock } = reader
   const { feed } = run
   const place = ensurePlace(reader, feed)
-  const { askedAtMs: before } = place
+  let { askedAtMs: before } = place
   let askedAtMs = clock.now()
   const outcome = await poll(reader, run, {
     onJoin: () => noteQueued(reader, run, true),
@@ -358,6 +358,7 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
       noteQueued(reader, run, true)
       if (place.failures > 0) held.turnsSinceRetry = retryEvery
       notePage(place, held.state.fleet, { askedAtMs, ...page })
+      before = askedAtMs
       if (page.isNewScan && place.rescan) place.rescan.atMs = clock.now()
     },
     async mayContinue() {
@@ -365,9 +366,9 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
       return run.isFollowed && !held.isOver() && nextTail(reader, held, feed) === feed
     },
   })
-  if (outcome.status === 'failed') place.askedAtMs = before
+  place.askedAtMs = before // nothing was taken in of what was asked since
   notePollOutcome(place, outcome, nextAttemptMs(reader, outcome, place.failures + 1))
-  await handOver(reader, held, feed)
+  await handOver(reader, run)
   reader.logWaiting(feed, outcome.status)
 }
 
@@ -401,7 +402,7 @@ async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Pro
   const failures = outcome.status === 'failed' ? previous.failures + 1 : 0
   const place = ensurePlace(reader, feed)
   place.rescan = { atMs: nextRescanMs(reader, outcome, failures), failures, pages }
-  await handOver(reader, held, feed)
+  await handOver(reader, run)
 }
 
 /**
@@ -423,7 +424,7 @@ function nextAttemptMs(
   return nextPollMs(outcome, { nowMs: clock.now(), failures }, timings)
 }
 
-/** Loads what the previous holder knew, but for feeds whose run goes on here. */
+/** Loads what the previous holder knew, but for feeds whose tail is read here just now. */
 async function loadState(reader: ReaderState, lane: LaneLimit): Promise<LaneState> {
   const { redis, keys, clock, logger, places } = reader
   const options = { generation: reader.generation(), nowMs: clock.now() }
@@ -434,29 +435,50 @@ async function loadState(reader: ReaderState, lane: LaneLimit): Promise<LaneStat
   clampFutureTimes(stored.state, options.nowMs)
   for (const feed of feedsInLane(reader, lane)) {
     const place = stored.places.get(feedId(feed))
-    if (place && !isRunning(reader, feed)) places.set(feedId(feed), place)
+    if (place && !reader.runs.has(runKey('feed', feed))) places.set(feedId(feed), place)
   }
   return stored.state
 }
 
-/** Keeps what a run has learned: with the lane, or at once if its hold is over. */
-async function handOver(reader: ReaderState, held: HeldLane, feed: PolledFeed): Promise<void> {
-  const holder = reader.held.get(held.lane.id) ?? held
-  holder.changed.set(feedId(feed), ensurePlace(reader, feed))
-  if (!reader.held.has(held.lane.id)) await saveState(reader, holder)
+/**
+ * Keeps what a run has learned: with the lane in which its feed is now, or at once where that is not
+ * held here. A rescan leaves nothing then: its holder knows more of the tail.
+ */
+async function handOver(reader: ReaderState, { feed, kind }: LaneRun): Promise<void> {
+  const place = ensurePlace(reader, feed)
+  const holder = holderOf(reader, feed)
+  if (holder) holder.changed.set(feedId(feed), place)
+  else if (kind === 'feed')
+    await save(reader, reader.laneFor(feed), new Map([[feedId(feed), place]]))
 }
 
 async function saveState(reader: ReaderState, held: HeldLane): Promise<void> {
-  const { redis, keys, clock, logger } = reader
-  const { lane, state, changed } = held
-  held.savedAtMs = clock.now()
-  const changes = { state, places: new Map(changed), generation: reader.generation() }
-  changed.clear()
+  const { lane, state } = held
+  held.savedAtMs = reader.clock.now()
+  const places = new Map(held.changed)
+  held.changed.clear()
+  if (await save(reader, lane, places, state)) return
+  for (const [id, place] of places) held.changed.set(id, place)
+}
+
+/** Returns false where Redis did not take it. */
+async function save(
+  { redis, keys, logger, generation }: ReaderState,
+  lane: LaneLimit,
+  places: ReadonlyMap<string, FeedPlace>,
+  state?: LaneState,
+): Promise<boolean> {
   try {
-    await saveLane(redis, keys, lane, changes)
+    await saveLane(redis, keys, lane, { state, places, generation: generation() })
+    return true
   } catch (error) {
     logger.debug({ err: error }, 'what is known of the lane was not kept')
+    return false
   }
+}
+
+function holderOf({ held, laneFor }: ReaderState, feed: PolledFeed): HeldLane | undefined {
+  return held.get(laneFor(feed).id)
 }
 
 function feedsInLane({ lanes }: ReaderState, { id }: LaneLimit): readonly PolledFeed[] {

@@ -326,9 +326,10 @@ function overdueAtMs(
   intervals: Intervals,
 ): number {
   const { usualMs, areStatedKept } = intervals
+  if (everyMs !== undefined && place.askedAtMs !== undefined)
+    return place.askedAtMs + (place.hasMore ? usualMs : everyMs)
   const sinceMs = place.hasMore ? place.askedAtMs : place.readAtMs
   if (sinceMs === undefined) return -Infinity
-  if (everyMs !== undefined) return (place.askedAtMs ?? 0) + (place.hasMore ? usualMs : everyMs)
   return sinceMs + (areStatedKept ? statedInterval(longestMs, intervals) : usualMs)
 }
 
