@@ -80,7 +80,7 @@ async function stopEngineParts(
   await Promise.all([
     ...loops.map(({ loop }) => waitAtMost(finishMs, loop.stop(), clock)),
     lanes.stop(finishMs),
-    delivery.fullEvents.stop(),
+    delivery.fullEvents.stop(finishMs),
     delivery.drains.stop(finishMs),
   ])
   const sinks = [...delivery.sinks.values()].map((sink) => sink.close())

@@ -64,7 +64,11 @@ export class Drains implements WorkAnnouncer {
   }
 
   announce(account: string, work: readonly DueWork[]): void {
-    for (const { sink, ...due } of work) this.#nudge(account, sink, due)
+    for (const [sink, all] of Map.groupBy(work, ({ sink: name }) => name)) {
+      const rank = Math.max(...all.map((due) => due.rank ?? 4))
+      const inMs = Math.min(...all.map((due) => due.inMs ?? 0))
+      this.#nudge(account, sink, { rank, inMs })
+    }
   }
 
   announceChanges(account: string, changes: readonly ItemChange[]): void {

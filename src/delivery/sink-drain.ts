@@ -460,7 +460,7 @@ export class SinkDrain {
     } catch (error) {
       // not the sink's failure: Redis, or a defect, before anything was sent
       const about = { sink: this.#sink.name, ref: message.ref, err: error }
-      this.#options.logger.warn(about, 'work was interrupted; it is retried')
+      this.#options.logger.warn(about, 'work was interrupted; what it held stays due')
       const outcome = { outcome: 'retry' as const, inMs: errorRetryMs, counts: false }
       return { outcome, sinkResult: undefined }
     }
@@ -503,7 +503,7 @@ export class SinkDrain {
     if (!work) return
     const about = { sink: this.#sink.name }
     const logFailure = (err: unknown): void =>
-      this.#options.logger.warn({ ...about, err }, 'work was interrupted; it is retried')
+      this.#options.logger.warn({ ...about, err }, 'work was interrupted; what it held stays due')
     const chore = work.then(() => undefined, logFailure)
     this.#chores.add(chore)
     await chore

@@ -71,9 +71,6 @@ export interface FleetSources {
 /** Accounts that are read at once: some milliseconds of Redis's and of this process's time. */
 const accountsAtOnce = 25
 
-/** How long a quarantined item counts as fresh. */
-const freshMs = 86_400_000
-
 /** Calls `onAccounts` with each batch as it is read. Throws what Redis throws. */
 export async function readFleet(
   sources: FleetSources,
@@ -90,7 +87,7 @@ export async function readFleet(
       ledgers.slice(at, at + accountsAtOnce).map(async (ledger) => {
         const names = (feeds.get(ledger.account) ?? []).map(({ name }) => name)
         const isConfigured = configured.has(ledger.account)
-        return readAccount(ledger, { sources, names, isConfigured, nowMs })
+        return readAccount(ledger, { sources, names, isConfigured })
       }),
     )
     for (const { state, work } of some) addToSinks(sinks, state, work)
@@ -108,9 +105,9 @@ type SinkWork = Map<string, Pick<SinkState, 'deadLetters' | 'firstDueMs' | 'crit
 
 async function readAccount(
   ledger: AccountLedger,
-  asked: { sources: FleetSources; names: readonly string[]; isConfigured: boolean; nowMs: number },
+  asked: { sources: FleetSources; names: readonly string[]; isConfigured: boolean },
 ): Promise<{ state: AccountState; work: SinkWork }> {
-  const { sources, names, isConfigured, nowMs } = asked
+  const { sources, names, isConfigured } = asked
   const [answer, trouble, searchesRemaining] = await Promise.all([
     ledger.run('read-account', ledger.retention.history, ...names),
     isConfigured ? sources.findTrouble(ledger.account) : undefined,
@@ -126,7 +123,7 @@ async function readAccount(
     pending: Object.values(accounting.sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
     deadLetters: [...work.values()].reduce((sum, { deadLetters }) => sum + deadLetters, 0),
     feeds: parseFeeds(names, feeds, redisMs),
-    quarantine: hasQuarantine === 1 ? await countQuarantined(ledger, nowMs - freshMs) : {},
+    quarantine: hasQuarantine === 1 ? await countQuarantined(ledger) : {},
     trouble,
     searchesRemaining,
   }

@@ -30,8 +30,13 @@ export interface LedgerView {
   isRunning: boolean
 }
 
-/** Of all but the daemon. */
+/** Of all but the daemon, and without what a refused key explains. */
 export function findProblems(view: LedgerView): Problem[] {
+  return findAllProblems(view).filter(({ behindAccount }) => behindAccount === undefined)
+}
+
+/** Self-alerts need all: what another one explains is not over. */
+export function findAllProblems(view: LedgerView): Problem[] {
   return [
     ...judgeAccounts(view),
     ...judgeFeeds(view),
@@ -113,8 +118,8 @@ function* judgeFeeds(view: LedgerView): Generator<Problem> {
     const judge = about('feed', feed.name)
     if (account?.trouble) {
       // the account tells why nothing is read; who paused a feed waits for something else
-      const own = state.paused && judgeReading(report, judge, view)
-      if (own) yield own
+      const own = judgeReading(report, judge, view)
+      if (own) yield state.paused ? own : { ...own, behindAccount: feed.account }
     } else {
       const tail = judgeReading(report, judge, view)
       const quota = judgeQuota(report, judge, account)

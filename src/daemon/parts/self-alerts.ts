@@ -5,7 +5,7 @@ import { type CanaryPing, createCanary, createCanaryPing } from '../../operator/
 import type { Snapshot } from '../../operator/alerts/conditions.ts'
 import { createPublisher, orderTargets, type Publish } from '../../operator/alerts/publisher.ts'
 import { createSelfAlerts } from '../../operator/alerts/self-alerts.ts'
-import { findProblems } from '../../operator/problems.ts'
+import { findAllProblems } from '../../operator/problems.ts'
 import { reportFeeds } from '../../operator/reports/feed-report.ts'
 import { deafSinks, reportSinks } from '../../operator/reports/sink-report.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
@@ -108,7 +108,7 @@ function toSnapshot(
   const view = { config, fleet: state, feeds, sinks, canaries: {}, isRunning: true }
   return {
     atMs: state.atMs,
-    problems: findProblems(view),
+    problems: findAllProblems(view),
     redis: { isFull: state.redis.isFull, loss: state.loss },
     deafSinks: deafSinks(sinks),
   }

@@ -19,8 +19,8 @@ import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
 export interface FullEvents {
   /** Fetches and stores the full event of each record with an item that waits for it. */
   fetch(account: string, changes: readonly ItemChange[]): void
-  /** Lets what is being fetched end for a moment, then breaks it off. */
-  stop(): Promise<void>
+  /** Lets what is being fetched end within `finishMs`, then breaks it off. */
+  stop(finishMs: number): Promise<void>
 }
 
 export interface FullEventsOptions {
@@ -43,9 +43,6 @@ export interface FullEventsOptions {
  * is up. A fetch that waits for its organization's API slot costs nothing.
  */
 const maxFetches = 2_000
-
-/** How long a stop waits for what is being fetched. */
-const finishMs = 2_000
 
 export function createFullEvents(options: FullEventsOptions): FullEvents {
   const { clock, logger } = options
@@ -71,7 +68,7 @@ export function createFullEvents(options: FullEventsOptions): FullEvents {
         running.add(fetching)
       }
     },
-    async stop() {
+    async stop(finishMs) {
       await waitAtMost(finishMs, Promise.all(running), clock)
       stopping.abort()
     },

@@ -71,10 +71,17 @@ const urgentKinds: ReadonlySet<TroubleKind> = new Set([
 const covers: Partial<Record<TroubleKind, TroubleKind>> = {
   'items-quarantined': 'feed-unreadable',
   'circuit-open': 'sink-disabled',
+  'feed-stalled': 'feed-unreadable',
+}
+
+/** What is not judged beside one: an alert about it is not over then. */
+const hides: Partial<Record<TroubleKind, TroubleKind>> = {
+  'sink-disabled': 'circuit-open',
+  'feed-unreadable': 'feed-stalled',
 }
 
 function conditionsOf(
-  { kind, subject: name, detail: cause, since }: Problem,
+  { kind, subject: name, detail: cause, since, behindAccount }: Problem,
   timing: AlertTiming,
 ): Condition[] {
   if (!isAlerted(kind)) return []
@@ -89,14 +96,16 @@ function conditionsOf(
       coveredBy: [
         ...(cover ? [conditionId({ kind: cover, name })] : []),
         ...(kind === 'feed-stalled' ? [conditionId({ kind: 'redis-full', name: null })] : []),
+        ...(behindAccount === undefined
+          ? []
+          : [conditionId({ kind: 'account-refused', name: behindAccount })]),
       ],
     },
   )
-  if (kind !== 'sink-disabled') return [condition]
-  // an alert about its circuit is not over then
+  const hidden = hides[kind]
+  if (hidden === undefined) return [condition]
   const coveredBy = [condition.id]
-  const circuit = buildCondition({ kind: 'circuit-open', name }, { waitMs: 0, cause, coveredBy })
-  return [condition, circuit]
+  return [condition, buildCondition({ kind: hidden, name }, { waitMs: 0, cause, coveredBy })]
 }
 
 /** A feed is seen from its lag objective on, and alerted at three times the objective. */

@@ -19,6 +19,8 @@ export interface Problem {
   since?: string
   /** Nothing is read or sent by the subject meanwhile. */
   stops?: true
+  /** The account whose refused key explains it. */
+  behindAccount?: string
 }
 
 /**
@@ -134,7 +136,7 @@ const otherRemedies = {
   'criticals-owed': (name) => `tocsin items list --sink ${name} --state pending`,
   'recipient-failing': (name) =>
     `correct the recipient at the mail server or in the file; tocsin sinks resume ${name}`,
-  'digest-overdue': (name) => `tocsin sinks flush ${name}`,
+  'digest-overdue': () => 'see which loop hangs at /healthz, then the log',
   'canary-late': (name) => `tocsin sinks test ${name}`,
 } as const satisfies Record<string, Trouble['toDo']>
 

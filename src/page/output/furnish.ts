@@ -67,7 +67,6 @@ function actsOf({ check, kind, subject, stops }: Finding, { user }: Asker, forms
   return [
     forms.act(`/sinks/${path}/test`, 'Test', { confirm }),
     ...(stops ? [forms.act(`/sinks/${path}/resume`, 'Resume')] : []),
-    ...(kind === 'digest-overdue' ? [forms.act(`/sinks/${path}/flush`, 'Send digest now')] : []),
   ]
 }
 

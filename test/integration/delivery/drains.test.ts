@@ -368,7 +368,7 @@ test('what a script made is due at once, with its batch, or without its full eve
     { ...about, k: 'of another configuration', kind: 'single' },
   ])
   expect(nudged).toEqual({
-    soc: { rank: 4 },
+    soc: { rank: 4, inMs: 0 },
     siem: { rank: 4, inMs: 90_000 },
     slow: { rank: 4, inMs: 20_000 },
   })

@@ -36,7 +36,7 @@ async function rig(fetchDetail: FullEventsOptions['fetchDetail']): Promise<Rig> 
     },
     ledger,
     released,
-    stop: () => fullEvents.stop(),
+    stop: () => fullEvents.stop(50),
   }
 }
 

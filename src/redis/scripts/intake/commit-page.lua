@@ -345,6 +345,7 @@ local function trim_quarantine()
   for _, members in ipairs({ ended, redis.call('ZRANGE', ages, 0, -1 - 250) }) do
     for _, member in ipairs(members) do
       close_entry(string.match(member, '^%x+'))
+      redis.call('ZREM', ages, member) -- also where its entry is gone
     end
   end
 end

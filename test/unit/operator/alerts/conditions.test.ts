@@ -27,8 +27,23 @@ test.each<[kind: Parameters<typeof aProblem>[0], conditions: object[]]>([
     [{ id: 'account-refused-x', waitMs: 0, sinceMs: nowMs - minute, cause: 'why' }],
   ],
   ['account-left', [{ id: 'account-left-x', waitMs: 5 * minute }]],
-  ['feed-stalled', [{ id: 'feed-stalled-x', waitMs: 10 * minute, coveredBy: ['redis-full'] }]],
-  ['feed-unreadable', [{ id: 'feed-unreadable-x', waitMs: 0, coveredBy: [] }]],
+  [
+    'feed-stalled',
+    [
+      {
+        id: 'feed-stalled-x',
+        waitMs: 10 * minute,
+        coveredBy: ['feed-unreadable-x', 'redis-full'],
+      },
+    ],
+  ],
+  [
+    'feed-unreadable',
+    [
+      { id: 'feed-unreadable-x', waitMs: 0, coveredBy: [] },
+      { id: 'feed-stalled-x', coveredBy: ['feed-unreadable-x'] },
+    ],
+  ],
   [
     'items-quarantined',
     [{ id: 'items-quarantined-x', waitMs: 0, coveredBy: ['feed-unreadable-x'] }],
@@ -47,6 +62,13 @@ test.each<[kind: Parameters<typeof aProblem>[0], conditions: object[]]>([
   const all = found({ problems: [aProblem(kind, 'x', { since })] })
   expect(all).toMatchObject(conditions)
   expect(all).toHaveLength(conditions.length)
+})
+
+test('trouble of a feed whose key is refused stands, and the key explains it', () => {
+  const problems = [aProblem('feed-stalled', 'x', { since, behindAccount: 'acme' })]
+  expect(found({ problems })).toMatchObject([
+    { id: 'feed-stalled-x', coveredBy: expect.arrayContaining(['account-refused-acme']) },
+  ])
 })
 
 test('a Redis that is full or has lost the ledger is a condition of its own', () => {
