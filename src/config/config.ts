@@ -22,7 +22,6 @@ export interface Config {
   redis: RedisConfig
   http: HttpConfig
   accounts: AccountConfig[]
-  /** Per process. */
   feeds: FeedConfig[]
   sinks: SinkConfig[]
   route: RouteConfig
@@ -33,7 +32,6 @@ export interface Config {
   ledger: LedgerConfig
   selfAlerts: SelfAlertsConfig | undefined
   canary: CanaryConfig | undefined
-  /** Reload when the file, or one that it names, changes. */
   messages: MessagesConfig
 }
 
