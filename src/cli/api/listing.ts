@@ -1,5 +1,5 @@
 /**
- * Prints what a command found, row by row: a table for people, or JSON and JSON lines for programs.
+ * Prints what a command found, page by page: a table for people, or JSON and JSON lines for programs.
  * Text from outside is sanitized for terminals.
  */
 import type { Command } from 'commander'
@@ -58,28 +58,28 @@ export function createPrinter<Row>(
 
 type Terminal = Context['terminal']
 
-/** Prints the table at the end, when the widths of its columns are known. */
+/** Prints each page as it comes, its columns as wide as its cells; the titles stand above the first. */
 function textPrinter<Row>(
   terminal: Terminal,
   { columns, below }: Listing<Row>,
   width: number | undefined,
 ): Printer<Row> {
-  const rows: Row[] = []
-
-  function printTable(): void {
-    const cells = rows.map((row) => columns.map(({ text }) => sanitize(text(row), 600)))
-    const [head = '', ...lines] = formatTable([columns.map(({ title }) => title), ...cells], width)
-    terminal.print(terminal.paint('bold', head))
-    for (const [at, row] of rows.entries()) {
-      terminal.print(lines[at] ?? '')
-      for (const line of below?.(row) ?? []) terminal.print(`    ${line}`)
-    }
-  }
-
+  const titles = columns.map(({ title }) => title)
+  let isFirst = true
   return {
-    add: (more) => void rows.push(...more),
-    end: () => (rows.length === 0 ? terminal.print('nothing was found') : printTable()),
-    stopEarly: printTable,
+    add(rows) {
+      if (rows.length === 0) return
+      const cells = rows.map((row) => columns.map(({ text }) => sanitize(text(row), 600)))
+      const [head = '', ...lines] = formatTable([titles, ...cells], width)
+      if (isFirst) terminal.print(terminal.paint('bold', head))
+      isFirst = false
+      for (const [at, row] of rows.entries()) {
+        terminal.print(lines[at] ?? '')
+        for (const line of below?.(row) ?? []) terminal.print(`    ${line}`)
+      }
+    },
+    end: () => (isFirst ? terminal.print('nothing was found') : undefined),
+    stopEarly: () => undefined,
   }
 }
 
