@@ -389,11 +389,6 @@ export interface Standing {
   isForeign(account: string): boolean
 }
 
-/** The hash of the last active configuration; undefined if there never was one. */
-export async function readActiveHash(redis: Redis, keys: Keys): Promise<string | undefined> {
-  return (await redis.hget(keys.shared('generation'), 'hash')) ?? undefined
-}
-
 async function runGenerationScript(
   redis: Redis,
   keys: Keys,

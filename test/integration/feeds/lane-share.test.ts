@@ -81,7 +81,7 @@ function readerOf(
     feeds,
     poller: service,
     laneFor: of,
-    lanesVersion: () => 0,
+    lanesVersion: () => of(feeds[0]!).id.length,
     generation: () => 1,
     redis: tests.redis,
     keys,
@@ -196,7 +196,10 @@ test('what an answer says that comes after the hold reaches the next replica', a
   expect(service.requests).toEqual([])
 })
 
-test('a feed that costs quota is not asked again by the next replica while its answer is out', async () => {
+test.each([
+  ['was read an hour ago', hourMs],
+  ['was never read', undefined],
+])('a feed that costs quota and %s is asked once while its answer is out', async (_what, agoMs) => {
   const { clock, run } = aQuickClock()
   const usual = aService(clock)
   const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
@@ -214,7 +217,7 @@ test('a feed that costs quota is not asked again by the next replica while its a
     const endMs = clock.now() + ms
     await run(reader.hold(laneOf(feed), () => clock.now() >= endMs))
   }
-  await noteRead(feed, keys, clock.now() - hourMs)
+  if (agoMs !== undefined) await noteRead(feed, keys, clock.now() - agoMs)
   await holdFor(aReplica('first'), 5_000)
   const second = aReplica('second')
   await holdFor(second, hourMs - 10_000)
@@ -222,6 +225,46 @@ test('a feed that costs quota is not asked again by the next replica while its a
   await holdFor(second, 20_000)
   expect(asked[1]).toMatchObject({ by: 'second' })
   expect(asked[1]!.atMs - asked[0]!.atMs).toBeGreaterThanOrEqual(hourMs)
+})
+
+test('a poll that takes nothing in leaves its feed due', async () => {
+  const { clock, run } = aQuickClock()
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, rescan: undefined })
+  const keys = tests.keys()
+  await noteRead(feed, keys, clock.now() - hourMs)
+  async function pollOnce(_feed: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
+    turn.onSlot?.()
+    await clock.sleep(100)
+    return { status: 'stopped' }
+  }
+  const stopping = { ...aService(clock), pollOnce }
+  const endMs = clock.now() + 1_000
+  const first = readerOf([feed], { clock, keys, service: stopping })
+  await run(first.hold(laneOf(feed), () => clock.now() >= endMs))
+  const service = aService(clock)
+  await run(readFor(readerOf([feed], { clock, keys, service }), clock, hourMs / 4))
+  expect(service.requests).not.toEqual([])
+})
+
+test('what is learned of a feed stays with it when its organization becomes known', async () => {
+  const { clock, run } = aQuickClock()
+  const feed = { ...feedsOf('main', 1)[0]!, rescan: undefined }
+  let lane = { ...laneOf(feed), id: 'unknown', organization: 'unknown' }
+  let asked = 0
+  async function pollOnce(_feed: PolledFeed, { onSlot }: PollRequest): Promise<PollOutcome> {
+    asked += 1
+    onSlot?.()
+    await clock.sleep(20_000)
+    return { status: 'failed', reason: 'unavailable', retryAfterMs: 600_000 }
+  }
+  const service = { ...aService(clock), pollOnce }
+  const of = (): LaneLimit => lane
+  const reader = readerOf([feed], { clock, keys: tests.keys(), service, of })
+  const endMs = clock.now() + 5_000
+  await run(reader.hold(lane, () => clock.now() >= endMs))
+  lane = laneOf(feed)
+  await run(readFor(reader, clock, 60_000))
+  expect(asked).toBe(1)
 })
 
 test('what was learned of a feed is known while its lane is held, and not after', async () => {

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import type { Keys } from '../../../src/redis/keys.ts'
 import {
   activateGeneration,
-  readActiveHash,
   confirmGeneration,
   hasReplicas,
   isForgotten,
@@ -132,8 +131,8 @@ test.each<[string, Partial<PreviousConfirmation>, Partial<PreviousConfirmation>,
 
 test('commands see the configuration that is active, or that none ever was', async () => {
   const keys = tests.keys()
-  expect(await readActiveHash(tests.redis, keys)).toBeUndefined()
+  expect(await tests.redis.hget(keys.shared('generation'), 'hash')).toBeNull()
   await activateGeneration(tests.redis, keys, 'one')
   await activateGeneration(tests.redis, keys, 'two')
-  expect(await readActiveHash(tests.redis, keys)).toBe('two')
+  expect(await tests.redis.hget(keys.shared('generation'), 'hash')).toBe('two')
 })
