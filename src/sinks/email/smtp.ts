@@ -22,9 +22,10 @@ type Mail = ConstructorParameters<typeof MailComposer>[0] & object
 
 /** How long each step may take, ms. */
 export const smtpLimits = {
-  /** From the name of the host to the end of STARTTLS. */
-  setUpMs: 20_000,
-  /** All until the message begins: nothing was given away yet, so a new connection is the better bet. */
+  /**
+   * A proxy's tunnel, and then all until the message begins: nothing was given away yet, so a new
+   * connection is the better bet.
+   */
   beginMs: 60_000,
   /**
    * Each silence from then on. RFC 5321, 4.5.3.2.6: a client that waits less for the reply to the
@@ -143,7 +144,8 @@ async function converse<T>(
   }
   const connection = new SMTPConnection({
     ...options,
-    connectionTimeout: smtpLimits.setUpMs,
+    connectionTimeout: smtpLimits.beginMs,
+    greetingTimeout: smtpLimits.beginMs,
     socketTimeout: smtpLimits.answerMs,
     socketCloseTimeout: 1000,
     maxResponseSize: 64 * 1024,
@@ -261,7 +263,7 @@ async function dial(
   { host, port, isImplicitTls }: SmtpAddress,
   config: EmailConfig,
 ): Promise<SMTPConnectionOptions> {
-  const end = { hostname: host, port, timeoutMs: smtpLimits.setUpMs }
+  const end = { hostname: host, port, timeoutMs: smtpLimits.beginMs }
   const connection = await openTunnel(config, end).catch(throwAsSinkError)
   // behind a proxy, a name of this machine is one of the proxy's
   const isOwn = isLoopback(host) && connection === undefined

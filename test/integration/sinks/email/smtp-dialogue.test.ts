@@ -3,7 +3,7 @@
  * Whose fault each code is at each stage stands in test/golden/recorded/smtp-codes.md.
  * The clock stands still.
  */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
@@ -89,6 +89,22 @@ test.each(rows.filter(([step, answer]) => ofMail.includes(step) && /^[45]/.test(
     const refused = step === 'MAIL' || step === 'RCPT' ? { DATA: '503 5.5.1 no' } : {}
     const rig = await startRig(step, { ...pipelining, ...refused })
     expect(await rig.observe(step, answer)).toMatchObject({ outcome, saysAnswer: true })
+  },
+)
+
+test.each(['GREETING', 'STARTTLS'] as const)(
+  'a server that is silent at %s for nearly a minute has the rest of it',
+  async (step) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const ehlo = '250-raw.test\r\n250-STARTTLS\r\n250-AUTH PLAIN\r\n250 8BITMIME'
+    const silent = step === 'STARTTLS' ? '220 hang' : 'hang'
+    const rig = await startRig(step, { EHLO: ehlo, [step]: silent })
+    const sent = rig.send().catch((error: unknown) => error)
+    await expect.poll(() => rig.server.hangsAt()).toBe(step)
+    vi.advanceTimersByTime(59_000)
+    rig.clock.expire()
+    expect(await sent).toMatchObject({ message: expect.stringContaining('no answer within 60 s') })
   },
 )
 
