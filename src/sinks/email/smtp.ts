@@ -57,9 +57,13 @@ export function createMailer(config: EmailConfig, clock: Clock): Mailer {
   function talk<T>(task: Omit<Call<T>, 'address' | 'token'>): Promise<T> {
     return withTimeout(Infinity, [task.signal, closing.signal], async (signal) => {
       const address = readSmtpAddress(config)
-      const attempt = async (token?: string): Promise<T> => {
+      const attempt = async (token?: string, login = { isOver: false }): Promise<T> => {
         const options = await dial(address, config)
-        return converse({ ...task, address, token, signal }, { options, clock })
+        const work: Work<T> = (dialogue) => {
+          login.isOver = true
+          return task.work(dialogue)
+        }
+        return converse({ ...task, work, address, token, signal }, { options, clock })
       }
       return tokens ? signInWithToken(tokens, attempt, signal) : attempt()
     })
@@ -82,18 +86,23 @@ export function createMailer(config: EmailConfig, clock: Clock): Mailer {
   }
 }
 
-/** A token that was good until now may have been withdrawn: then a new one is tried, once. */
+/**
+ * A token that was good until now may have been withdrawn: then a new one is tried, once. A token that
+ * let in is good, and the mail may have gone.
+ */
 async function signInWithToken<T>(
   tokens: AccessTokens,
-  attempt: (token: string) => Promise<T>,
+  attempt: (token: string, login: { isOver: boolean }) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   for (;;) {
     const { token, isNew } = await tokens.get(signal)
+    const login = { isOver: false }
     try {
-      return await attempt(token)
+      return await attempt(token, login)
     } catch (error) {
-      if (!(error instanceof SinkError && error.reason === 'unauthorized')) throw error
+      const isRefused = error instanceof SinkError && error.reason === 'unauthorized'
+      if (login.isOver || !isRefused) throw error
       tokens.refuse(token)
       if (isNew) throw error
     }

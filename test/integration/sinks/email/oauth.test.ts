@@ -9,6 +9,7 @@ import { aDelivery } from '../../../support/deliveries.ts'
 import type { ScriptedAnswer } from '../../../support/http-server.ts'
 import { application, type Microsoft, startMicrosoft } from '../../../support/microsoft.ts'
 import { type StillClock, stillClock } from '../../../support/still-clock.ts'
+import { startRawSmtpServer } from './raw-smtp-server.ts'
 
 const lifeMs = 3_599_000
 
@@ -43,6 +44,22 @@ describe('a token', () => {
     expect(microsoft.logins).toEqual([true, false, true])
     expect(microsoft.given).toHaveLength(2)
   })
+
+  test.each(['MAIL', 'RCPT', 'END'] as const)(
+    'stays good where the server asks for a sign-in at %s, and the mail goes once',
+    async (step) => {
+      const server = await startRawSmtpServer()
+      onTestFinished(() => server.refuse())
+      const usual = { EHLO: '250-raw.test\r\n250-AUTH XOAUTH2\r\n250 8BITMIME' }
+      const { microsoft, send, failure } = await arrange(undefined, server)
+      server.script(usual)
+      await send()
+      server.script({ ...usual, [step]: '550 5.7.57 not signed in' })
+      expect((await failure()).reason).toBe('unauthorized')
+      expect(server.connections()).toBe(2)
+      expect(microsoft.given).toHaveLength(1)
+    },
+  )
 
   test('is replaced once, not again and again, where the new one is refused too', async () => {
     const { microsoft, send, failure } = await arrange()
@@ -161,7 +178,11 @@ interface Bench {
   logged: () => string
 }
 
-async function arrange(secret: Secret | string = application.clientSecret): Promise<Bench> {
+/** `server`: takes the mails instead of Microsoft's. */
+async function arrange(
+  secret: Secret | string = application.clientSecret,
+  server?: { port: number },
+): Promise<Bench> {
   const microsoft = await startMicrosoft()
   onTestFinished(() => microsoft.stop())
   const clock = stillClock()
@@ -170,7 +191,7 @@ async function arrange(secret: Secret | string = application.clientSecret): Prom
     {
       name: 'oncall',
       type: 'email',
-      smtp: secretFromText(microsoft.smtpUrl),
+      smtp: secretFromText(server ? `smtp://relay@127.0.0.1:${server.port}` : microsoft.smtpUrl),
       from: application.mailbox,
       to: ['oncall@example.com'],
       tls: 'required',
