@@ -143,7 +143,7 @@ export function errorFromFailure(
   if (error instanceof SinkError) return error
   const fault: SmtpFault = error instanceof Error ? error : {}
   const { message = '', response = '', responseCode } = fault
-  const stage = progress.hasBegun ? 'message' : stageOf(fault)
+  const stage = progress.hasBegun ? 'message' : stageOf(fault, progress)
   const asksForLogin = progress.isAnonymous && stage === 'mail' && response.startsWith('503')
   const verdict = asksForLogin ? loginVerdict : judgeReply(stage, response)
   const reason = verdict ? reasonByBlame[verdict.blame] : reasonWithoutReply(fault, progress)
@@ -161,10 +161,11 @@ export function errorFromFailure(
   })
 }
 
-function stageOf({ command = '', code }: SmtpFault): SmtpStage {
+/** For a reply that ends no line, or that nothing awaits, nodemailer names no command of the dialogue. */
+function stageOf({ command = '', code }: SmtpFault, { isNamed }: SmtpProgress): SmtpStage {
   const [verb = ''] = command.split(' ', 1)
   if (verb === 'DATA') return code === 'EMESSAGE' ? 'message' : 'data'
-  return stageByVerb[verb] ?? 'greeting'
+  return stageByVerb[verb] ?? (isNamed ? 'rcpt' : 'greeting')
 }
 
 const stageByVerb: Record<string, SmtpStage> = { AUTH: 'auth', MAIL: 'mail', RCPT: 'rcpt' }

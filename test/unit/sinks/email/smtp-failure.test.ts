@@ -92,6 +92,16 @@ test('a refusal keeps the status and the server’s words', () => {
   expect(failure.message).toBe('the mail server refuses the recipient: 550 5.1.1 no such user')
 })
 
+test('a refusal before the close that ends no line is the recipient’s, once he was named', () => {
+  const response = '550 5.1.1 no such user'
+  const fields = { code: 'ECONNECTION', command: 'CONN', responseCode: 550, response }
+  const error = Object.assign(new Error('x'), fields)
+  const refused = { reason: 'recipient_refused', scope: 'destination' }
+  expect(errorFromFailure(error, { ...atMail, isNamed: true }, asItIs)).toMatchObject(refused)
+  const unnamed = { reason: 'misconfigured', scope: undefined }
+  expect(errorFromFailure(error, atMail, asItIs)).toMatchObject(unnamed)
+})
+
 test.each([
   [{ code: 'ESOCKET' }, 'the mail server was not reached: failed'],
   [
