@@ -175,6 +175,7 @@ async function converse<T>(
     timer.abort()
   }
   try {
+    if (signal.aborted) options.connection?.destroy()
     signal.throwIfAborted()
     const signedIn = signIn(connection, { user, password, token })
     const done = signedIn.then(() => work({ connection, redact, begin, fail }))

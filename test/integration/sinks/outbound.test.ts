@@ -22,6 +22,7 @@ import { aDelivery } from '../../support/deliveries.ts'
 import { freePort } from '../../support/free-port.ts'
 import { aProxy } from '../../support/proxy.ts'
 import { startTcpServer } from '../../support/tcp-server.ts'
+import { startRawSmtpServer } from './email/raw-smtp-server.ts'
 
 const authority = createAuthority()
 const stranger = createAuthority('Somebody Else')
@@ -148,6 +149,24 @@ test('mail to localhost stays in clear only where no proxy stands between', asyn
   expect(receiver.taken).toBe(0)
   await send(await aSink(aConfig({ ...written, keys: 'fallback_after: 9m' }, 'smtp:')))
   expect(receiver.taken).toBe(1)
+})
+
+test('a tunnel that opens once the sink is closed is closed too', async () => {
+  const server = await startRawSmtpServer()
+  onTestFinished(() => server.refuse())
+  server.script({ GREETING: 'hang' })
+  const proxy = await aProxy({
+    resolve() {
+      void sink.close()
+      return server.port
+    },
+  })
+  const sink = await aSink(
+    aConfig({ type: 'email', host: 'hooks.corp.test', keys: `proxy: "${proxy.url}"` }, 'smtp:'),
+  )
+  await expect(send(sink)).rejects.toMatchObject({ reason: 'unavailable' })
+  expect(server.connections()).toBe(1)
+  await expect.poll(() => server.openConnections()).toBe(0)
 })
 
 test('a proxy that drips its answer is given up, though it is never silent', async () => {
