@@ -147,7 +147,7 @@ async function converse<T>(
   const progress = { isTrial, isAnonymous: user === '', isNamed: false, hasBegun: false }
   /** nodemailer's log tells where the socket is, and each command. */
   function follow({ localAddress }: { localAddress?: string }, text: unknown): void {
-    const isNameless = options.name === undefined && connection.name === nameless
+    const isNameless = options.name === undefined && !fullName.test(connection.name)
     if (localAddress !== undefined && isNameless) connection.name = addressLiteral(localAddress)
     if (String(text).startsWith('RCPT ')) progress.isNamed = true
   }
@@ -201,8 +201,8 @@ function startTimer(clock: Clock, fail: (error: Error) => void): AbortController
   return timer
 }
 
-/** What nodemailer calls a host whose name has no domain, as in most containers. */
-const nameless = '[127.0.0.1]'
+/** No `localhost.localdomain`, and no address in brackets, as nodemailer calls a host without a domain. */
+const fullName = /^(?!localhost)[a-z\d.-]+$/i
 
 /** RFC 5321, 4.1.3. */
 function addressLiteral(address: string): string {

@@ -91,6 +91,8 @@ describe('a mail', () => {
 test.each([
   ['soc-1.example.com', undefined, 'soc-1.example.com'],
   ['tocsin-7f9c', undefined, '[IPv6:::1]'],
+  ['localhost.localdomain', undefined, '[IPv6:::1]'],
+  ['soc_1.example.com', undefined, '[IPv6:::1]'],
   ['tocsin-7f9c', '[10.0.0.5]', '[10.0.0.5]'],
   ['tocsin-7f9c', '[127.0.0.1]', '[127.0.0.1]'],
 ])('a host called %s with hello %s greets as %s', async (name, hello, said) => {
