@@ -153,7 +153,7 @@ export function errorFromFailure(
   const said = tls ?? redact(response || message)
   const summary =
     progress.isTrial && reason === 'unavailable'
-      ? `the mail server ${response === '' ? 'was not reached' : 'cannot be used now'}`
+      ? 'the mail server cannot be used now' // it may have been reached, and silent then
       : summarize(reason, progress)
   return new SinkError(reason, `${summary}${said === '' ? '' : `: ${said}`}`, {
     ...(responseCode !== undefined && { status: responseCode }),

@@ -103,7 +103,7 @@ test('a refusal before the close that ends no line is the recipient’s, once he
 })
 
 test.each([
-  [{ code: 'ESOCKET' }, 'the mail server was not reached: failed'],
+  [{ code: 'ESOCKET' }, 'the mail server cannot be used now: failed'],
   [
     { responseCode: 421, response: '421 4.3.2 later' },
     'the mail server cannot be used now: 421 4.3.2 later',
