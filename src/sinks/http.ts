@@ -364,6 +364,11 @@ const connectionFaults: readonly [status: number, body: RegExp, remedy: string][
     'it asks for a client certificate; have it ask for none, since Tocsin sends none',
   ],
   [
+    495,
+    /^<html>\s*<head><title>400 The SSL certificate error</,
+    'it refuses the client certificate; renew that of the proxy that presents one for Tocsin',
+  ],
+  [
     497,
     /^<html>\s*<head><title>400 The plain HTTP request was sent to HTTPS port<|^Client sent an HTTP request to an HTTPS server/,
     'it speaks TLS; write https:// in url',

@@ -87,6 +87,8 @@ function page(title: string): string {
 test.each<[string, number, string, string]>([
   ['wants a certificate', 400, page('No required SSL certificate was sent'), 'client certificate'],
   ['wants a certificate, by its own status', 496, '', 'client certificate'],
+  ['refuses the certificate', 400, page('The SSL certificate error'), 'the proxy'],
+  ['refuses the certificate, by its own status', 495, '', 'the proxy'],
   ['speaks TLS', 400, page('The plain HTTP request was sent to HTTPS port'), 'https://'],
   ['speaks TLS, by its own status', 497, '', 'https://'],
   [
