@@ -14,6 +14,7 @@ import type { Outbound } from '../lib/config/outbound-config.ts'
 import type { Secret } from '../lib/config/secret.ts'
 import { explainTlsFailure, parseRetryAfter } from '../lib/config/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
+import { knownAddressProblem } from './known-addresses.ts'
 import {
   type Receipt,
   revealSecret,
@@ -53,6 +54,14 @@ function parseUrl(url: Secret): URL {
 
 function misconfiguredError(what: string): SinkError {
   return new SinkError('misconfigured', what)
+}
+
+/** A file may hold another address than the one that was checked when the configuration loaded. */
+export function readChatUrl(type: 'slack' | 'teams', target: Target): URL {
+  const url = readTarget(target)
+  const known = knownAddressProblem(type, url.href)
+  if (known === undefined) return url
+  throw misconfiguredError(`url is ${known.problem}; ${known.remedy}`)
 }
 
 const pingTimeoutMs = 10_000

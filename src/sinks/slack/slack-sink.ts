@@ -4,7 +4,7 @@
  * else. If Slack refuses the blocks, the same is sent once more as plain text.
  */
 import type { SinkParts } from '../config.ts'
-import { type Denial, findDenial, type HttpAnswer, isSuccess, readTarget } from '../http.ts'
+import { type Denial, findDenial, type HttpAnswer, isSuccess, readChatUrl } from '../http.ts'
 import { createHttpSink } from '../http-sink.ts'
 import {
   type Delivery,
@@ -29,7 +29,7 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
       receiver: 'slack',
       concurrency: 1,
       readsAnswer: true,
-      readUrl: () => readTarget(config),
+      readUrl: () => readChatUrl('slack', config),
       judge,
       describeAcceptance: ({ status, body }) => `${status} ${readAnswerWord(body)}`.trimEnd(),
       advice,

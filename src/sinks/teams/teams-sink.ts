@@ -10,7 +10,7 @@ import {
   findDenial,
   type HttpAnswer,
   isSuccess,
-  readTarget,
+  readChatUrl,
 } from '../http.ts'
 import { createHttpSink } from '../http-sink.ts'
 import type { Sink, SinkReason } from '../sink.ts'
@@ -30,7 +30,7 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
       receiver: 'the workflow',
       concurrency: 1,
       readsAnswer: true,
-      readUrl: () => readTarget(config),
+      readUrl: () => readChatUrl('teams', config),
       judge,
       describeAcceptance,
       advice,

@@ -88,7 +88,7 @@ test.each([
 })
 
 test.each(['slack', 'teams'] as const)(
-  '%s reads its URL from the file at each send',
+  '%s reads its URL from the file at each send, and refuses what is not for it',
   async (type) => {
     const file = join(folder, 'url')
     const sink = chatSink(type, file)
@@ -98,6 +98,12 @@ test.each(['slack', 'teams'] as const)(
       await send(sink)
     }
     expect(server.requests.map(({ path }) => path)).toEqual(['/old?sig=a', '/new?sig=b'])
+    const host = type === 'slack' ? 'prod-1.westeurope.logic.azure.com' : 'hooks.slack.com'
+    writeFileSync(file, `https://${host}/the-secret`)
+    const { reason, message } = await failureOf(send(sink))
+    expect(reason).toBe('misconfigured')
+    expect(message).toContain(`write type: ${type === 'slack' ? 'teams' : 'slack'}`)
+    expect(message).not.toContain('the-secret')
   },
 )
 
