@@ -23,7 +23,9 @@ export interface ScheduleOptions {
 /** A digest is not a ticker: readers get at least a quarter of an hour between two. */
 const minGapMinutes = 15
 
-const names = /jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat/gi
+/** Croner reads sun-sun as every day. */
+const names =
+  /jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun(?!-sun)|mon|tue|wed|thu|fri|sat/gi
 
 const fields = [
   { name: 'minute', remedy: 'write 0 to 59' },

@@ -88,6 +88,7 @@ describe('no schedule is made of', () => {
     ['0 8 * * mon#2', /its day of the week/],
     ['0 8 * * +mon', /its day of the week/],
     ['0 8 * * fri-mon', /its day of the week/],
+    ['0 8 * * Sun-sun', /its day of the week/],
     ['0 8 ? * mon', /its day of the month/],
     ['0 8 30 2 *', /never fires/],
     ['0 8 31 4,6,9,11 *', /never fires/],
