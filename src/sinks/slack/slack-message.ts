@@ -267,7 +267,7 @@ function linkBlock(document: Document): SlackBlock[] {
 
 /**
  * What a reader of the blocks sees, as text only, for a Slack that refused them. A locked phone shows it,
- * so no secret stands in it.
+ * so its secret facts are left out.
  */
 function renderPlainSlack(document: Document): SlackMessage {
   const pings = formatMentions(document.guidance)
