@@ -3,7 +3,7 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import { InvalidArgumentError } from 'commander'
-import { Interruption, suggestion, TocsinError } from '../lib/errors.ts'
+import { Interruption, suggestion, ReasonedError } from '../lib/errors.ts'
 import { escapeCharacters } from '../lib/logger.ts'
 import { cutToWidth, measureWidth } from '../lib/text-width.ts'
 import { cleanLine } from '../messages/sanitize.ts'
@@ -192,15 +192,9 @@ export function parseShortText(text: string): string {
 type CommandReason = 'mistake' | 'refused'
 
 /** A command cannot do what it was asked to. */
-export class CommandError extends TocsinError {
+export class CommandError extends ReasonedError<CommandReason> {
   override readonly name = 'CommandError'
   readonly code = 'TOCSIN_COMMAND'
-  readonly reason: CommandReason
-
-  constructor(reason: CommandReason, message: string, options: { cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
-    this.reason = reason
-  }
 }
 
 /** The member called `name`. Throws CommandError with the nearest name, or all names. */

@@ -7,6 +7,16 @@ export abstract class TocsinError extends Error {
   abstract readonly code: string
 }
 
+/** An error whose causes are a closed list. */
+export abstract class ReasonedError<Reason extends string> extends TocsinError {
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string, { cause }: { cause?: unknown } = {}) {
+    super(message, { cause })
+    this.reason = reason
+  }
+}
+
 /** The user pressed Ctrl-C, or the process is asked to stop. */
 export class Interruption extends Error {
   override readonly name = 'Interruption'

@@ -6,7 +6,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Cluster, Redis as IORedis } from 'ioredis'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
-import { errorMessage, TocsinError } from '../lib/errors.ts'
+import { errorMessage, ReasonedError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import type { RedisConfig } from './config.ts'
@@ -311,15 +311,9 @@ export type StoreReason =
   | 'too_new' // written by a newer version
   | 'out_of_memory'
 
-export class StoreError extends TocsinError {
+export class StoreError extends ReasonedError<StoreReason> {
   override readonly name = 'StoreError'
   readonly code = 'TOCSIN_STORE'
-  readonly reason: StoreReason
-
-  constructor(reason: StoreReason, message: string, options: { cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
-    this.reason = reason
-  }
 }
 
 /** The StoreError for what Redis answered, else undefined. `place`: see `describeRedis`. */

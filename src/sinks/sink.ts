@@ -1,4 +1,4 @@
-import { errorMessage, TocsinError } from '../lib/errors.ts'
+import { errorMessage, ReasonedError } from '../lib/errors.ts'
 import type { Secret } from '../lib/config/secret.ts'
 import type { Attachment } from '../messages/csv.ts'
 import type { MessageSubject } from '../messages/message.ts'
@@ -141,10 +141,9 @@ export type SinkReason =
   | 'forbidden_address' // private address without allow_private
   | 'misconfigured' // TLS, certificates, unreadable secret file: the operator must act
 
-export class SinkError extends TocsinError {
+export class SinkError extends ReasonedError<SinkReason> {
   override readonly name = 'SinkError'
   readonly code = 'TOCSIN_SINK'
-  readonly reason: SinkReason
   /** Status code of the other side's protocol, if it gave one. */
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
@@ -161,8 +160,7 @@ export class SinkError extends TocsinError {
       cause?: unknown
     } = {},
   ) {
-    super(message, { cause: options.cause })
-    this.reason = reason
+    super(reason, message, options)
     this.status = options.status
     this.retryAfterMs = options.retryAfterMs
     this.scope = options.scope

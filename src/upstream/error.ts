@@ -1,5 +1,5 @@
 /** UpstreamError, which every failed request to the API throws, and why the request failed. */
-import { TocsinError } from '../lib/errors.ts'
+import { ReasonedError } from '../lib/errors.ts'
 
 /** Why a request to the API failed. Labels `feed_polls_failed_total`. */
 export type UpstreamReason =
@@ -41,10 +41,9 @@ export interface UpstreamErrorOptions {
   cause?: unknown
 }
 
-export class UpstreamError extends TocsinError {
+export class UpstreamError extends ReasonedError<UpstreamReason> {
   override readonly name = 'UpstreamError'
   readonly code = 'TOCSIN_SERVICE'
-  readonly reason: UpstreamReason
   readonly status: number | undefined
   /** The API's own stable error code, e.g. `RATELIMIT_REACHED`. */
   readonly serviceCode: string | undefined
@@ -56,8 +55,7 @@ export class UpstreamError extends TocsinError {
   readonly mayBeDone: boolean
 
   constructor(reason: UpstreamReason, message: string, options: UpstreamErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.reason = reason
+    super(reason, message, options)
     this.status = options.status
     this.serviceCode = options.serviceCode
     this.retryAfterMs = options.retryAfterMs

@@ -107,7 +107,7 @@ test('every error has a part of its own, and no other has', () => {
     .filter((file) => file.endsWith('.ts'))
     .map((file) => readFileSync(join(root, 'src', file), 'utf8'))
   const errors = sources.flatMap((source) =>
-    [...source.matchAll(/class \w+ extends TocsinError \{.*?^\}/gms)].map(
+    [...source.matchAll(/class \w+ extends (?:TocsinError|ReasonedError<\w+>) \{.*?^\}/gms)].map(
       ([body]) => /readonly code = '(\w+)'/.exec(body)?.[1] ?? '',
     ),
   )

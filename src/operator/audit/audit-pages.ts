@@ -5,7 +5,7 @@ import { usualPageSize } from '../../feeds/types/feed-type.ts'
 import { findFeedType } from '../../feeds/types/feed-types.ts'
 import { advance, shrinkPages } from '../../feeds/scan.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { TocsinError } from '../../lib/errors.ts'
+import { ReasonedError } from '../../lib/errors.ts'
 import type { FeedState, Scan } from '../../store/feed-state.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import type { SlotRequest } from '../../upstream/rate-limits.ts'
@@ -87,13 +87,7 @@ function endlessError({ name }: PolledFeed): AuditError {
 export type AuditReason = 'quota' | 'endless'
 
 /** An audit ended early although the API answered. */
-export class AuditError extends TocsinError {
+export class AuditError extends ReasonedError<AuditReason> {
   override readonly name = 'AuditError'
   readonly code = 'TOCSIN_AUDIT'
-  readonly reason: AuditReason
-
-  constructor(reason: AuditReason, message: string) {
-    super(message)
-    this.reason = reason
-  }
 }

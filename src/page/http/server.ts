@@ -19,7 +19,7 @@ import {
   systemClock,
   type Timings,
 } from '../../lib/clock.ts'
-import { errorCode, errorMessage, TocsinError } from '../../lib/errors.ts'
+import { errorCode, errorMessage, ReasonedError } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { SharedAnswers } from './shared-answers.ts'
 import { createOwnHostCheck } from '../../lib/config/web-address.ts'
@@ -290,15 +290,9 @@ export type HttpReason =
   | 'other'
 
 /** The HTTP server could not begin to listen. */
-export class HttpError extends TocsinError {
+export class HttpError extends ReasonedError<HttpReason> {
   override readonly name = 'HttpError'
   readonly code = 'TOCSIN_HTTP'
-  readonly reason: HttpReason
-
-  constructor(reason: HttpReason, message: string, options: { cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
-    this.reason = reason
-  }
 }
 
 const badHost: readonly [HttpReason, string] = [
