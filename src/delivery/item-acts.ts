@@ -10,7 +10,6 @@ import { closeQuarantined } from '../store/feed-state.ts'
 import { pendingWords, type State, wentToFallback } from '../store/item-states.ts'
 import { type LedgerItem, needyStates, worstFirst } from '../store/items.ts'
 import { discardItem, moveItem, type RedirectStatus, resendItem } from '../store/pending-items.ts'
-import type { CircuitReading } from './circuit.ts'
 import { outletsOf } from './outlets.ts'
 
 /**
@@ -94,19 +93,4 @@ export async function actOn(
     counts[await act.perform(item)] += 1
   }
   return counts
-}
-
-/** The sink whose fallback would get all at once, again; undefined: there is none among them. */
-export function findBlockedSink(
-  sinks: readonly SinkConfig[],
-  items: readonly LedgerItem[],
-  circuits: ReadonlyMap<string, Pick<CircuitReading, 'state'>>,
-): { name: string; fallback: string } | undefined {
-  const meant = new Set(items.map(({ item }) => item?.sink))
-  for (const { name, fallback } of sinks) {
-    const { state = 'closed' } = circuits.get(name) ?? {}
-    const takesNothing = state === 'open' || state === 'disabled' // a pause keeps what waits
-    if (meant.has(name) && fallback !== undefined && takesNothing) return { name, fallback }
-  }
-  return undefined
 }

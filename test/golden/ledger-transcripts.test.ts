@@ -222,7 +222,6 @@ test('items resend, move and discard', async () => {
       items resend $q0
       items resend --sink siem --state delivered --since 1h
       items resend --sink siem --state delivered --since 1h --yes
-      items resend --sink desk --state diverted --yes
       items resend leak/site/unknown --yes
       items resend --sink lak --yes
       items move --sink lake --to siem

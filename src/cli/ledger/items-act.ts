@@ -3,21 +3,15 @@ import type { Config } from '../../config/config.ts'
 import { type ActCounts, actOn, type ItemAct } from '../../delivery/item-acts.ts'
 import { type LedgerItem, worstFirst } from '../../store/items.ts'
 import { type Context, loadConfigFile, print, requireConfirmation } from '../context.ts'
-import {
-  type ByOption,
-  type OpenStore,
-  operatorName,
-  recordCommand,
-  withStore,
-} from '../open/open-store.ts'
-import { CommandError, pluralize, sanitize } from '../terminal.ts'
+import { type ByOption, operatorName, recordCommand, withStore } from '../open/open-store.ts'
+import { pluralize, sanitize } from '../terminal.ts'
 import {
   chooseItems,
   readSelection,
   requireNarrowed,
   type SelectionOptions,
 } from './item-selection.ts'
-import { findBlocked, leftWords } from '../../operator/acts/item-acts.ts'
+import { leftWords } from '../../operator/acts/act-words.ts'
 
 export interface ActOptions extends SelectionOptions, ByOption {
   yes?: true
@@ -56,7 +50,6 @@ export async function runAct(
     const { fit = [], stay: staying = [] } = Object.groupBy(chosen.toSorted(worstFirst), (item) =>
       named.act.takes(item) ? 'fit' : 'stay',
     )
-    if (named.verb === 'resend') await requireTaking(store, config, fit)
     if (fit.length > 0 && !options.yes)
       await requireConfirmation(context, question(named, fit, staying))
     const { account, by } = options
@@ -81,16 +74,6 @@ export async function runAct(
     lines: () => resultLines(named, outcome),
   })
   if (done === 0 || busy + other + no_payload + no_recipient > 0) context.exitCode = 1
-}
-
-/** Throws CommandError for a sink that takes nothing: its fallback would get all at once, again. */
-async function requireTaking(
-  store: OpenStore,
-  config: Config,
-  items: readonly LedgerItem[],
-): Promise<void> {
-  const blocked = await findBlocked(store, config, items)
-  if (blocked) throw new CommandError('mistake', `${blocked.problem}; ${blocked.remedy}`)
 }
 
 /** `3 items of sink soc (2 dead, 1 queued; 1 critical, 2 high) will be …`. */

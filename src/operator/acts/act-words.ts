@@ -1,4 +1,5 @@
-/** What an act is, in words, whether a command, the page or the API recorded it. */
+/** What an act is, and what it leaves, in words of commands, the page and the API. */
+import type { ActCounts } from '../../delivery/item-acts.ts'
 import { pluralize } from '../../lib/errors.ts'
 
 /** By its path; `$1` is the part in brackets, `items` how many it touches. */
@@ -24,4 +25,12 @@ export function actWords(act: string, items: number): string {
   const [path, words = act] = patterns.find(([one]) => one.test(act)) ?? []
   const said = path ? act.replace(path, words) : words
   return said.replace(/\bitems\b/, pluralize(items, 'item'))
+}
+
+/** Why an item is left as it is. */
+export const leftWords: Record<Exclude<keyof ActCounts, 'done'>, string> = {
+  busy: 'in a message on its way just now: try again in a minute',
+  other: 'changed by somebody else meanwhile',
+  no_payload: 'the content is no longer kept (retention.payload)',
+  no_recipient: 'the recipient is no longer configured',
 }

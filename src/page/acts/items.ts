@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { actOn, discardAct, type ItemAct, resendAct } from '../../delivery/item-acts.ts'
 import { pluralize } from '../../lib/errors.ts'
-import { findBlocked, leftWords } from '../../operator/acts/item-acts.ts'
+import { leftWords } from '../../operator/acts/act-words.ts'
 import { type LedgerItem, readItemAt } from '../../store/items.ts'
-import { isHidden, isRestricted } from '../asker.ts'
+import { isHidden } from '../asker.ts'
 import { act, type ActResult, type Actor } from '../act.ts'
 import { PageError } from '../page-error.ts'
 import { eventUrl } from '../output/urls.ts'
@@ -26,11 +26,6 @@ export const resendItems = act({
   input,
   async perform(actor, { item }) {
     const chosen = await readChosen(actor, item)
-    const blocked = await findBlocked(actor.store, actor.config, chosen)
-    if (blocked && isRestricted(actor)) {
-      throw new PageError('conflict', 'its sink takes nothing now', 'try again later')
-    }
-    if (blocked) throw new PageError('conflict', blocked.problem, blocked.remedy)
     const resend = resendAct(actor.config.sinks, actor.user.name)
     return perform(chosen, { act: resend, done: 'queued again, to be sent within seconds' })
   },

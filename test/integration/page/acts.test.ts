@@ -121,16 +121,6 @@ describe('of items', () => {
       'mara, /items/discard, , done',
     ])
   })
-
-  test('one whose sink is gone and has a fallback is not sent, and it is said why', async () => {
-    const [added] = rig.add('main', 1, { type: 'service', severity: 'medium' })
-    await rig.settled()
-    const id = rig.ledger('main').fingerprints.recordId(added!.uid)
-    const body = { item: `main/i:${id}:0:relay` }
-    const { status, json } = await askApi(rig, '/items/resend', { body })
-    expect([status, json.detail]).toEqual([409, expect.stringContaining('its fallback siem')])
-    expect(await actsSince()).toEqual(['robot, /items/resend, , refused'])
-  })
 })
 
 describe('of sinks', () => {
