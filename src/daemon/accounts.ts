@@ -13,7 +13,7 @@ import {
   readHoldings,
   removeLedger,
 } from '../store/accounts.ts'
-import { leftLedgers, standingOf, type EngineContext } from './context.ts'
+import { standingOf, type EngineContext } from './context.ts'
 
 export interface AccountWatch {
   /**
@@ -68,6 +68,11 @@ async function endRemovals(context: EngineContext): Promise<void> {
   }
 }
 
+function leftLedgers({ ledgers, config }: EngineContext): AccountLedger[] {
+  const configured = new Set(accountNames(config))
+  return ledgers.filter(({ account }) => !configured.has(account))
+}
+
 function accountNames({ accounts }: Config): string[] {
   return accounts.map(({ name }) => name)
 }
@@ -88,7 +93,7 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
   const { redis, keys, ledgers, config } = context
 
   function closeDiscarded(entries: readonly AccountEntry[]): void {
-    for (const { account } of leftLedgers({ ledgers, config })) {
+    for (const { account } of leftLedgers(context)) {
       const entry = entries.find(({ name }) => name === account)
       if (entry !== undefined && !entry.discarding) continue
       const place = ledgers.findIndex((ledger) => ledger.account === account)

@@ -73,17 +73,6 @@ export function standingOf({ redis, keys, generation, foreignAccounts }: EngineC
   }
 }
 
-/** The open ledgers of accounts that left the configuration. */
-export function leftLedgers({
-  ledgers,
-  config,
-  foreignAccounts: foreign,
-}: Pick<EngineContext, 'ledgers' | 'config'> &
-  Partial<Pick<EngineContext, 'foreignAccounts'>>): AccountLedger[] {
-  const configured = new Set(config.accounts.map(({ name }) => name))
-  return ledgers.filter(({ account }) => !configured.has(account) && !foreign?.has(account))
-}
-
 export function findLedger({ ledgers }: EngineContext, account: string): AccountLedger | undefined {
   return ledgers.find((ledger) => ledger.account === account)
 }

@@ -115,7 +115,7 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
 function writeQuarantine(metrics: StateMetrics, accounts: readonly AccountState[]): void {
   const entries = new Map<string, number>()
   for (const { quarantine } of accounts) {
-    for (const [feed, { open }] of Object.entries(quarantine)) {
+    for (const [feed, open] of Object.entries(quarantine)) {
       entries.set(feed, (entries.get(feed) ?? 0) + open)
     }
   }

@@ -247,7 +247,7 @@ async function composeDigest(
     isLate: nowMs - dueAtMs > lateAfterMs,
     timeZone: digest.timeZone,
     perDay: perDay(members, (atMs) => localDay(atMs, digest.timeZone), { fromMs, toMs: nowMs }),
-    feeds: await coverage(sink.name, fromMs),
+    feeds: coverage(sink.name),
     held: held.length,
     suppressed: Math.ceil(since.suppressed / recipients),
     dead: dead.total,

@@ -32,9 +32,9 @@ export interface FlushContext {
 
 /**
  * For every feed whose events may reach a sink, when it was last read to its end, and what could
- * not be read since `fromMs`, the begin of a digest's window. Tenants do not learn of each other's.
+ * not be read. Tenants do not learn of each other's.
  */
-export type CoverageReading = (sink: string, fromMs: number) => Promise<DigestFacts['feeds']>
+export type CoverageReading = (sink: string) => DigestFacts['feeds']
 
 /** An item as the suppression rules see it. */
 export interface SuppressionInput extends Omit<Candidate, 'inhibitedBy'> {

@@ -109,28 +109,27 @@ function alarmOfBehind(feed: Feed, timeIn: TimeFormatter): string {
 
 function alarmOfUnread(feed: Feed): string {
   const list = '"tocsin items list --state quarantined" shows which'
-  const { fresh = 0 } = feed.quarantined ?? {}
-  const some = `${fresh === 1 ? '1 item' : `${fresh} items`} of feed ${feedName(feed)}`
+  const { quarantined = 0 } = feed
+  const some = `${quarantined === 1 ? '1 item' : `${quarantined} items`} of feed ${feedName(feed)}`
   const whole = `Half or more of what feed ${feedName(feed)} shows cannot be read`
   return feed.isUnreadable === true
     ? `${whole}, so events are missing here; ${list}.`
-    : `${some} could not be read and ${fresh === 1 ? 'is' : 'are'} missing here; ${list}.`
+    : `${some} could not be read and ${quarantined === 1 ? 'is' : 'are'} missing here; ${list}.`
 }
 
 function formatFeed(feed: Feed, timeIn: TimeFormatter): string {
-  const { lastCaughtUpMs, quarantined, hasLeft = false } = feed
-  const never = hasLeft ? 'never read to its end' : 'not read to its end yet'
-  const { open = 0 } = quarantined ?? {}
+  const { lastCaughtUpMs, quarantined = 0 } = feed
   return [
-    ...(hasLeft ? ['not configured any more'] : []),
-    lastCaughtUpMs === null ? never : `read to its end at ${timeIn(lastCaughtUpMs)}`,
-    ...(open > 0 ? [`${open} in the quarantine`] : []),
+    lastCaughtUpMs === null
+      ? 'not read to its end yet'
+      : `read to its end at ${timeIn(lastCaughtUpMs)}`,
+    ...(quarantined > 0 ? [`${quarantined} in the quarantine`] : []),
   ].join('; ')
 }
 
-/** Whether items of the window could not be read, or the feed cannot be read just now. */
-function hasUnreadItems({ quarantined, isUnreadable = false }: Feed): boolean {
-  return isUnreadable || (quarantined?.fresh ?? 0) > 0
+/** Whether items could not be read, or the feed cannot be read just now. */
+function hasUnreadItems({ quarantined = 0, isUnreadable = false }: Feed): boolean {
+  return isUnreadable || quarantined > 0
 }
 
 function feedName({ feed }: Feed): string {

@@ -382,7 +382,7 @@ function formatAlreadySent({
   return `${total} already sent${words === '' ? '' : ` (${words})`}`
 }
 
-/** Counted within the window; a feed that cannot be read at all is named. */
+/** A feed that cannot be read at all is named. */
 function formatUnread({ feeds }: DigestFacts): string | null {
   const [first, ...others] = feeds.filter(({ isUnreadable }) => isUnreadable === true)
   if (first !== undefined) {
@@ -390,7 +390,7 @@ function formatUnread({ feeds }: DigestFacts): string | null {
       ? `${others.length + 1} feeds cannot be read`
       : `feed ${first.feed} cannot be read`
   }
-  const items = feeds.reduce((sum, { quarantined }) => sum + (quarantined?.fresh ?? 0), 0)
+  const items = feeds.reduce((sum, { quarantined = 0 }) => sum + quarantined, 0)
   return items === 0 ? null : `${items === 1 ? '1 item' : `${items} items`} could not be read`
 }
 

@@ -81,12 +81,10 @@ export interface DigestFacts {
     feed: string
     lastCaughtUpMs: number | null
     isBehind: boolean
-    /** Quarantined items: those of the window, and all that are still there. */
-    quarantined?: { fresh: number; open: number }
+    /** Items in the quarantine: nobody was told of them. */
+    quarantined?: number
     /** At least half of what the feed shows cannot be read. */
     isUnreadable?: boolean
-    /** Its account is not configured any more: the feed is no longer read. */
-    hasLeft?: boolean
   }[]
   /** Items of this destination that the window's messages do not list, by reason. */
   held: number

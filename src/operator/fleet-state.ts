@@ -7,12 +7,7 @@ import type { Trouble } from '../lib/trouble.ts'
 import { pairsOf } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type Accounting, parseAccounting, sumPending } from '../store/accounts.ts'
-import {
-  countQuarantined,
-  type FeedState,
-  parseFeed,
-  type QuarantineCount,
-} from '../store/feed-state.ts'
+import { countQuarantined, type FeedState, parseFeed } from '../store/feed-state.ts'
 
 export interface FleetState {
   /** When its reading began, wall clock. */
@@ -33,7 +28,8 @@ export interface AccountState {
   deadLetters: number
   /** Of the configuration; feeds that were never polled are left out. */
   feeds: ReadonlyMap<string, FeedState>
-  quarantine: Record<string, QuarantineCount>
+  /** Open entries by feed. */
+  quarantine: Record<string, number>
   /** Why the account's key is refused upstream; undefined: it is not. */
   trouble: Trouble | undefined
   /** Of its quota; undefined: no answer said so yet. */

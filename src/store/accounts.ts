@@ -153,10 +153,7 @@ export async function readHoldings(ledger: AccountLedger): Promise<Holdings> {
     pending,
     pendingTotal: Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
     deadLetters: (await Promise.all(letters)).reduce((sum, count) => sum + count, 0),
-    quarantined: Object.values(await countQuarantined(ledger)).reduce(
-      (sum, counts) => sum + counts.open,
-      0,
-    ),
+    quarantined: Object.values(await countQuarantined(ledger)).reduce((sum, open) => sum + open, 0),
     feeds: upstreamFeedNames(feeds),
   }
 }

@@ -315,26 +315,10 @@ export async function readQuarantined(
   return entry
 }
 
-/** How much of a feed is in the quarantine. */
-export interface QuarantineCount {
-  /** Open entries; at most 250 over all feeds of the account. */
-  open: number
-  /** Of these: set aside at `sinceMs` or later. */
-  fresh: number
-  newestMs: number
-}
-
-/** Counts entries by the feed that set them aside; a feed without any is left out. */
-export async function countQuarantined(
-  ledger: AccountLedger,
-  sinceMs = 0,
-): Promise<Record<string, QuarantineCount>> {
-  const counts = Object.create(null) as Record<string, QuarantineCount> // inherits no names
-  for (const { feed, atMs } of await readOpenAges(ledger)) {
-    const count = (counts[feed] ??= { open: 0, fresh: 0, newestMs: atMs }) // the newest comes first
-    count.open += 1
-    count.fresh += Number(atMs >= sinceMs)
-  }
+/** Counts open entries by the feed that set them aside, at most 250 in all; a feed without any is left out. */
+export async function countQuarantined(ledger: AccountLedger): Promise<Record<string, number>> {
+  const counts = Object.create(null) as Record<string, number> // inherits no names
+  for (const { feed } of await readOpenPlaces(ledger)) counts[feed] = (counts[feed] ?? 0) + 1
   return counts
 }
 
@@ -342,7 +326,7 @@ const readAtOnce = 50
 
 /** Every open entry, newest first; at most 250. */
 export async function listQuarantined(ledger: AccountLedger): Promise<QuarantineEntry[]> {
-  const ids = (await readOpenAges(ledger)).map(({ id }) => id)
+  const ids = (await readOpenPlaces(ledger)).map(({ id }) => id)
   const entries: QuarantineEntry[] = []
   for (let at = 0; at < ids.length; at += readAtOnce) {
     const batch = ids.slice(at, at + readAtOnce)
@@ -353,15 +337,16 @@ export async function listQuarantined(ledger: AccountLedger): Promise<Quarantine
 }
 
 /** Open entries, the newest first; those older than `retention.history` may still be stored. */
-async function readOpenAges(
-  ledger: AccountLedger,
-): Promise<{ id: string; feed: string; atMs: number }[]> {
+async function readOpenPlaces(ledger: AccountLedger): Promise<{ id: string; feed: string }[]> {
   const oldestMs = (await redisNow(ledger)) - ledger.retention.history
-  const range = ['+inf', `(${oldestMs}`, 'WITHSCORES'] as const
-  const answer = await ledger.redis.zrevrangebyscore(ledger.key('quarantine-ages'), ...range)
-  return pairsOf(answer).map(([member, atMs]) => {
+  const members = await ledger.redis.zrevrangebyscore(
+    ledger.key('quarantine-ages'),
+    '+inf',
+    `(${oldestMs}`,
+  )
+  return members.map((member) => {
     const [id = '', feed = ''] = member.split(' ')
-    return { id, feed, atMs: Number(atMs) }
+    return { id, feed }
   })
 }
 

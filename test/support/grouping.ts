@@ -92,7 +92,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     intervalMs: () => intervalMs,
     isBlocked: async (...place) => (await given.isBlocked?.(...place)) ?? false,
     standing: given.standing ?? aStanding(),
-    readCoverage: () => Promise.resolve(() => Promise.resolve([])),
+    readCoverage: () => Promise.resolve(() => []),
     serviceLink: (_account, url) => url,
     pageAddress: (path) => `https://tocsin.test${path}`,
     announce(account, work) {

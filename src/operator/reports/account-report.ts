@@ -39,11 +39,10 @@ function holdingsOf(
 ): Pick<AccountReport, 'pending' | 'deadLetters' | 'quarantined' | 'feeds'> {
   const { accounting = { feeds: {}, sinks: {} }, deadLetters = 0, quarantine = {} } = state ?? {}
   const pending = Object.values(accounting.sinks).map((sink) => sink.pending)
-  const open = Object.values(quarantine).map((one) => one.open)
   return {
     pending: pending.reduce(addCounts, {}),
     deadLetters,
-    quarantined: open.reduce((sum, count) => sum + count, 0),
+    quarantined: Object.values(quarantine).reduce((sum, count) => sum + count, 0),
     feeds: upstreamFeedNames(accounting.feeds),
   }
 }

@@ -40,7 +40,7 @@ export function reportFeeds(
       lagMs: state && feedLagMs(state),
       lagObjectiveMs: lagObjectiveMs(feed.name),
       counts: account?.accounting.feeds[feed.name],
-      quarantined: account?.quarantine[feed.name]?.open ?? 0,
+      quarantined: account?.quarantine[feed.name] ?? 0,
     }
   })
 }

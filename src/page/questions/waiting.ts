@@ -100,7 +100,7 @@ export async function findWaiting(ledgers: readonly AccountLedger[]): Promise<Wa
   for (const ledger of ledgers) {
     const { sinks } = await readAccounting(ledger)
     for (const { pending } of Object.values(sinks)) counts.held += pending['held'] ?? 0
-    for (const { open } of Object.values(await countQuarantined(ledger))) counts.quarantined += open
+    for (const open of Object.values(await countQuarantined(ledger))) counts.quarantined += open
   }
   return waitingStates.filter((state) => counts[state] > 0)
 }

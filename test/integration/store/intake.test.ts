@@ -420,7 +420,7 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
   expect(await listQuarantined(ledger)).toEqual([{ ...entry, ...named }])
   expect(await readQuarantined(ledger, id)).toEqual({ ...entry, ...named })
   expect(await countQuarantined(ledger)).toEqual({
-    brand: { open: 1, fresh: 1, newestMs: expect.any(Number) },
+    brand: 1,
   })
   await takeIn(ledger, [routed({ uid: 'a/b/9' })])
   expect(await tests.redis.keys(ledger.key('quarantine*'))).toEqual([])

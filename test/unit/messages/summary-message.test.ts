@@ -152,13 +152,13 @@ describe('an empty digest', () => {
   test.each([
     [
       'what could not be read',
-      { quarantined: { fresh: 3, open: 5 } },
-      '3 items could not be read',
-      '3 items of feed brand could not be read and are missing here',
+      { quarantined: 5 },
+      '5 items could not be read',
+      '5 items of feed brand could not be read and are missing here',
     ],
     [
       'a feed that cannot be read',
-      { quarantined: { fresh: 0, open: 5 }, isUnreadable: true },
+      { quarantined: 5, isUnreadable: true },
       'feed brand cannot be read',
       'Half or more of what feed brand shows cannot be read, so events are missing here',
     ],

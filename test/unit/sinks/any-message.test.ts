@@ -161,7 +161,7 @@ const fullDigest = digestFacts({
     feed: `${index}${long}`,
     lastCaughtUpMs: null,
     isBehind: true,
-    quarantined: { fresh: 3, open: 3 },
+    quarantined: 3,
   })),
   dead: 7,
   diverted: 7,
