@@ -55,6 +55,7 @@ interface ClaimedMessage {
 
 interface RunningSend extends ClaimedMessage {
   cutOff: AbortController
+  beganMs: number
 }
 
 interface EndedSend extends AttemptResult {
@@ -87,6 +88,9 @@ const failedRestMs = 1_000
 
 /** How long a message is left alone whose destination only a newer configuration has. */
 const unknownRestMs = 5_000
+
+/** A send that takes longer gives its slot to another, which keeps its own: a mail server may answer in 10 min. */
+const longSendMs = 30_000
 
 /** A claim or claim update that takes longer no longer delays other accounts. */
 const hungAfterMs = 500
@@ -199,7 +203,10 @@ export class SinkDrain {
     const nowMs = this.#nowMs()
     const updates = [...this.#updates.values()].filter(({ untilMs }) => untilMs > nowMs)
     const opening = updates.reduce((sum, update) => sum + update.opening, 0)
-    return this.#sink.concurrency - this.#running.size - opening
+    const running = [...this.#running.values()]
+    const long = running.filter(({ beganMs }) => nowMs - beganMs >= longSendMs).length
+    const { concurrency } = this.#sink
+    return concurrency + Math.min(long, concurrency) - running.length - opening
   }
 
   /** How many claimed messages wait, without those whose part of Redis hangs. */
@@ -440,7 +447,7 @@ export class SinkDrain {
 
   #start(held: ClaimedMessage, message: OpenMessage): void {
     const { ledger, token, isProbe } = held
-    const running = { ...held, cutOff: new AbortController() }
+    const running = { ...held, cutOff: new AbortController(), beganMs: this.#nowMs() }
     const key = runningKey(ledger, message)
     this.#running.set(key, running)
     void this.#send(running, message).then((attempted) => {
@@ -556,11 +563,19 @@ export class SinkDrain {
     const times: number[] = []
     for (const { untilMs } of this.#updates.values()) if (untilMs > nowMs) times.push(untilMs)
     const mayNext = this.#hasNext && !this.#isFinishing
-    if (mayNext && this.#freeSlots > 0) times.push(Math.max(this.#nextPlaceMs, this.#shutUntilMs))
+    const slotMs = this.#freeSlots > 0 ? nowMs : this.#nextLongMs(nowMs)
+    if (mayNext) times.push(Math.max(slotMs, this.#nextPlaceMs, this.#shutUntilMs))
     const nextMs = this.#due.nextMs({ isBusy: this.#isBusy, leastKnown: this.#leastKnown })
     const claimMs = Math.max(this.#shutUntilMs, this.#nextPlaceMs - aheadMs, this.#claimingUntilMs)
     if (!this.#isFinishing && nextMs !== undefined) times.push(Math.max(nextMs, claimMs))
-    return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - nowMs)
+    const firstMs = Math.min(...times)
+    return firstMs === Infinity ? undefined : Math.max(0, firstMs - nowMs)
+  }
+
+  /** When the next running send gives its slot to another, monotonic ms. */
+  #nextLongMs(nowMs: number): number {
+    const times = [...this.#running.values()].map(({ beganMs }) => beganMs + longSendMs)
+    return Math.min(...times.filter((ms) => ms > nowMs))
   }
 }
 

@@ -403,6 +403,22 @@ test('a process that was frozen while it connected writes nothing, one whose lea
   }
 })
 
+test('a send that takes half a minute gives its slot to another, which keeps its own', async () => {
+  const soc = aHangingSink({ concurrency: 1 })
+  const rig = await aRig(soc)
+  await bring(rig.ledgers[0]!, 3)
+  standStill(rig)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
+  rig.clock.aheadMs += 29_000
+  expect(await rig.drain.step()).toBe(1_000)
+  rig.clock.aheadMs += 1_000
+  await turnsUntil(rig.drain, 'one more is sent', () => soc.sent.length === 2)
+  rig.clock.aheadMs += 60_000
+  for (let turns = 0; turns < 20; turns += 1) await rig.drain.step()
+  expect(soc.sent).toHaveLength(2)
+})
+
 test('what no sink is to blame for is tried again after five seconds, and counts as no try', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
   rig.options.serviceLink = () => {
