@@ -3,21 +3,17 @@ import type { Column } from '../operator/reports/columns.ts'
 import type { Context } from './context.ts'
 import { formatTable, sanitize } from './terminal.ts'
 
-/** The titles, then a line for each row; as wide as the terminal, unless `wide`. */
+/** The titles, then a line for each row. */
 export function tableLines<Row>(
   { terminal }: Context,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  { wide = false }: { wide?: boolean | undefined } = {},
 ): string[] {
   const titled = columns.filter(({ title }) => title !== undefined)
-  const [head = '', ...body] = formatTable(
-    [
-      titled.map(({ title = '' }) => title),
-      ...rows.map((row) => titled.map((column) => cellOf(column, row))),
-    ],
-    wide ? undefined : terminal.columns,
-  )
+  const [head = '', ...body] = formatTable([
+    titled.map(({ title = '' }) => title),
+    ...rows.map((row) => titled.map((column) => cellOf(column, row))),
+  ])
   return [terminal.paint('bold', head), ...body]
 }
 

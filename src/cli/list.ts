@@ -11,19 +11,15 @@ import { type Column, toJson } from '../operator/reports/columns.ts'
 import { tableLines } from './columns.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
 import { ledgersFor, withStore } from './open/open-store.ts'
-import { addWideOption, type WideOption } from './options.ts'
 import { findingLine } from './finding-line.ts'
-import { findNamed, pluralize, sanitize, type Style } from './terminal.ts'
+import { findNamed, sanitize, type Style } from './terminal.ts'
 
-export interface ListOptions extends CommonOptions, WideOption {
+export interface ListOptions extends CommonOptions {
   account?: string
 }
 
 export function addListOptions(command: Command, thing: string): Command {
-  return addWideOption(command).argument(
-    `[${thing}]`,
-    `name of the ${thing}: prints every field of it`,
-  )
+  return command.argument(`[${thing}]`, `name of the ${thing}: prints every field of it`)
 }
 
 export function addAccountOption(command: Command): Command {
@@ -53,9 +49,6 @@ export async function listThing(
   const daemon = state.problems.filter(({ check }) => check === 'daemon')
   printList(context, options, name, { thing, daemon, ...listThings(thing, state, config) })
 }
-
-/** So many are listed for people; of more, only those that are not well. */
-const listedAtMost = 40
 
 /** Throws CommandError for a name that is not there. */
 export function printList<Row>(
@@ -94,21 +87,15 @@ export function printList<Row>(
         return [...fieldLines(fields), ...problemLines(context, one.problems)]
       })
     }
-    const isAll = options.wide === true || chosen.length <= listedAtMost
-    const shown = chosen
-      .filter(({ badness }) => isAll || badness > 0)
-      .toSorted((one, other) => other.badness - one.badness)
-    const [head = '', ...body] = tableLines(
-      context,
-      columns,
-      shown.map(({ row }) => row),
-      options,
-    )
-    const left = chosen.length - shown.length
+    const worstFirst = chosen.toSorted((one, other) => other.badness - one.badness)
+    const shown = worstFirst.map(({ row }) => row)
+    const [head = '', ...body] = tableLines(context, columns, shown)
     return [
       head,
-      ...body.flatMap((line, at) => [line, ...problemLines(context, shown[at]?.problems ?? [])]),
-      ...(left === 0 ? [] : [`${pluralize(left, thing)} without a problem: --wide lists them`]),
+      ...body.flatMap((line, at) => [
+        line,
+        ...problemLines(context, worstFirst[at]?.problems ?? []),
+      ]),
     ]
   }
 }

@@ -6,14 +6,6 @@ import { suggestion } from '../lib/errors.ts'
 import { readPastTime, readPeriodEnd } from '../lib/moment.ts'
 import { CommandError, refuseEmpty } from './terminal.ts'
 
-export interface WideOption {
-  wide?: true
-}
-
-export function addWideOption(command: Command): Command {
-  return command.option('--wide', 'whole lines, wider than the terminal where they are')
-}
-
 export function sizeParser(max: number): (text: string) => number {
   return (text) => {
     const size = /^\d{1,9}$/.test(text) ? Number(text) : 0

@@ -5,14 +5,12 @@ import { styleText } from 'node:util'
 import { InvalidArgumentError } from 'commander'
 import { Interruption, suggestion, ReasonedError } from '../lib/errors.ts'
 import { escapeCharacters } from '../lib/logger.ts'
-import { cutToWidth, measureWidth } from '../lib/text-width.ts'
+import { measureWidth } from '../lib/text-width.ts'
 import { cleanLine } from '../messages/sanitize.ts'
 
 export interface Terminal {
   /** Standard output is a terminal. */
   readonly isInteractive: boolean
-  /** Of standard output; undefined: no terminal, so lines stay whole for what reads them. */
-  readonly columns: number | undefined
   /** Aborts when standard output takes no more: its reader closed it, or its disk is full. */
   readonly outputClosed: AbortSignal
   print(text: string): void
@@ -40,7 +38,7 @@ const controlCharacters = /(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Poin
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
-type MaybeTerminal = { isTTY?: boolean; columns?: number; readableEnded?: boolean }
+type MaybeTerminal = { isTTY?: boolean; readableEnded?: boolean }
 
 export interface Streams {
   input: NodeJS.ReadableStream & MaybeTerminal
@@ -56,8 +54,6 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
   errors.on('error', () => undefined)
   return {
     isInteractive: output.isTTY === true,
-    // a terminal may not tell its width
-    columns: output.isTTY ? output.columns || 80 : undefined,
     outputClosed,
     print(text) {
       if (!outputClosed.aborted) output.write(`${text}\n`)
@@ -123,37 +119,17 @@ export function sanitize(text: string, maxLength = 300): string {
   return cleanLine(text, maxLength)
 }
 
-/**
- * Pads columns to two spaces apart; the last one is not padded. Where they take more than `columns`
- * the widest are cut, never the first, by which a row is named.
- */
-export function formatTable(rows: readonly (readonly string[])[], columns = Infinity): string[] {
-  const natural = (rows[0] ?? []).map((_cell, column) =>
+/** Pads columns to two spaces apart; the last one is not padded. */
+export function formatTable(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_cell, column) =>
     Math.max(...rows.map((row) => measureWidth(row[column] ?? ''))),
   )
-  const widths = shrinkColumns(natural, columns)
   return rows.map((row) =>
     row
-      .map((cell, column) => padToWidth(cutToWidth(cell, widths[column] ?? 0), widths[column] ?? 0))
+      .map((cell, column) => padToWidth(cell, widths[column] ?? 0))
       .join('  ')
       .trimEnd(),
   )
-}
-
-/** A narrower column says nothing. */
-const leastWidth = 6
-
-/** Takes what exceeds `columns` from the widest, never from the first, by which a row is named. */
-export function shrinkColumns(natural: readonly number[], columns: number): number[] {
-  const widths = [...natural]
-  let excess = widths.reduce((sum, width) => sum + width + 2, -2) - columns
-  while (excess > 0) {
-    const widest = Math.max(...widths.slice(1))
-    if (widest <= leastWidth) return widths
-    widths[widths.lastIndexOf(widest)] = widest - 1
-    excess -= 1
-  }
-  return widths
 }
 
 function padToWidth(text: string, columns: number): string {

@@ -13,19 +13,6 @@ export function measureWidth(text: string): number {
   return width
 }
 
-/** Cuts to at most `columns`, with an ellipsis in the last column. */
-export function cutToWidth(text: string, columns: number): string {
-  if (measureWidth(text) <= columns) return text
-  let cut = ''
-  let left = columns - 1
-  for (const character of text) {
-    left -= measureCharacter(character)
-    if (left < 0) break
-    cut += character
-  }
-  return columns < 1 ? '' : `${cut}…`
-}
-
 function measureCharacter(character: string): number {
   if (zeroWidthCharacter.test(character)) return 0
   return wideCharacter.test(character) ? 2 : 1

@@ -141,7 +141,7 @@ test('items list', async () => {
       items list --state delivered --sink lake --output json
       items list --state pending --severity critical --account main
       items list --state delivered --limit 1
-      items list --state dead --limit 1 --wide
+      items list --state dead --limit 1
       items list --feed leaks
       items list --account second
       items list --sink lak

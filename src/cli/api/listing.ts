@@ -11,7 +11,6 @@ import { itemProblem } from '../../feeds/types/events.ts'
 import { cutWithCount } from '../../messages/sanitize.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
-import type { WideOption } from '../options.ts'
 import { formatTable, jsonText, sanitize, type Style } from '../terminal.ts'
 import type { OutputForm } from './api-command.ts'
 
@@ -40,11 +39,10 @@ export function createPrinter<Row>(
   { terminal }: Context,
   form: OutputForm,
   listing: Listing<Row>,
-  { wide }: WideOption,
 ): Printer<Row> {
   switch (form) {
     case 'text':
-      return textPrinter(terminal, listing, wide ? undefined : terminal.columns)
+      return textPrinter(terminal, listing)
     case 'json':
       return jsonPrinter(terminal, listing)
     case 'ndjson':
@@ -59,18 +57,14 @@ export function createPrinter<Row>(
 type Terminal = Context['terminal']
 
 /** Prints each page as it comes, its columns as wide as its cells; the titles stand above the first. */
-function textPrinter<Row>(
-  terminal: Terminal,
-  { columns, below }: Listing<Row>,
-  width: number | undefined,
-): Printer<Row> {
+function textPrinter<Row>(terminal: Terminal, { columns, below }: Listing<Row>): Printer<Row> {
   const titles = columns.map(({ title }) => title)
   let isFirst = true
   return {
     add(rows) {
       if (rows.length === 0) return
       const cells = rows.map((row) => columns.map(({ text }) => sanitize(text(row), 600)))
-      const [head = '', ...lines] = formatTable([titles, ...cells], width)
+      const [head = '', ...lines] = formatTable([titles, ...cells])
       if (isFirst) terminal.print(terminal.paint('bold', head))
       isFirst = false
       for (const [at, row] of rows.entries()) {

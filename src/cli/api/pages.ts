@@ -4,7 +4,7 @@
  */
 import { Command, Option } from 'commander'
 import type { Context } from '../context.ts'
-import { addWideOption, sizeParser, type WideOption } from '../options.ts'
+import { sizeParser } from '../options.ts'
 import { pluralize, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,
@@ -61,7 +61,7 @@ export interface FetchedRows<Row> {
   searchesRemaining?: number | undefined
 }
 
-export interface ListOptions extends ServiceOptions, WideOption, RevealOption {
+export interface ListOptions extends ServiceOptions, RevealOption {
   limit: number
   all?: boolean
   from?: string
@@ -76,7 +76,6 @@ export function listCommand<Options extends ListOptions, Asked, Row>(
   const command = new Command(name.split(' ').at(-1)).description(description)
   addOptions?.(command)
   if (reveal) addRevealOption(command)
-  addWideOption(command)
   if (pageSize !== undefined) addPagingOptions(command)
   return addServiceOptions(command, ['text', 'json', 'ndjson']).action((given: Options) =>
     printList(context, row, pageSize === undefined ? { ...given, all: true } : given),
@@ -107,7 +106,7 @@ async function printList<Options extends ListOptions, Asked, Row>(
   const max = options.all === true ? Infinity : options.limit
   await withClient(context, options, (api) =>
     printPages(context, {
-      printer: createPrinter(context, options.output, listing(options, asked), options),
+      printer: createPrinter(context, options.output, listing(options, asked)),
       from: options.from ?? null,
       max,
       fetch: (cursor, left) => {

@@ -8,7 +8,7 @@ import { deliveryId } from '../../store/records.ts'
 import { createPrinter, type Listing, shortTime } from '../api/listing.ts'
 import { addCommonOptions, type Context, loadConfigFile } from '../context.ts'
 import { addByOption, withStore } from '../open/open-store.ts'
-import { addWideOption, sizeParser, type WideOption } from '../options.ts'
+import { sizeParser } from '../options.ts'
 import { CommandError, findNamed, formatIsoTime, sanitize } from '../terminal.ts'
 import { addSelectionOptions, readSelection, type SelectionOptions } from './item-selection.ts'
 import { type ActOptions, runAct } from './items-act.ts'
@@ -88,7 +88,7 @@ function discardCommand(context: Context): Command {
 /** Bounds what a list holds in memory. */
 const maxRows = 1_000
 
-interface ListOptions extends SelectionOptions, WideOption {
+interface ListOptions extends SelectionOptions {
   limit: number
 }
 
@@ -96,7 +96,7 @@ function listCommand(context: Context): Command {
   const command = new Command('list').description(
     'list items; without --state those that need somebody, the worst first',
   )
-  return addWideOption(addSelectionOptions(command))
+  return addSelectionOptions(command)
     .option('--limit <n>', `how many, up to ${maxRows}`, sizeParser(maxRows), 50)
     .addHelpText('after', stateHelp)
     .action((options: ListOptions) => list(context, options))
@@ -122,7 +122,7 @@ async function list(context: Context, options: ListOptions): Promise<void> {
     return
   }
   const listing = itemsListing(destinationLabels(config))
-  const printer = createPrinter(context, options.output, listing, options)
+  const printer = createPrinter(context, options.output, listing)
   printer.add(rows)
   const next = hasMore && order !== 'worst' ? formatIsoTime(rows.at(-1)?.sinceMs) : null
   if (rows.length > 0 || options.output === 'json') printer.end(next)

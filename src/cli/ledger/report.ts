@@ -90,7 +90,7 @@ async function report(context: Context, options: ReportOptions): Promise<void> {
     return terminal.print(jsonText(reportJson(result, { by, labels, ...period }), 2))
   }
   const total = result.total()
-  const table = rows.length === 0 ? [] : tableLines(context, columns, rows, { wide: true })
+  const table = rows.length === 0 ? [] : tableLines(context, columns, rows)
   terminal.print([...sumLines(period, total), ...table].join('\n'))
 }
 

@@ -2,7 +2,6 @@
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { StoreError } from '../../redis/health.ts'
-import type { Finding } from '../../operator/probes/probe.ts'
 import { boundsOf, sumText } from '../../operator/reports/report.ts'
 import {
   type LastDay,
@@ -22,15 +21,14 @@ import {
 import { findingLine } from '../finding-line.ts'
 import { addAccountOption } from '../list.ts'
 import { withRedis } from '../open/open-store.ts'
-import { addWideOption, type WideOption } from '../options.ts'
 import { findNamed } from '../terminal.ts'
 
-interface StatusOptions extends CommonOptions, WideOption {
+interface StatusOptions extends CommonOptions {
   account?: string
 }
 
 export function statusCommand(context: Context): Command {
-  return addAccountOption(addWideOption(addCommonOptions(new Command('status'))))
+  return addAccountOption(addCommonOptions(new Command('status')))
     .addHelpText('after', help)
     .action((options: StatusOptions) => status(context, options))
 }
@@ -54,7 +52,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
     lines: () => [
       context.terminal.paint(styles[level], level) + `: ${sentence}`,
       ...(lastDay ? [dayLine(lastDay)] : []),
-      ...listed(context, findings, options.wide === true),
+      ...findings.map((one) => findingLine(context.terminal, one)),
     ],
   })
   context.exitCode = exitCodes[level]
@@ -79,14 +77,4 @@ function dayLine({ sum, criticals, lost }: LastDay): string {
   const slowest = criticals?.toPeople && boundsOf(criticals.toPeople).at(-1)
   const told = slowest === undefined ? '' : `; slowest critical to people ${slowest}`
   return `last 24 h: ${sumText(sum)}, ${lost} lost${told}`
-}
-
-/** So many are listed where they are more than a screen. */
-const listedAtMost = 20
-
-function listed({ terminal }: Context, bad: readonly Finding[], isWide: boolean): string[] {
-  const shown = isWide ? bad : bad.slice(0, listedAtMost)
-  const rest = bad.length - shown.length
-  const lines = shown.map((one) => findingLine(terminal, one))
-  return rest === 0 ? lines : [...lines, `and ${rest} more: --wide lists them`]
 }

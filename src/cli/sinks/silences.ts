@@ -205,5 +205,5 @@ function refuseFileSilence(loaded: LoadedConfig, id: string): void {
 }
 
 function silenceLines(context: Context, silences: readonly Silence[], nowMs: number): string[] {
-  return tableLines(context, silenceColumns(nowMs), silences, { wide: true })
+  return tableLines(context, silenceColumns(nowMs), silences)
 }

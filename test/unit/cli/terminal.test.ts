@@ -97,12 +97,3 @@ test('progress is one line that is written over, and goes without a trace', () =
   terminal.progress('')
   expect(written(tty.errors)).toBe('\r\u001B[K1 of 2\r\u001B[K')
 })
-
-test('the width is that of the terminal; 80 where it does not tell, none in a pipe', () => {
-  expect(createTerminal(streams(false)).columns).toBeUndefined()
-  const tty = streams(true)
-  expect(createTerminal(tty).columns).toBe(80)
-  expect(
-    createTerminal({ ...tty, output: Object.assign(tty.output, { columns: 132 }) }).columns,
-  ).toBe(132)
-})

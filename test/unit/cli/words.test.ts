@@ -1,13 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { measureWidth } from '../../../src/lib/text-width.ts'
-import {
-  sanitize,
-  formatDuration,
-  formatTable,
-  formatUtcTime,
-  shrinkColumns,
-} from '../../../src/cli/terminal.ts'
+import { sanitize, formatDuration, formatTable, formatUtcTime } from '../../../src/cli/terminal.ts'
 
 test.each([
   [0, '0 s'],
@@ -49,17 +43,12 @@ const rows = [
   ['77', '2026-11-01 12:00:05 UTC', '拒絶'.repeat(20), 'short'],
 ]
 
-test('a table fits in its terminal: the widest columns are cut, the first is whole', () => {
-  const lines = formatTable(rows, 80)
-  expect(Math.max(...lines.map(measureWidth))).toBe(80)
-  expect(lines[0]).toMatch(/^id {6}dead since +reason +uid$/)
-  expect(lines[1]).toMatch(/^3f9a1c {2}2026-11-01 12:00:05 UTC {2}unauthorized +stealer\/x+…$/)
-})
-
-test('the column that names a row is whole where it is the widest, too', () => {
-  expect(shrinkColumns([40, 30, 20], 60)).toEqual([40, 8, 8])
-})
-
-test('a table for no terminal is whole', () => {
-  expect(formatTable(rows)[1]).toContain('x'.repeat(120))
+test('a table pads by width, not by characters, and cuts nothing', () => {
+  const lines = formatTable(rows)
+  const titles = 'id      dead since               reason'
+  expect(measureWidth(lines[2]!.slice(0, lines[2]!.indexOf('short')))).toBe(
+    lines[0]!.indexOf('uid'),
+  )
+  expect(lines[0]).toMatch(new RegExp(`^${titles} +uid$`))
+  expect(lines[1]).toContain('x'.repeat(120))
 })
