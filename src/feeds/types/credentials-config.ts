@@ -17,7 +17,7 @@ import {
   commonKeys,
   fixedIntervalParts,
   fullRescan,
-  intervalKeys,
+  intervalKey,
   labelNames,
   type Named,
   queryKind,
@@ -38,7 +38,7 @@ export const credentialsFeedConfig = section(
     }).optional(),
     severity,
     ...commonKeys,
-    ...intervalKeys({ every: '60s', tier: 'basic' }),
+    every: intervalKey('60s'),
     rescan: fullRescan('24h'),
   },
   { describe: 'Leaked credentials that the tenant watches for.', rules: [labelNames] },
@@ -46,6 +46,7 @@ export const credentialsFeedConfig = section(
   type: file.type,
   identifier: file.identifier,
   severity: file.severity,
+  tier: 'basic' as const,
   ...fixedIntervalParts(file),
 }))
 
@@ -94,7 +95,7 @@ export const credentialSearchFeedConfig = section(
     quota_reserve: quotaReserveKey,
     ...commonKeys,
     // each poll costs one search of the month's quota
-    ...intervalKeys({ every: '1h', tier: 'search' }),
+    every: intervalKey('1h'),
     rescan: windowRescan('24h'),
   },
   { describe: 'What a global search for leaked credentials finds.', rules: [labelNames] },
@@ -104,7 +105,8 @@ export const credentialSearchFeedConfig = section(
   severity: file.severity,
   astp: file.astp,
   quotaReserve: file.astp ? 0 : file.quota_reserve,
-  ...fixedIntervalParts(file.astp ? { ...file, tier: 'basic' } : file),
+  tier: file.astp ? ('basic' as const) : ('search' as const),
+  ...fixedIntervalParts(file),
 }))
 
 export type CredentialSearchFeedConfig = Named<z.output<typeof credentialSearchFeedConfig>>
@@ -144,7 +146,7 @@ export const cookiesFeedConfig = section(
       'The severity of a cookie that had expired when it was imported.',
     ).prefault('info'),
     ...commonKeys,
-    ...intervalKeys({ every: '60s', tier: 'basic' }),
+    every: intervalKey('60s'),
     rescan: windowRescan('24h'),
   },
   { describe: 'The stolen cookies of a domain.', rules: [labelNames, atMostTen] },
@@ -155,6 +157,7 @@ export const cookiesFeedConfig = section(
   paths: file.paths ?? [],
   severity: file.severity,
   expiredSeverity: file.expired_severity,
+  tier: 'basic' as const,
   ...fixedIntervalParts(file),
 }))
 

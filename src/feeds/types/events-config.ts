@@ -20,13 +20,12 @@ import {
 import {
   commonKeys,
   fixedIntervalParts,
-  intervalKeys,
+  intervalKey,
   labelNames,
   type Named,
   queryKind,
   quotaReserveKey,
   ratePolledParts,
-  tierKey,
   windowRescan,
 } from './feed-config.ts'
 
@@ -128,7 +127,6 @@ export const eventsFeedConfig = section(
       'The longest time between polls, where the budget allows it. Default: as often as the limit allows.',
       '5s',
     ).optional(),
-    tier: tierKey('search'),
     rescan: windowRescan(),
     detail: detailKey,
   },
@@ -138,6 +136,7 @@ export const eventsFeedConfig = section(
   identifierGroup: file.identifier_group,
   identifier: file.identifier,
   filters: file.filters,
+  tier: 'search' as const,
   ...ratePolledParts(file),
 }))
 
@@ -201,7 +200,7 @@ export const eventSearchFeedConfig = section(
     quota_reserve: quotaReserveKey,
     ...commonKeys,
     // each poll costs one search of the month's quota
-    ...intervalKeys({ every: '1h', tier: 'search' }),
+    every: intervalKey('1h'),
     rescan: windowRescan('24h'),
     detail: detailKey,
   },
@@ -212,6 +211,7 @@ export const eventSearchFeedConfig = section(
   filters: file.filters,
   /** The feed stops before fewer searches of the month remain; 0: it may use them all. */
   quotaReserve: file.quota_reserve,
+  tier: 'search' as const,
   ...fixedIntervalParts(file),
 }))
 

@@ -33,6 +33,7 @@ export interface FeedCommon {
    * events.
    */
   detail: string[]
+  /** The limit that its pages count against. */
   tier: Tier
   labels: Record<string, string>
   /** undefined: the feed is never rescanned. */
@@ -51,7 +52,7 @@ export type Named<Written extends Pick<FeedCommon, 'everyMs'>> = Omit<Written, k
   FeedCommon &
   Pick<Written, 'everyMs'>
 
-/** The keys that every type of feed has, without `tier`. */
+/** The keys that every type of feed has. */
 export const commonKeys = {
   account: name('Account that reads it. May be left out where there is only one.').optional(),
   lag_objective: duration(
@@ -78,28 +79,16 @@ export const quotaReserveKey = wholeNumber({
   min: 0,
 }).prefault(0)
 
-/** `tier`, with the default of the feed type. */
-export function tierKey(usual: Tier): z.ZodType<Tier> {
-  return word(['search', 'basic'], 'The limit that its pages count against.').prefault(usual)
-}
-
-/** The keys of a feed that is polled at an interval of its own, besides `commonKeys`. */
-export function intervalKeys(usual: { every: string; tier: Tier }): {
-  every: z.ZodType<number>
-  tier: z.ZodType<Tier>
-} {
-  return {
-    every: duration('The longest time between polls.', '5s').prefault(usual.every),
-    tier: tierKey(usual.tier),
-  }
+/** `every` of a feed that is polled at an interval of its own. */
+export function intervalKey(usual: string): z.ZodType<number> {
+  return duration('The longest time between polls.', '5s').prefault(usual)
 }
 
 type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & {
-  tier: Tier
   rescan: RescanConfig | undefined
   detail?: string[]
 }
-type CommonParts = Omit<FeedCommon, 'name' | 'account' | 'everyMs'> & {
+type CommonParts = Omit<FeedCommon, 'name' | 'account' | 'everyMs' | 'tier'> & {
   account: string | undefined
 }
 
@@ -125,7 +114,6 @@ function commonParts(file: CommonFile): Omit<CommonParts, 'longestMs'> {
     lagObjectiveMs: file.lag_objective,
     startMs: file.start,
     initialPoll: file.initial_poll,
-    tier: file.tier,
     labels: file.labels,
     rescan: file.rescan,
     detail: file.detail ?? [],

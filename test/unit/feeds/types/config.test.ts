@@ -104,11 +104,6 @@ test('a search by ASTP reserves nothing, and counts against the basic tier', () 
   expect(feedOf(`${search}, astp: true, quota_reserve: 9`)).toMatchObject(expected)
 })
 
-test('a tier may be another than that of the type', () => {
-  expect(feedOf(`${credentials}, tier: search`).tier).toBe('search')
-  expect(feedOf(`${search}, tier: basic`).tier).toBe('basic')
-})
-
 test('feeds of all types stand side by side, each with its own labels', () => {
   const { config } = load(`
   brand: { ${events}, labels: { team: soc } }
