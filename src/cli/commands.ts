@@ -58,11 +58,6 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./users.ts')).usersCommand,
   },
   {
-    term: 'token',
-    description: 'the API keys',
-    load: async () => (await import('./set-up/token.ts')).tokenCommand,
-  },
-  {
     term: 'accounts',
     description: 'accounts of the configuration, and those that left it',
     load: async () => (await import('./ledger/accounts.ts')).accountsCommand,

@@ -109,17 +109,13 @@ function errorLines(error: TocsinError): string[] {
   if (!(error instanceof UpstreamError)) return [error.message]
   const { details, message, reason } = error
   const fields = details.map(({ loc, msg }) => (loc === '' ? msg : `${loc}: ${msg}`))
-  const advice = reasonsForTokenTest.has(reason) ? ['tocsin token test says more'] : []
+  const advice = reasonsForDoctor.has(reason) ? ['tocsin doctor says more'] : []
   if (fields.length < 2) return [message, ...advice]
   const head = message.replace(fields.join('; '), `${fields.length} fields are wrong`)
   return [head, ...fields.map((field) => `  ${field}`), ...advice]
 }
 
-const reasonsForTokenTest: ReadonlySet<UpstreamReason> = new Set([
-  'auth',
-  'unavailable',
-  'contract',
-])
+const reasonsForDoctor: ReadonlySet<UpstreamReason> = new Set(['auth', 'unavailable', 'contract'])
 
 function isMistake(error: TocsinError): boolean {
   if (error instanceof UpstreamError) return error.reason === 'invalid'

@@ -14,7 +14,6 @@ export interface TokenTest {
   tenantId: number | undefined
   /** Masked: the first letter and the domain. */
   userEmail: string | undefined
-  scopes: string[]
 }
 
 export interface UpstreamClient extends Documents {

@@ -55,7 +55,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     call,
     ...createDocuments(parts),
     async testToken({ signal } = {}) {
-      const slot: SlotRequest = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
+      const slot: SlotRequest = { kind: 'command', name: 'doctor', dueSinceMs: clock.now() }
       const grant = await testToken(session, { slot, signal, ignoresPause: true })
       if (grant.organizationId !== undefined) await lookup.remember(grant.organizationId)
       return grant
@@ -118,6 +118,5 @@ async function testToken(
     organizationId: grant.organization_id ?? undefined,
     tenantId: grant.tenant_id ?? undefined,
     userEmail: grant.user_email?.replace(/^(.)[^@]*/u, '$1***'),
-    scopes: grant.scopes ?? [],
   }
 }

@@ -272,7 +272,7 @@ test('reports', async () => {
   ).toMatchFileSnapshot(transcriptFile('reports'))
 })
 
-test('tenants and token', async () => {
+test('tenants', async () => {
   await expect(
     await asked(({ type }) =>
       type(`
@@ -282,9 +282,6 @@ test('tenants and token', async () => {
       api tenants.create --organization-id 7 --name Umbrella --industry finance
       api tenants.create --organization-id 7 --name Umbrella --industry finance --yes
       api tenants.create --organization-id 7 --name Umbrella --industry nothing --yes
-      token test
-      token test --output json
-      token test --account nobody
     `),
     ),
   ).toMatchFileSnapshot(transcriptFile('tenants'))

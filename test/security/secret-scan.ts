@@ -181,12 +181,10 @@ async function commands(scene: SecretScene, config: string): Promise<Output[]> {
 
 function asked(scene: SecretScene): string[][] {
   const uids = ['stealer_log/planted/1', 'paste/nobody/1', scene.sandbox.events()[0]!.uid]
-  const accounts = ['main', 'proxied', 'closed', 'tok403', 'key500']
   return [
     ...uids.map((uid) => ['items', 'show', uid]),
     ['items', 'list', '--state', 'quarantined'],
     ['items', 'list', '--state', 'all'],
-    ...accounts.map((name) => ['token', 'test', '--account', name]),
     ...['check', 'audit', 'plan', 'doctor'].map((name) => [name]),
     ...['siem', 'vault', 'soc', 'oncall'].map((sink) => ['render', uids[0] ?? '', '--sink', sink]),
     ['audit', '--feed', 'main'],

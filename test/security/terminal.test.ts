@@ -96,10 +96,7 @@ const asked: [string[], string[]][] = [
     ['api', 'reports.get', '--report-id=9001'],
     ['text', 'json'],
   ],
-  [
-    ['token', 'test'],
-    ['text', 'json'],
-  ],
+  [['doctor'], ['text', 'json']],
 ]
 
 describe('of what the service says', () => {

@@ -10,13 +10,7 @@ import { UpstreamError } from '../../upstream/error.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
 import type { OpenStore } from '../open/open-store.ts'
 import { formatUtcTime } from '../terminal.ts'
-import {
-  about,
-  type Finding,
-  type Probe,
-  splitRemedy,
-  toClause,
-} from '../../operator/probes/probe.ts'
+import { about, type Finding, type Probe, splitRemedy } from '../../operator/probes/probe.ts'
 import { proxyRemedy } from '../../operator/probes/sink-probes.ts'
 
 const again = 'run doctor again'
@@ -95,15 +89,12 @@ export const keyProbe: Probe<AccountNeeds> = {
   isBasis: true,
   subject: accountName,
   async find({ client }, subject, signal) {
-    const { ok, facts, remedy = '', warnings } = await diagnoseKey(client, signal)
-    // whose key it is stands before; scopes and limits are for token test
-    const said = facts.slice(0, 2).join(' ').replace(/\.$/, '')
-    const detail = said.replace(/^The key of account ".*?" /, '')
+    const { detail, remedy, warnings } = await diagnoseKey(client, signal)
     const warned = warnings.map((warning) =>
       about(warning.about, client.account.name).bad('warning', warning.problem, warning.remedy),
     )
     return [
-      ok ? subject.good(detail) : subject.bad('problem', detail, toClause(remedy)),
+      remedy === undefined ? subject.good(detail) : subject.bad('problem', detail, remedy),
       ...warned,
       ...(warnings.some((warning) => warning.about === 'clock') ? [] : [clockFinding(client)]),
     ]

@@ -47,7 +47,7 @@ const troubles = {
     severity: 'critical',
     subject: 'account',
     text: 'key refused by the service',
-    toDo: (name) => `give the account a valid key, then: tocsin token test --account ${name}`,
+    toDo: () => 'give the account a valid key, then: tocsin doctor',
   },
   'account-left': {
     severity: 'high',

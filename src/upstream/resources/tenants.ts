@@ -53,7 +53,7 @@ export const serviceOperations = {
     request: 'POST /tokens/generate',
     body: z.strictObject({ tenant_id: z.int().optional() }),
     answer: wireTokenGrant,
-    onlyBy: 'token test',
+    onlyBy: 'doctor',
   }),
   testToken: operation({
     name: 'tokens.test',

@@ -180,7 +180,7 @@ const hourAgo = { ageMs: 3_600_000 }
 const isAhead = /^warning: this machine's clock is 60 min ahead of the service's$/
 
 test.each<[string, Answered, RegExp, RegExp]>([
-  ['works', hourAgo, /^ok: works\./, isAhead],
+  ['works', hourAgo, /^ok: works;/, isAhead],
   ['is of another tenant', { tenantId: 43 }, /^ok: .* tenant 43,/, /^ok: within \d s of /],
   ['is refused', { ...hourAgo, status: 401 }, /^problem: .*401/, isAhead],
   ['is refused at the right time', { status: 401 }, /^problem: .*401/, /^ok: within \d s of /],

@@ -30,7 +30,7 @@ test.each(commands)('a wrong key is told, and not shown: %j', async (args) => {
   })
   const { code, out, err } = await run(...args)
   expect(err).toMatch(/^(the key or its token is refused \(401\)|.* its key was refused; next try)/)
-  expect(err).toContain('tocsin token test says more')
+  expect(err).toContain('tocsin doctor says more')
   expect(out + err).not.toContain('hush')
   expect(code).toBe(1)
 })

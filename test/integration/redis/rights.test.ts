@@ -40,7 +40,6 @@ async function useAll(scene: Scene): Promise<void> {
     ['routes', 'explain', uid],
     ['silences', 'list'],
     ['items', 'list'],
-    ['token', 'test'],
   ]) {
     const { code, err } = await tocsin(...command, '--config', file)
     expect({ command, code, err }).toEqual({ command, code: 0, err: '' })

@@ -30,7 +30,7 @@ test.each(errors)('%s is one plain message', (_name, error, code) => {
 
 test('a failure that may be of the key, or of the way there, says where to look', () => {
   const { said } = reported(new UpstreamError('unavailable', 'it is down'))
-  expect(said).toBe('it is down\ntocsin token test says more\n')
+  expect(said).toBe('it is down\ntocsin doctor says more\n')
 })
 
 test('several wrong fields stand below each other, each once', () => {

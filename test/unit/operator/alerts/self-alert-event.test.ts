@@ -38,7 +38,7 @@ test('of many of a kind a notice says so, with the severity that each of them ha
     highlights: {
       headline: ['many accounts: key refused by the service'],
       cause: ['a, b, c and 8 others by now'],
-      what_to_do: ['give the account a valid key, then: tocsin token test --account <account>'],
+      what_to_do: ['give the account a valid key, then: tocsin doctor'],
     },
   })
   expect(buildEndAlert(many, noted, sinceMs + minute)).toMatchObject({
