@@ -28,7 +28,6 @@ export interface LanesOptions extends LaneOptions {
 export function createLanes(options: LanesOptions): Lanes {
   const { clock, logger, isActive, timings } = options
   const reader = createLaneReader(options)
-  const leftLanes = new Set<string>()
   const stopping = new AbortController()
   const { queue, worker } = openQueue(options, process)
   const locks = createLocks(worker, options)
@@ -41,17 +40,19 @@ export function createLanes(options: LanesOptions): Lanes {
     // the job is from an older configuration, or from before an organization became known; a job of
     // a newer configuration stays
     if (!lane && isActive()) return
-    if (!lane || isForOthers(id, leftLanes, isActive)) {
-      // without a head start for the others, the same replica might fetch the job first every time
-      await standStill.until(clock.now() + 2 * timings.headStartMs)
-      return giveBack(job, token)
-    }
+    if (!lane) return leave(job, token)
     const lock = locks.keep(id, token ?? '')
     const isOver = startHold(options, AbortSignal.any([stopping.signal, lock.lost]))
     await reader.hold(lane.limit, isOver)
     lock.release()
     if (!reader.lanes().has(id)) await ensure() // its feeds have moved to a lane that may be new
     if (lock.lost.aborted) throw new WaitingError() // the job waits already, or another has it
+    return isActive() ? giveBack(job, token) : leave(job, token)
+  }
+
+  /** An older configuration gives others a head start: it might fetch the job first every time. */
+  async function leave(job: Job, token: string | undefined): Promise<never> {
+    await standStill.until(clock.now() + 2 * timings.headStartMs)
     return giveBack(job, token)
   }
 
@@ -142,16 +143,6 @@ function createLocks(
 async function giveBack(job: Job, token: string | undefined): Promise<never> {
   await job.moveToWait(token)
   throw new WaitingError()
-}
-
-/**
- * Whether a replica with an older configuration leaves the lane to others: every other time at
- * most, since there may be no others.
- */
-function isForOthers(id: string, leftLanes: Set<string>, isActive: () => boolean): boolean {
-  if (isActive() || leftLanes.delete(id)) return false
-  leftLanes.add(id)
-  return true
 }
 
 /** Starts a hold; returns whether it is over. */
