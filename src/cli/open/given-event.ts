@@ -86,13 +86,12 @@ function parseFile(
   feed: FeedConfig,
 ): Pick<GivenEvent, 'event' | 'detail'> {
   const place = inputName(file)
-  let raw: unknown
+  let item: unknown
   try {
-    raw = JSON.parse(text)
+    item = JSON.parse(text)
   } catch {
     throw new CommandError('mistake', `${place}: not JSON; ${fileRemedy}`)
   }
-  const item = soleItem(raw, place)
   const data = isObject(item) ? item['data'] : undefined
   const parsed = parseGiven(item, feed)
   if (!parsed.ok) {
@@ -115,14 +114,6 @@ function parseGiven(
     if (parsed.ok) return parsed
   }
   return parseItem(item)
-}
-
-/** An answer or a list of one item stands for the item. */
-function soleItem(raw: unknown, place: string): unknown {
-  const items = isObject(raw) ? raw['items'] : raw
-  if (!Array.isArray(items)) return raw
-  if (items.length === 1) return items[0] as unknown
-  throw new CommandError('mistake', `${place}: ${items.length} events; ${fileRemedy}`)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
