@@ -97,7 +97,7 @@ export async function callRow<Request, Result>(
   const things = thingsIn(row, request as Fields)
   const result = client.call(row, request, callOptions())
   const named = things.length === 0 ? result : nameFailure(sanitize(things.join(', ')), result)
-  return explainRefusal(row, request as Fields, named)
+  return explainRefusal(row, named)
 }
 
 /** What a request names that may be missing or another's: `identifier_id 77`. */
@@ -107,30 +107,22 @@ function thingsIn(row: Pick<Operation, 'path'>, request: Fields): string[] {
   )
 }
 
-/**
- * Throws what says which permission or server an operation takes, where that is missing. A refusal
- * of a request that names something may be about that.
- */
+/** Adds to a refusal which permission or server an operation takes, where that may be missing. */
 export async function explainRefusal<Result>(
-  row: Pick<Operation, 'name' | 'method' | 'path' | 'permission'>,
-  request: Fields,
+  { method, path, permission }: Pick<Operation, 'method' | 'path' | 'permission'>,
   result: Promise<Result>,
 ): Promise<Result> {
-  const { name, method, path, permission } = row
   if (permission === undefined) return result
   try {
     return await result
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
-    const namesNothing = thingsIn(row, request).length === 0 && !request['from']
-    const isMissing =
-      isUnknownPath(error) || (error.status === 404 && namesNothing && method === 'GET')
-    const isUnknown = isMissing || error.status === 405
-    if (!isUnknown && !(error.status === 403 && namesNothing)) throw error
+    const isUnknown = isUnknownPath(error) || error.status === 405
+    if (!isUnknown && error.status !== 403) throw error
     const why = isUnknown
-      ? `this server does not have ${method} ${path}, which servers of 2026 have`
-      : `${name} takes the permission ${permission}, which the key's user lacks; ask an administrator`
-    throw new UpstreamError(error.reason, why, error)
+      ? `servers before 2026-07 do not have ${method} ${path}`
+      : `it takes the permission ${permission}`
+    throw new UpstreamError(error.reason, `${error.message}; ${why}`, error)
   }
 }
 

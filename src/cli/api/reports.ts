@@ -49,7 +49,7 @@ async function downloadReport(
   const file = await withClient(context, options, ({ client, callOptions }) => {
     const request = client.downloadReport({ id, format, ...callOptions() })
     const named = nameFailure(`report ${id}`, request)
-    return explainRefusal(reportOperations.download, { report_id: id }, named)
+    return explainRefusal(reportOperations.download, named)
   })
   try {
     createPrivateFile(out, file) // there whole or not at all

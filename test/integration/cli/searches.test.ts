@@ -234,7 +234,7 @@ test.each([
 })
 
 test.each([
-  [404, 'this server does not have'],
+  [404, 'servers before 2026-07 do not have'],
   [403, 'takes the permission'],
 ])('a %i tells which server or permission a search takes', async (status, said) => {
   const { run, sandbox } = await aServiceScene(tests)
