@@ -3,24 +3,15 @@
  * message. A missed window ends late and the message says so; no item is lost or sent twice.
  */
 import { localDay } from '../lib/time-zone.ts'
-import type { LinkFilter } from '../messages/message.ts'
-import {
-  type AlreadySent,
-  compareForDigest,
-  countSeverities,
-  summarise,
-  type DigestFacts,
-  perDay,
-  type Summary,
-} from '../messages/summary.ts'
+import { countSeverities, summarise, type DigestFacts, perDay } from '../messages/summary.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { readSettledCounts } from '../store/accounts.ts'
 import { readSinkNames } from '../store/pending-items.ts'
-import { type FoundItem, readItems } from '../store/records.ts'
+import type { Item } from '../store/records.ts'
 import type { CoverageReading, FlushContext } from './flush-context.ts'
 import type { MessageAbout } from './freeze.ts'
 import { flushGroups } from './group-flush.ts'
-import { readUndelivered } from './undelivered.ts'
+import { readItemsOf, readUndelivered } from './undelivered.ts'
 import { digestGroupId, type Outlet, type SinkDigest } from './placement.ts'
 import { type Flush, postponeTimers, readTimerMs } from './timers.ts'
 import { endWindow, type LedgerSlice, selectMembers } from './window.ts'
@@ -197,12 +188,6 @@ async function ensureDigest(
 /** A digest sent later than this after its due time says that it is late. */
 const lateAfterMs = 15 * 60_000
 
-/** How many immediately sent events a digest lists. */
-const maxSentListed = 50
-
-/** Records per Redis reply: each may hold some hundred kilobytes of payload. */
-const readAtOnce = 100
-
 interface DigestWindow extends Pick<DigestReading, 'nowMs' | 'readCoverage'> {
   flush: Flush
   /** The digest is of this account alone, of several. */
@@ -228,7 +213,6 @@ async function composeDigest(
   const fromMs = Math.min(flush.fromMs ?? flush.openedAtMs, nowMs)
   // The timer is postponed while nothing can be sent, the window is not.
   const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
-  const sent = await readAlreadySent(options, window)
   const since = totalsSince(totals, flush.note)
   const coverage = await readCoverage()
   const recipients = sink.destinations.length
@@ -253,9 +237,7 @@ async function composeDigest(
     dead: dead.total,
     undelivered: dead.worst,
     diverted: Math.ceil(since.diverted / recipients),
-    alreadySent: sent.listed,
-    alreadySentTotal: sent.total,
-    alreadySentBySeverity: sent.bySeverity,
+    alreadySent: countSeverities(await readAlreadySent(options, window)),
   }
   return {
     summary: summarise(members, { kind: 'digest', labels: {}, route: null, digest: facts }),
@@ -265,53 +247,21 @@ async function composeDigest(
   }
 }
 
-interface SentItem {
-  part: Parameters<typeof compareForDigest>[0]
-  entry: AlreadySent
-}
-
 /**
  * Reads what was sent to the destination at once within the window; suppressed and dead items are
  * left out.
  */
 async function readAlreadySent(
-  { ledgers, serviceLink }: FlushContext,
-  { flush, nowMs, namesAccounts }: DigestWindow,
-): Promise<{ listed: AlreadySent[]; total: number; bySeverity: Summary['bySeverity'] }> {
-  const sentItems: SentItem[] = []
+  { ledgers }: FlushContext,
+  { flush, nowMs }: DigestWindow,
+): Promise<Item[]> {
+  const sent: Item[] = []
   for (const ledger of ledgers) {
     const refs = await ledger.redis.zrangebyscore(ledger.key('listed', flush.id), '-inf', nowMs)
-    for (let from = 0; from < refs.length; from += readAtOnce) {
-      const items = await readItems(ledger, refs.slice(from, from + readAtOnce))
-      const delivered = items.filter(({ item }) => item.state === 'delivered')
-      sentItems.push(...delivered.map((found) => toSentItem(found, serviceLink, namesAccounts)))
-    }
+    const items = await readItemsOf(ledger, refs, flush.about.destination)
+    sent.push(...items.map(({ item }) => item).filter(({ state }) => state === 'delivered'))
   }
-  const sorted = sentItems.toSorted((a, b) => compareForDigest(a.part, b.part))
-  const entries = sorted.map(({ entry }) => entry)
-  const listed = entries.slice(0, maxSentListed)
-  return { listed, total: entries.length, bySeverity: countSeverities(entries) }
-}
-
-/** Keeps no payload: there may be a hundred thousand items. */
-function toSentItem(
-  { record, item, payload }: FoundItem,
-  serviceLink: LinkFilter,
-  namesAccount: boolean,
-): SentItem {
-  const { account, type, uid, title } = record
-  const { severity } = item
-  const sentAtMs = item.endedAtMs ?? item.createdAtMs
-  const entry: AlreadySent = {
-    severity,
-    type,
-    uid,
-    sentAtMs,
-    ...(namesAccount && { account }),
-    ...(title !== undefined && { title }),
-    ...(payload && { serviceLink: serviceLink(account, payload.event.url) }),
-  }
-  return { part: { severity, identifiers: [], createdAtMs: sentAtMs }, entry }
+  return sent
 }
 
 interface Totals {

@@ -1,7 +1,6 @@
 /** What the flushes of groups and digests need, and how the suppression rules are asked. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { LinkFilter } from '../messages/message.ts'
 import type { PageAddress } from '../messages/page-links.ts'
 import type { DigestFacts } from '../messages/summary.ts'
 import type { Candidate, Verdict } from '../routing/suppression.ts'
@@ -20,7 +19,6 @@ export interface FlushContext {
   standing: Standing
   /** Reads of all feeds how far they were read, for the digests of a pass. */
   readCoverage: () => Promise<CoverageReading>
-  serviceLink: LinkFilter
   pageAddress: PageAddress
   /** Announces that an account has something due for a sink, with its severity rank; default 4. */
   announce: (account: string, work: { sink: string; rank?: number }[]) => void

@@ -27,7 +27,7 @@ export async function readUndelivered(
   window: UndeliveredWindow,
   pageAddress: PageAddress,
 ): Promise<{ total: number; worst: Undelivered[] }> {
-  const found: DeadLetter[] = []
+  const found: RecordItem[] = []
   for (const ledger of ledgers) {
     const refs = await ledger.redis.zrange(
       ledger.key('dead', window.sink),
@@ -36,7 +36,7 @@ export async function readUndelivered(
       'BYSCORE',
       'REV',
     )
-    found.push(...(await readLetters(ledger, refs.slice(0, maxRead), window.destination)))
+    found.push(...(await readItemsOf(ledger, refs.slice(0, maxRead), window.destination)))
   }
   const worst = found.toSorted((a, b) => compareForDigest(toPart(a), toPart(b))).slice(0, maxNamed)
   return {
@@ -45,17 +45,18 @@ export async function readUndelivered(
   }
 }
 
-interface DeadLetter {
+interface RecordItem {
   record: LedgerRecord
   item: Item
 }
 
-async function readLetters(
+/** Reads the items of a destination without their payloads; those that are gone are left out. */
+export async function readItemsOf(
   ledger: AccountLedger,
   refs: readonly string[],
   destination: string,
-): Promise<DeadLetter[]> {
-  const found: DeadLetter[] = []
+): Promise<RecordItem[]> {
+  const found: RecordItem[] = []
   for (let from = 0; from < refs.length; from += readAtOnce) {
     const items = refs.slice(from, from + readAtOnce).flatMap((ref) => {
       const parsed = parseRef(ref)
@@ -73,12 +74,12 @@ async function readLetters(
   return found
 }
 
-function toPart({ item }: DeadLetter): Parameters<typeof compareForDigest>[0] {
+function toPart({ item }: RecordItem): Parameters<typeof compareForDigest>[0] {
   return { severity: item.severity, identifiers: [], createdAtMs: item.createdAtMs }
 }
 
 function describe(
-  { record, item: { severity } }: DeadLetter,
+  { record, item: { severity } }: RecordItem,
   { namesAccounts }: UndeliveredWindow,
   pageAddress: PageAddress,
 ): Undelivered {

@@ -4,26 +4,24 @@
 import type { Document } from './document.ts'
 import { messageLimits, typeLabel } from './message.ts'
 import { sanitizeLine } from './sanitize.ts'
-import type { AlreadySent, DigestFacts, NamedEvent, Summary, Undelivered } from './summary.ts'
+import {
+  cleanSeverities,
+  type DigestFacts,
+  formatSeverities,
+  type Summary,
+  sumCounts,
+  type Undelivered,
+} from './summary.ts'
 
 type Coverage = Pick<
   Document,
-  | 'alarms'
-  | 'statement'
-  | 'window'
-  | 'feeds'
-  | 'moreFeeds'
-  | 'unlisted'
-  | 'undelivered'
-  | 'sent'
-  | 'moreSent'
+  'alarms' | 'statement' | 'window' | 'feeds' | 'moreFeeds' | 'unlisted' | 'undelivered'
 >
 
 type TimeFormatter = (atMs: number) => string
 type Feed = DigestFacts['feeds'][number]
 
 const maxFeeds = 40
-const maxAlreadySent = 20
 const maxFeedAlarms = 5
 
 /** The parts of a digest's document. */
@@ -37,7 +35,6 @@ export function buildCoverage(
   const first = [...new Set([...behind, ...unreadable])]
   const feeds = [...first, ...digest.feeds.filter((feed) => !first.includes(feed))]
   const shown = feeds.slice(0, maxFeeds)
-  const sent = digest.alreadySent.slice(0, maxAlreadySent)
   return {
     alarms: [
       ...alarmEach(behind, (feed) => alarmOfBehind(feed, timeIn), 'are behind'),
@@ -54,36 +51,17 @@ export function buildCoverage(
     moreFeeds: feeds.length - shown.length,
     unlisted: describeUnlisted(digest),
     undelivered: (digest.undelivered ?? []).map(describeUndelivered),
-    sent: sent.map((entry) => describeSent(entry, timeIn)),
-    moreSent: Math.max(0, digest.alreadySentTotal - sent.length),
   }
 }
 
 function describeUndelivered(entry: Undelivered): Coverage['undelivered'][number] {
-  const { account, pageUrl = null } = entry
-  const { severity, title } = nameEvent(entry)
+  const { severity, type, uid, account, pageUrl = null } = entry
+  const { title = `${typeLabel(type)}: content no longer stored, uid ${uid}` } = entry
   const of = account === undefined ? '' : ` (account ${account})`
-  return { severity, title: sanitizeLine(title + of, messageLimits.title), link: pageUrl }
-}
-
-function nameEvent({ severity, type, uid, title }: NamedEvent): {
-  severity: string
-  title: string
-} {
-  const gone = `${typeLabel(type)}: content no longer stored, uid ${uid}`
   return {
     severity: sanitizeLine(severity, messageLimits.severity),
-    title: sanitizeLine(title ?? gone, messageLimits.title),
-  }
-}
-
-function describeSent(entry: AlreadySent, timeIn: TimeFormatter): Coverage['sent'][number] {
-  const { account, sentAtMs, serviceLink = null } = entry
-  const ofAccount = account === undefined ? '' : `, account ${account}`
-  return {
-    ...nameEvent(entry),
-    link: serviceLink,
-    sent: sanitizeLine(timeIn(sentAtMs) + ofAccount, messageLimits.name),
+    title: sanitizeLine(title + of, messageLimits.title),
+    link: pageUrl,
   }
 }
 
@@ -142,8 +120,8 @@ function feedName({ feed }: Feed): string {
 function buildStatement({ total }: Summary, digest: DigestFacts, behind: number): string | null {
   if (total > 0) return null
   const isKnown = digest.feeds.length > 0 && behind === 0
-  const { held, suppressed, dead, diverted = 0, alreadySentTotal } = digest
-  const hasOtherItems = held + suppressed + dead + diverted + alreadySentTotal > 0
+  const { held, suppressed, dead, diverted = 0, alreadySent } = digest
+  const hasOtherItems = held + suppressed + dead + diverted + sumCounts(alreadySent) > 0
   if (behind > 0 || digest.feeds.some(hasUnreadItems)) {
     return 'Nothing is listed, which does not mean that nothing happened.'
   }
@@ -159,15 +137,14 @@ function describeUnlisted({
   dead,
   diverted = 0,
   alreadySent,
-  alreadySentTotal,
 }: DigestFacts): string[] {
   return [
     held > 0 ? `${held} held back for later` : null,
     suppressed > 0 ? `${suppressed} suppressed by a silence, a mute or another event` : null,
     dead > 0 ? `${dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
-    alreadySentTotal > 0 && alreadySent.length === 0
-      ? `${alreadySentTotal} already sent at once`
+    alreadySent.length > 0
+      ? `${formatSeverities(cleanSeverities(alreadySent))} sent at once`
       : null,
   ].filter((text) => text !== null)
 }

@@ -6,7 +6,7 @@ import type { Severity } from '../event.ts'
 import type { Fact } from './types/description.ts'
 import type { MessageGuidance } from './guidance.ts'
 import { cutText, isolate } from './sanitize.ts'
-import { formatSeverities, type NameCount, type SeverityCount } from './summary.ts'
+import { formatSeverities, type NameCount, type SeverityCount, sumCounts } from './summary.ts'
 
 export interface Document {
   /** The highest severity; null if there is no event. */
@@ -47,9 +47,6 @@ export interface Document {
   related: Fact[]
   /** Events of a digest's window that could not be delivered: the worst of them. */
   undelivered: { severity: Severity; title: string; link: string | null }[]
-  /** Events of a digest's window that were sent at once: the worst of it. */
-  sent: { severity: Severity; title: string; link: string | null; sent: string }[]
-  moreSent: number
   bySeverity: SeverityCount[]
   /** Those of them that the subject does not count. */
   uncounted: SeverityCount[]
@@ -112,8 +109,6 @@ export const noParts = {
   pageUrl: null,
   related: [],
   undelivered: [],
-  sent: [],
-  moreSent: 0,
   bySeverity: [],
   uncounted: [],
   lines: [],
@@ -169,15 +164,14 @@ interface Allowance {
   names: number
   feeds: number
   days: number
-  sent: number
 }
 
 /** From mild to strict; the last one always leaves room. */
 const allowances: readonly Allowance[] = [
-  { text: 250, extract: 500, link: 1000, names: 6, feeds: 10, days: 14, sent: 10 },
-  { text: 120, extract: 200, link: 300, names: 5, feeds: 5, days: 7, sent: 5 },
-  { text: 60, extract: 120, link: 300, names: 3, feeds: 3, days: 7, sent: 3 },
-  { text: 30, extract: 60, link: 300, names: 3, feeds: 3, days: 7, sent: 3 },
+  { text: 250, extract: 500, link: 1000, names: 6, feeds: 10, days: 14 },
+  { text: 120, extract: 200, link: 300, names: 5, feeds: 5, days: 7 },
+  { text: 60, extract: 120, link: 300, names: 3, feeds: 3, days: 7 },
+  { text: 30, extract: 60, link: 300, names: 3, feeds: 3, days: 7 },
 ]
 
 /** An alarm says what to do about it, and a title what happened: they keep more than other texts. */
@@ -186,14 +180,9 @@ const leastTitle = 80
 
 /** Names, feeds and events that are left out stay counted. */
 function narrow(document: Document, allowed: Allowance): Document {
-  const { extract, guidance, sent, feeds, foot } = document
+  const { extract, guidance, feeds, foot } = document
   const cut = (text: string): string => cutText(text, allowed.text)
   const cutFact = (fact: Fact): Fact => ({ ...fact, value: cut(fact.value) })
-  const cutListed = <One extends Document['undelivered'][number]>(one: One): One => ({
-    ...one,
-    title: cutText(one.title, Math.max(allowed.text, leastTitle)),
-    link: one.link !== null && one.link.length > allowed.link ? null : one.link,
-  })
   return {
     ...document,
     alarms: document.alarms.map((alarm) => cutText(alarm, Math.max(allowed.text, leastAlarm))),
@@ -208,9 +197,11 @@ function narrow(document: Document, allowed: Allowance): Document {
       ...guidance,
       texts: guidance.texts.map(({ label, text }) => ({ label, text: cut(text) })),
     },
-    undelivered: document.undelivered.map(cutListed),
-    sent: sent.slice(0, allowed.sent).map(cutListed),
-    moreSent: document.moreSent + Math.max(0, sent.length - allowed.sent),
+    undelivered: document.undelivered.map(({ severity, title, link }) => ({
+      severity,
+      title: cutText(title, Math.max(allowed.text, leastTitle)),
+      link: link !== null && link.length > allowed.link ? null : link,
+    })),
     counts: document.counts.map(({ label, entries }) => ({
       label,
       entries: narrowCounts(entries, allowed.names).map((entry) => ({
@@ -231,7 +222,7 @@ function narrow(document: Document, allowed: Allowance): Document {
 
 function narrowCounts(entries: readonly NameCount[], max: number): NameCount[] {
   if (entries.length <= max) return [...entries]
-  const rest = entries.slice(max - 1).reduce((sum, { count }) => sum + count, 0)
+  const rest = sumCounts(entries.slice(max - 1))
   return [...entries.slice(0, max - 1), { name: 'other', count: rest }]
 }
 
@@ -276,11 +267,6 @@ export function chatText({ body, typeLabel, title, statement, window }: Document
   if (typeLabel !== null) return [...body]
   if (window === null) return [title]
   return [...(statement === null ? [] : [statement]), `Window: ${window}`]
-}
-
-/** What a chat says of what was already sent and not shown. */
-export function chatMoreSent({ sent, moreSent }: Document): string[] {
-  return sent.length > 0 && moreSent > 0 ? [`and ${moreSent} more that were already sent`] : []
 }
 
 interface LabelledTexts {

@@ -26,6 +26,7 @@ import {
   type SeverityCount,
   formatSeverity,
   severityLabels,
+  sumCounts,
   type Summary,
 } from './summary.ts'
 
@@ -74,7 +75,7 @@ export function renderSummary(subject: SummarySubject): Document {
     counts: buildCounts(summary),
     days: (digest?.perDay ?? []).map((day) => ({
       label: sanitizeLine(formatDay(day.day), summaryLimits.name),
-      total: day.bySeverity.reduce((sum, { count }) => sum + count, 0),
+      total: sumCounts(day.bySeverity),
       bySeverity: cleanSeverities(day.bySeverity),
     })),
     ...(digest && buildCoverage(summary, digest, timeIn)),
@@ -371,15 +372,13 @@ function formatDigestCounts(
 /**
  * "12 critical already sent", "15 already sent (12 critical, 3 high)"; null if there was nothing.
  */
-function formatAlreadySent({
-  alreadySentTotal: total,
-  alreadySentBySeverity,
-}: DigestFacts): string | null {
-  if (total === 0) return null
-  const counts = cleanSeverities(alreadySentBySeverity)
+function formatAlreadySent({ alreadySent }: DigestFacts): string | null {
+  const counts = cleanSeverities(alreadySent)
+  if (counts.length === 0) return null
   const words = formatSeverities(counts, 2)
-  if (counts.length === 1) return `${words} already sent`
-  return `${total} already sent${words === '' ? '' : ` (${words})`}`
+  return counts.length === 1
+    ? `${words} already sent`
+    : `${sumCounts(counts)} already sent (${words})`
 }
 
 /** A feed that cannot be read at all is named. */

@@ -40,8 +40,8 @@ export interface Summary {
   undelivered?: { sink: string; sinceMs: number }
 }
 
-/** An event that a digest names and that went, or should have gone, another way. */
-export interface NamedEvent {
+/** An event that a digest names because it could not be delivered. */
+export interface Undelivered {
   severity: Severity
   type: string
   uid: string
@@ -49,15 +49,6 @@ export interface NamedEvent {
   account?: string
   /** Of its message; undefined if the event is no longer stored. */
   title?: string
-}
-
-export interface AlreadySent extends NamedEvent {
-  sentAtMs: number
-  /** The message's `link`. */
-  serviceLink?: string | null
-}
-
-export interface Undelivered extends NamedEvent {
   /** The event's page, where a page is known. */
   pageUrl?: string
 }
@@ -94,11 +85,8 @@ export interface DigestFacts {
   undelivered?: Undelivered[]
   /** Went to another sink: to a fallback, or moved by hand. */
   diverted?: number
-  /** Events sent at once (`immediate`), not counted above: at most 50, and how many in all. */
-  alreadySent: AlreadySent[]
-  alreadySentTotal: number
-  /** All of them, most severe first. */
-  alreadySentBySeverity: SeverityCount[]
+  /** Events sent at once (`immediate`), not counted above; most severe first. */
+  alreadySent: SeverityCount[]
 }
 
 /** What is counted of one event. */
@@ -224,13 +212,17 @@ function mostFrequent(names: readonly string[]): NameCount[] {
   const sorted = [...countNames(names)]
     .toSorted(([a, times], [b, others]) => others - times || compareLastNull(a, b))
     .map(([name, count]) => ({ name, count }))
-  const rest = sorted.slice(maxNames).reduce((sum, { count }) => sum + count, 0)
+  const rest = sumCounts(sorted.slice(maxNames))
   return [...sorted.slice(0, maxNames), ...(rest > 0 ? [{ name: 'other', count: rest }] : [])]
 }
 
 export interface SeverityCount {
   severity: Severity
   count: number
+}
+
+export function sumCounts(counts: readonly { count: number }[]): number {
+  return counts.reduce((sum, { count }) => sum + count, 0)
 }
 
 /** Unknown severities that are shown each; further ones share an entry. */
@@ -259,7 +251,7 @@ function unknownLabel(severity: Severity): string {
 /** Prepares counts for a message: unknown words sanitized, and only a few of them. */
 export function cleanSeverities(counts: readonly SeverityCount[]): SeverityCount[] {
   const unknown = counts.filter(({ severity }) => !isKnownSeverity(severity))
-  const rest = unknown.slice(maxUnknown).reduce((sum, { count }) => sum + count, 0)
+  const rest = sumCounts(unknown.slice(maxUnknown))
   return [
     ...unknown.slice(0, maxUnknown).map(({ severity, count }) => ({
       severity: sanitizeLine(severity, maxWordLength) || noSeverity,

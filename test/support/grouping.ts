@@ -93,7 +93,6 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     isBlocked: async (...place) => (await given.isBlocked?.(...place)) ?? false,
     standing: given.standing ?? aStanding(),
     readCoverage: () => Promise.resolve(() => []),
-    serviceLink: (_account, url) => url,
     pageAddress: (path) => `https://tocsin.test${path}`,
     announce(account, work) {
       told.push(...work.map(({ sink }) => ({ account, sink })))

@@ -48,8 +48,6 @@ export function digestFacts(overrides: Partial<DigestFacts> = {}): DigestFacts {
     suppressed: 0,
     dead: 0,
     alreadySent: [],
-    alreadySentTotal: 0,
-    alreadySentBySeverity: [],
     ...overrides,
   }
 }
@@ -118,24 +116,7 @@ export function aBusyDigest(count = 37): Pick<Delivery, 'members' | 'summary' | 
     held: 4,
     suppressed: 2,
     dead: 1,
-    alreadySent: [
-      {
-        severity: 'critical',
-        type: 'stealer_log',
-        uid: 'stealer_log/stealer_logs_live/77',
-        sentAtMs: dueAtMs - 3 * hourMs,
-        title: 'Stealer log: joe@example[.]com at sso[.]example[.]com',
-        serviceLink: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/77',
-      },
-      {
-        severity: 'critical',
-        type: 'ransomleak',
-        uid: 'ransomleak/lockbit/8812',
-        sentAtMs: dueAtMs - 5 * hourMs,
-      },
-    ],
-    alreadySentTotal: 3,
-    alreadySentBySeverity: [{ severity: 'critical', count: 3 }],
+    alreadySent: [{ severity: 'critical', count: 3 }],
   })
   return {
     ...summarised(members, { kind: 'digest', route: null, digest }),

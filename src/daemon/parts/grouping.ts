@@ -17,7 +17,6 @@ import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import type { Suppression } from '../../store/records.ts'
 import { areInhibited, removeSilence } from '../../store/silences.ts'
-import { createLinkFilter } from '../../upstream/links.ts'
 import { type EngineContext, standingOf } from '../context.ts'
 import { createCoverage, type LagOf } from './coverage.ts'
 
@@ -51,7 +50,6 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
       isBlocked({ ...parts, clock }, { name, ...outlets.get(name) }, destination),
     standing: standingOf(context),
     readCoverage: createCoverage(context, router.root, parts.expectedPolling),
-    serviceLink: createLinkFilter(config.accounts),
     pageAddress: createPageAddress(config.http.publicUrl),
     announce: (account, work) => parts.drains.announce(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),

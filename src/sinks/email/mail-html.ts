@@ -74,7 +74,6 @@ function buildSummaryPage(document: Document, foot: readonly string[]): string {
     notes.map(renderNote).join(''),
     statement === null ? '' : `${paragraph('margin:0 0 14px', escapeHtml(statement))}\n`,
     renderUndelivered(document),
-    renderSent(document),
     renderChips(document),
     renderGuidance(document),
     renderDays(document),
@@ -237,25 +236,13 @@ function renderCounts({ label, entries }: Document['counts'][number]): string {
 }
 
 /** The worst of a digest's window: stands before the new events. */
-function renderSent({ sent, moreSent }: Document): string {
-  if (sent.length === 0) return ''
-  const lines = sent.map((one) => renderListed(one, `, sent ${one.sent}`))
-  return `${renderHeading('Already sent')}${lines.join('')}${renderMore(moreSent)}`
-}
-
 function renderUndelivered({ undelivered }: Document): string {
   if (undelivered.length === 0) return ''
-  const lines = undelivered.map((one) => renderListed(one, ''))
+  const lines = undelivered.map(({ severity, title, link }) => {
+    const html = `${smallChip(severity, severityLabel(severity))} ${quoteHtml(title)}${openLink(link)}`
+    return `${paragraph('margin:0 0 6px;font-size:14px', html)}\n`
+  })
   return `${renderHeading('Not delivered to you')}${lines.join('')}`
-}
-
-function renderListed(
-  { severity, title, link }: Document['undelivered'][number],
-  remark: string,
-): string {
-  const chip = smallChip(severity, severityLabel(severity))
-  const html = `${chip} ${quoteHtml(title)}${escapeHtml(remark)}${openLink(link)}`
-  return `${paragraph('margin:0 0 6px;font-size:14px', html)}\n`
 }
 
 function renderFeeds({ feeds, moreFeeds }: Document): string {
@@ -265,11 +252,8 @@ function renderFeeds({ feeds, moreFeeds }: Document): string {
     const html = `${mark}<b>${escapeHtml(feed)}</b> ${escapeHtml(text)}`
     return `${paragraph('margin:0 0 4px;font-size:14px', html)}\n`
   })
-  return `${renderHeading('How far the feeds were read')}${rows.join('')}${renderMore(moreFeeds)}`
-}
-
-function renderMore(more: number): string {
-  return renderList(more > 0 ? [`and ${more} more`] : [])
+  const more = moreFeeds > 0 ? [`and ${moreFeeds} more`] : []
+  return `${renderHeading('How far the feeds were read')}${rows.join('')}${renderList(more)}`
 }
 
 function renderList(lines: readonly string[]): string {
@@ -282,15 +266,14 @@ const tableStart =
   '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="border-collapse:collapse">'
 
 /** Renders each severity with its count in white on its colour. */
-function renderChips({ bySeverity, sent }: Document): string {
+function renderChips({ bySeverity }: Document): string {
   if (bySeverity.length === 0) return ''
   const style = 'display:inline-block;margin:0 6px 6px 0;font-size:14px;line-height:1.7'
   const chips = bySeverity.map(
     ({ severity, count }) =>
       `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(formatSeverity(severity))}&nbsp;</span>`,
   )
-  const heading = sent.length > 0 ? renderHeading('New events') : ''
-  return `${heading}<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
+  return `<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
 }
 
 /**

@@ -29,7 +29,7 @@ export function renderText(document: Document, sink: string): string {
  */
 function buildText(document: Document, sink: string): string {
   const { severity, typeLabel, title, alarms, notes, statement, window, link, more } = document
-  const { undelivered, sent, bySeverity, lines, counts, unlisted, details, foot } = document
+  const { undelivered, bySeverity, lines, counts, unlisted, details, foot } = document
   const isOne = typeLabel !== null
   const noteLines = notes.map((note) => `* ${note}`)
   return joinParagraphs([
@@ -44,16 +44,9 @@ function buildText(document: Document, sink: string): string {
     ]),
     renderFacts(document.facts),
     renderFacts(document.related),
-    renderList(
-      'Not delivered to you',
-      undelivered.flatMap((one) => listedLines(one, [])),
-    ),
-    renderList('Already sent', [
-      ...sent.flatMap((one) => listedLines(one, [`sent ${one.sent}`])),
-      ...moreLine(document.moreSent),
-    ]),
+    renderList('Not delivered to you', undelivered.flatMap(undeliveredLines)),
     renderColumns(
-      sent.length > 0 ? 'New events' : '',
+      '',
       bySeverity.map(({ severity: word, count }) => [String(count), formatSeverity(word)]),
     ),
     renderDays(document),
@@ -151,10 +144,6 @@ function renderList(label: string, lines: readonly string[]): string {
   return [...(label === '' ? [] : [label]), ...lines].join('\n')
 }
 
-function moreLine(more: number): string[] {
-  return more > 0 ? [`  and ${more} more`] : []
-}
-
 /** The events of the busiest day; 0: there is nothing to compare. */
 export function busiestDay({ days }: Document): number {
   return days.length < 2 ? 0 : Math.max(...days.map(({ total }) => total))
@@ -186,14 +175,8 @@ function renderLine(line: DocumentLine): string {
   ].join('\n')
 }
 
-function listedLines(
-  { severity, title, link }: Document['undelivered'][number],
-  remarks: readonly string[],
-): string[] {
-  return [
-    `  ${severityLabel(severity)}  ${title}`,
-    ...[...remarks, ...(link === null ? [] : [link])].map((line) => `      ${line}`),
-  ]
+function undeliveredLines({ severity, title, link }: Document['undelivered'][number]): string[] {
+  return [`  ${severityLabel(severity)}  ${title}`, ...(link === null ? [] : [`      ${link}`])]
 }
 
 function renderFeeds({ feeds, moreFeeds }: Document): string {
@@ -202,7 +185,7 @@ function renderFeeds({ feeds, moreFeeds }: Document): string {
     ...feeds.map(
       ({ feed, text, isBehind }) => `  ${feed.padEnd(width)}  ${isBehind ? 'BEHIND, ' : ''}${text}`,
     ),
-    ...moreLine(moreFeeds),
+    ...(moreFeeds > 0 ? [`  and ${moreFeeds} more`] : []),
   ])
 }
 

@@ -3,7 +3,6 @@ import {
   chatCounts,
   chatCoverage,
   chatFoot,
-  chatMoreSent,
   chatRelated,
   chatText,
   type Document,
@@ -107,22 +106,14 @@ function renderSlack(document: Document): SlackMessage {
 }
 
 function buildBlocks(document: Document): SlackBlock[] {
-  const { alarms, notes, undelivered, sent, facts, lines, more, guidance, context } = document
+  const { alarms, notes, undelivered, facts, lines, more, guidance, context } = document
   return [
     { type: 'header', text: plainText(headerText(document), slackLimits.header) },
     ...mentionBlock(guidance),
     ...textBlock(alarms.map((alarm) => `⚠️ ${alarm}`)),
     ...contextBlock(notes),
     ...textBlock(chatText(document)),
-    ...listBlock(
-      undelivered.map((one) => listedElements(one, 'not delivered')),
-      { block_id: 'not_delivered' },
-    ),
-    ...listBlock(
-      sent.map((one) => listedElements(one, `already sent ${one.sent}`)),
-      { block_id: 'already_sent' },
-    ),
-    ...contextBlock(chatMoreSent(document)),
+    ...listBlock(undelivered.map(undeliveredElements), { block_id: 'not_delivered' }),
     ...fieldsBlock(facts.map(({ label, value }) => `${label}\n${value}`)),
     ...contextBlock(chatRelated(document)),
     ...listBlock(lines.map(lineElements)),
@@ -190,11 +181,12 @@ function listBlock(rows: RichElement[][], id: { block_id?: string } = {}): Slack
   return [{ type: 'rich_text', ...id, elements: [list] }]
 }
 
-function listedElements(
-  { severity, title, link }: Document['undelivered'][number],
-  remark: string,
-): RichElement[] {
-  const text = ` ${isolate(title)} (${remark}) `
+function undeliveredElements({
+  severity,
+  title,
+  link,
+}: Document['undelivered'][number]): RichElement[] {
+  const text = ` ${isolate(title)} (not delivered) `
   return [boldElement(severityMark(severity)), { type: 'text', text }, ...linkElement(link)]
 }
 

@@ -8,7 +8,6 @@ import {
   chatCounts,
   chatCoverage,
   chatFoot,
-  chatMoreSent,
   chatRelated,
   chatText,
   type Document,
@@ -131,22 +130,14 @@ function buildCard(document: Document): TeamsMessage {
 }
 
 function cardBody(document: Document): CardElement[] {
-  const { alarms, notes, undelivered, sent, facts, lines, more, guidance, context } = document
+  const { alarms, notes, undelivered, facts, lines, more, guidance, context } = document
   const alarmLook = { ...bold, color: 'attention' } as const
   return [
     heading(document),
     ...alarms.map((alarm) => paragraph([run(`⚠️ ${alarm}`, alarmLook)])),
     ...notes.map(aside),
     ...textParagraphs(document),
-    ...container(
-      undelivered.map((one) => listedLine(one, 'not delivered')),
-      { id: 'not_delivered' },
-    ),
-    ...container(
-      sent.map((one) => listedLine(one, `already sent ${one.sent}`)),
-      { id: 'already_sent' },
-    ),
-    ...chatMoreSent(document).map(aside),
+    ...container(undelivered.map(undeliveredLine), { id: 'not_delivered' }),
     ...facts.map(({ label, value }, at) => labelled(label, value, at === 0 ? 'medium' : 'none')),
     ...chatRelated(document).map(aside),
     ...container(lines.map(eventLine), { id: 'events' }),
@@ -194,11 +185,8 @@ function extractElements({ extract }: Document): CardElement[] {
   return [paragraph([run(extract.label, bold)]), ...container(quoted, { style: 'emphasis' })]
 }
 
-function listedLine(
-  { severity, title, link }: Document['undelivered'][number],
-  remark: string,
-): RichText {
-  const words = ` ${isolate(title)} (${remark}) `
+function undeliveredLine({ severity, title, link }: Document['undelivered'][number]): RichText {
+  const words = ` ${isolate(title)} (not delivered) `
   return paragraph([mark(severity), run(words), ...linkRuns(link)])
 }
 

@@ -118,29 +118,6 @@ describe('the title', () => {
   })
 })
 
-describe('a digest after what was sent at once', () => {
-  test('does not call it unlisted where it lists it', () => {
-    expect(renderDigest(twelve).unlisted).toEqual([])
-    expect(renderDigest({ alreadySentTotal: 2 }).unlisted).toEqual(['2 already sent at once'])
-  })
-
-  const twelve = {
-    alreadySentTotal: 12,
-    alreadySentBySeverity: [{ severity: 'critical', count: 12 }],
-    alreadySent: [
-      {
-        severity: 'critical',
-        type: 'paste',
-        uid: 'paste/x/1',
-        sentAtMs: caughtUpMs,
-        title: 'Paste: example[.]com in "dump"',
-        serviceLink: 'https://app.example.com/1',
-      },
-      { severity: 'critical', type: 'paste', uid: 'paste/x/2', sentAtMs: caughtUpMs },
-    ],
-  }
-})
-
 describe('an empty digest', () => {
   test('claims quiet only where every feed was read and nothing was kept back', () => {
     const message = renderDigest({})
@@ -200,7 +177,7 @@ describe('an empty digest', () => {
       { suppressed: 1 },
       { dead: 1 },
       { diverted: 1 },
-      { alreadySentTotal: 1 },
+      { alreadySent: [{ severity: 'high', count: 1 }] },
     ]) {
       const message = renderDigest(facts)
       expect(message.statement).not.toMatch(/every feed was read/)

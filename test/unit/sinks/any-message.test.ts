@@ -165,15 +165,7 @@ const fullDigest = digestFacts({
   })),
   dead: 7,
   diverted: 7,
-  alreadySent: Array.from({ length: 20 }, () => ({
-    severity: long,
-    type: long,
-    uid: long,
-    title: long,
-    sentAtMs: 0,
-    serviceLink: longLink,
-  })),
-  alreadySentTotal: 99,
+  alreadySent: Array.from({ length: 20 }, () => ({ severity: long, count: 5 })),
 })
 
 const several: [string, Content][] = [

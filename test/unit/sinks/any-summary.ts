@@ -17,11 +17,7 @@ const anyDigest = fc
       }),
       { maxLength: 8 },
     ),
-    alreadySent: fc.array(
-      fc.record({ severity: anyText, type: anyText, uid: anyText, sentAtMs: fc.integer() }),
-      { maxLength: 6 },
-    ),
-    alreadySentTotal: fc.nat(),
+    alreadySent: counts,
     undelivered: fc.array(
       fc.record({ severity: anyText, type: anyText, uid: anyText, account: anyText }),
       { maxLength: 5 },

@@ -25,8 +25,8 @@ function sayDigest(): string[] {
       }),
     }),
   )
-  const sent = { severity: 'high', type: 'paste', uid: 'a/b/שלום', sentAtMs: 0, title: first! }
-  const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 1 })
+  const undelivered = { severity: 'high', type: 'paste', uid: 'a/b/שלום', title: first! }
+  const digest = digestFacts({ dead: 1, undelivered: [undelivered] })
   const content = summarised(members, { kind: 'digest', digest })
   const delivery: Delivery = { ...about, ...content }
   const { inBlocks, plainText } = previewSlack(delivery)
@@ -40,7 +40,7 @@ test.each([
 ])('in %s titles are isolated from what stands behind them', (_where, at) => {
   const said = sayDigest()[at]
   expect(said).toContain(` ${isolated} · `)
-  expect(said).toContain(` \u2068${first}\u2069 (already sent `)
+  expect(said).toContain(` \u2068${first}\u2069 (not delivered) `)
 })
 
 test.each([

@@ -6,7 +6,7 @@
 --          message? {k (sink), d (destination), kind, about, total, rr, rk (rank)},
 --          groups (groups; the first leads) [{id, opened, seq (both as the flush was claimed),
 --          bid (of a message of its own), k (sink), claimed (ms, when the claim ends), next (ms) |
---          false (the group ends once it is empty), from?, told? (ms; events listed as sent until
+--          false (the group ends once it is empty), from?, told? (ms; events counted as sent until
 --          then are dropped), note?}]
 -- Returns  the message's ref, '' if there is no message or the flush is over, or 'again' if not so
 --          many members are frozen
