@@ -69,7 +69,7 @@ function ownValue(values: Readonly<Record<string, string>>, name: string): strin
   return Object.hasOwn(values, name) ? values[name] : undefined
 }
 
-/** In number, of a message. */
+/** In number, of a message; of next steps the types that each names. */
 const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 20, nextSteps: 3, types: 3 } as const
 
 type GuidedMember = Pick<GuidedEvent, 'event'> & { guidance?: Guidance | undefined }
@@ -79,35 +79,20 @@ export function uniteGuidance(
   members: readonly GuidedMember[],
   nameType: (type: string) => string,
 ): MessageGuidance {
-  const all = members.flatMap(({ guidance }) => guidance ?? [])
-  const notes = distinct(all.flatMap((one) => one.notes))
-  const runbookUrls = distinct(all.flatMap((one) => one.runbookUrls))
-  const mentions = distinct(all.flatMap((one) => one.mentions))
-  const limits = guidanceLimits
-  const more = {
-    notes: notes.length - limits.notes,
-    runbooks: runbookUrls.length - limits.runbookUrls,
-  }
+  const unite = (name: 'notes' | 'runbookUrls' | 'mentions'): string[] =>
+    distinct(members.flatMap(({ guidance }) => guidance?.[name] ?? [])).slice(
+      0,
+      guidanceLimits[name],
+    )
+  const notes = unite('notes').map((text) => ({ label: 'Note', text }))
   return {
-    texts: [
-      ...uniteNextSteps(members, nameType),
-      ...[...notes.slice(0, limits.notes).map(cleanText), ...noteUnshown(more)].map((text) => ({
-        label: 'Note',
-        text,
-      })),
-    ],
-    runbookUrls: runbookUrls.slice(0, limits.runbookUrls),
-    mentions: mentions.slice(0, limits.mentions),
+    texts: [...uniteNextSteps(members, nameType), ...notes].map(({ label, text }) => ({
+      label,
+      text: cleanLine(text, Infinity),
+    })),
+    runbookUrls: unite('runbookUrls'),
+    mentions: unite('mentions'),
   }
-}
-
-/** A reader who acts by what is shown must know that it is not all, and where the rest is. */
-function noteUnshown({ notes, runbooks }: { notes: number; runbooks: number }): string[] {
-  const unshown = [
-    notes > 0 ? `${notes} more ${notes === 1 ? 'note' : 'notes'}` : null,
-    runbooks > 0 ? `${runbooks} more ${runbooks === 1 ? 'runbook' : 'runbooks'}` : null,
-  ].filter((text) => text !== null)
-  return unshown.length === 0 ? [] : [`${unshown.join(', ')}: see the configuration.`]
 }
 
 function uniteNextSteps(
@@ -117,27 +102,16 @@ function uniteNextSteps(
   const byStep = Map.groupBy(members, ({ guidance }) => guidance?.nextStep ?? '')
   const isForAll = byStep.size === 1
   byStep.delete('')
-  const labelFor = (guided: readonly GuidedMember[]): string =>
-    `Next step, ${listTypes(distinct(guided.map(({ event }) => nameType(event.type))))}`
-  const steps = [...byStep].map(([step, guided]) => ({
-    label: isForAll ? 'Next step' : labelFor(guided),
-    text: cleanText(step),
-  }))
-  const shown = steps.slice(0, guidanceLimits.nextSteps)
-  if (shown.length === steps.length) return shown
-  const left = [...byStep.values()].slice(shown.length).flat()
-  const text = `not shown; a message has room for ${shown.length}.`
-  return [...shown, { label: labelFor(left), text }]
+  return [...byStep].slice(0, guidanceLimits.nextSteps).map(([text, guided]) => {
+    const types = distinct(guided.map(({ event }) => nameType(event.type)))
+    return { label: isForAll ? 'Next step' : `Next step, ${listTypes(types)}`, text }
+  })
 }
 
 function listTypes(types: readonly string[]): string {
   const shown = types.slice(0, guidanceLimits.types)
   const more = types.length - shown.length
   return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`
-}
-
-function cleanText(text: string): string {
-  return cleanLine(text, Infinity)
 }
 
 /** Empty texts say nothing: a route says so to undo what it would inherit. */
