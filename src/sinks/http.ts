@@ -7,7 +7,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
-import { systemClock, waitAtMost, withTimeout } from '../lib/clock.ts'
+import { withTimeout } from '../lib/clock.ts'
 import { errorCode } from '../lib/errors.ts'
 import { createOutboundConnector, findProxy, OutboundError } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/config/outbound-config.ts'
@@ -167,7 +167,7 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
     try {
       const socket = await connectOnce(connect, url, signal)
       const by = socket instanceof TLSSocket ? (socket.getProtocol() ?? 'TLS') : 'TCP'
-      await hearVerdict(socket).finally(() => socket.destroy())
+      socket.destroy()
       return { answer: `${by} to ${url.host}` }
     } catch (error) {
       const wasAborted = signal.aborted
@@ -201,27 +201,6 @@ function connectOnce(
       else resolve(socket)
     })
   })
-}
-
-/** What a server takes to look at a client's certificate. */
-const verdictMs = 1_000
-
-/**
- * Waits until a server took or refused the client's certificate: under TLS 1.3 that comes after the
- * handshake, as a session ticket or as an error. Silence is taken for consent.
- */
-async function hearVerdict(socket: Socket): Promise<void> {
-  if (!(socket instanceof TLSSocket) || socket.getProtocol() !== 'TLSv1.3') return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  let refusal: Error | undefined
-  const refuse = (error = new Error('closed')): void => {
-    refusal ??= error
-    resolve()
-  }
-  socket.once('session', () => resolve()).once('error', refuse)
-  socket.once('close', () => refuse()).resume()
-  await waitAtMost(verdictMs, promise, systemClock)
-  if (refusal !== undefined) throw refusal
 }
 
 interface HttpRequest {
@@ -362,27 +341,12 @@ interface Refusal extends Denial {
   advice?: Partial<Record<SinkReason, string>>
 }
 
-/**
- * What a server says of the connection by a status for the request: nginx's own, or the 400 that it
- * and others make of them. Each pattern is how the body begins, which no echo of an event is.
- */
-const connectionFaults: readonly [status: number, body: RegExp, remedy: string][] = [
-  [
-    496,
-    /^<html>\s*<head><title>400 No required SSL certificate was sent</,
-    'it asks for a client certificate; have it ask for none, since Tocsin sends none',
-  ],
-  [
-    495,
-    /^<html>\s*<head><title>400 The SSL certificate error</,
-    'it refuses the client certificate; renew that of the proxy that presents one for Tocsin',
-  ],
-  [
-    497,
-    /^<html>\s*<head><title>400 The plain HTTP request was sent to HTTPS port<|^Client sent an HTTP request to an HTTPS server/,
-    'it speaks TLS; write https:// in url',
-  ],
-]
+/** What nginx and Go say of the connection by a 400: each begins the body, which no echo of an event does. */
+const connectionFault =
+  /^<html>\s*<head><title>400 (?:No required SSL certificate was sent|The SSL certificate error|The plain HTTP request was sent to HTTPS port)<|^Client sent an HTTP request to an HTTPS server/
+
+const connectionRemedy =
+  'the fault is in TLS: write https:// in url, and have the server ask for no client certificate'
 
 /**
  * Builds the error of an answer that is not acceptance. The body is not repeated: it may echo what
@@ -393,11 +357,10 @@ export function errorFromAnswer(
   { nowMs, reason = classifyStatus(status), word = '', ...said }: Refusal,
 ): SinkError {
   const { receiver = defaultReceiver, advice = {} } = said
-  const [, , remedy] =
-    connectionFaults.find(([own, page]) => status === own || (status === 400 && page.test(body))) ??
-    []
-  if (remedy !== undefined)
-    return new SinkError('misconfigured', `${receiver} answered ${status}: ${remedy}`, { status })
+  if ([495, 496, 497].includes(status) || (status === 400 && connectionFault.test(body))) {
+    const problem = `${receiver} answered ${status}: ${connectionRemedy}`
+    return new SinkError('misconfigured', problem, { status })
+  }
   const mayWait = reason === 'rate_limited' || reason === 'unavailable'
   const retryAfterMs = mayWait
     ? parseRetryAfter(retryAfter ?? said.retryAfter, nowMs, date)

@@ -84,24 +84,18 @@ function page(title: string): string {
   return `<html>\r\n<head><title>400 ${title}</title></head>\r\n<body></body></html>`
 }
 
-test.each<[string, number, string, string]>([
-  ['wants a certificate', 400, page('No required SSL certificate was sent'), 'client certificate'],
-  ['wants a certificate, by its own status', 496, '', 'client certificate'],
-  ['refuses the certificate', 400, page('The SSL certificate error'), 'the proxy'],
-  ['refuses the certificate, by its own status', 495, '', 'the proxy'],
-  ['speaks TLS', 400, page('The plain HTTP request was sent to HTTPS port'), 'https://'],
-  ['speaks TLS, by its own status', 497, '', 'https://'],
-  [
-    'speaks TLS and is written in Go',
-    400,
-    'Client sent an HTTP request to an HTTPS server.\n',
-    'https://',
-  ],
-])('a server that %s lays nothing at the event', async (_title, status, body, remedy) => {
+test.each<[string, number, string]>([
+  ['wants a certificate', 400, page('No required SSL certificate was sent')],
+  ['wants a certificate, by its own status', 496, ''],
+  ['refuses the certificate', 400, page('The SSL certificate error')],
+  ['refuses the certificate, by its own status', 495, ''],
+  ['speaks TLS', 400, page('The plain HTTP request was sent to HTTPS port')],
+  ['speaks TLS, by its own status', 497, ''],
+  ['speaks TLS and is written in Go', 400, 'Client sent an HTTP request to an HTTPS server.\n'],
+])('a server that %s lays nothing at the event', async (_title, status, body) => {
   for (const type of all) {
     const told = await outcome(type, { status, body })
     expect(told).toMatchObject({ reason: 'misconfigured', status })
-    expect((told as SinkError).message).toContain(remedy)
   }
 })
 
