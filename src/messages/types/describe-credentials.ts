@@ -16,32 +16,17 @@ import {
   timeFact,
 } from './description.ts'
 
-/** One account of a leak or a combolist. */
+/**
+ * One account of a leak: an event, or a record of a credential feed or search, whose highlights are its
+ * values.
+ */
 export function describeLeakedCredential({ event, fields, secret }: Subject): Description {
-  const identity = fields.text('identity_name')
-  const source =
-    fields.text('source.name', 'source_name', 'leak_source.name') ?? emptyToNull(event.source)
-  return {
-    typeLabel: 'Leaked credential',
-    headline: identity,
-    tail: wrapPresent('in ', source),
-    facts: [
-      codeFact('Identity', identity),
-      textFact('Source', source),
-      revealedFact('Password', secret, maskIfPresent(fields.text('password', 'hash'))),
-      timeFact('Imported', fields.time('imported_at')),
-      textFact('Hash type', fields.text('hash_type')),
-      timeFact('Breached', fields.time('source.breached_at', 'breached_at')),
-      listFact('Signs in to', fields.list('auth_domains')),
-    ],
-  }
-}
-
-/** One record of a credential feed or search: all its values are in the highlights. */
-export function describeCredential({ event, fields, secret }: Subject): Description {
+  const isRecord = event.kind === 'credential'
   const identity = fields.text('identity_name')
   const domain = fields.text('domain')
-  const source = fields.text('source.name') ?? emptyToNull(event.source)
+  const source =
+    fields.text('source.name', 'source_name', 'leak_source.name') ?? emptyToNull(event.source)
+  const imported = fields.time('imported_at') ?? (isRecord ? event.createdAtMs : null)
   return {
     typeLabel: 'Leaked credential',
     headline: identity ?? wrapPresent('an account at ', domain),
@@ -50,16 +35,16 @@ export function describeCredential({ event, fields, secret }: Subject): Descript
       codeFact('Identity', identity),
       codeFact('Domain', domain),
       textFact('Source', source),
-      timeFact('Imported', event.createdAtMs),
-      revealedFact('Password', secret, maskIfPresent(fields.text('password'))),
+      revealedFact('Password', secret, maskIfPresent(fields.text('password', 'hash'))),
+      timeFact('Imported', imported),
       textFact('Hash type', fields.text('hash_type')),
       listFact('Signs in to', fields.list('auth_domains')),
-      timeFact('Breached', fields.time('source.breached_at')),
+      timeFact('Breached', fields.time('source.breached_at', 'breached_at')),
       timeFact('Leaked', fields.time('source.leaked_at')),
       listFact('Personal data', fields.list('source.pii_tags')),
       codeFact('In event', fields.text('event_uid')),
     ],
-    isOwnWords: true,
+    isOwnWords: isRecord,
   }
 }
 
