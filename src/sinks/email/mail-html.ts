@@ -21,78 +21,63 @@ const maxHtmlBytes = 99_000
 
 /** `sink`: what the foot names. */
 export function renderHtml(document: Document, sink: string): string {
-  const build = document.typeLabel === null ? buildSummaryPage : buildEventPage
   return fit(document, {
     limit: maxHtmlBytes,
     maxLines: Infinity,
-    render: (part) => build(part, mailFoot(part, sink)),
+    render: (part) => renderPage(part, buildContent(part, mailFoot(part, sink))),
     measure: (html) => Buffer.byteLength(html),
   })
 }
 
-function buildEventPage(document: Document, foot: readonly string[]): string {
-  const { severity, typeLabel, title, notes, body, facts, details } = document
-  const word = severity ?? ''
-  const accent = accentColor(word)
-  const content = [
-    notes.map(renderNote).join(''),
-    `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em">`,
-    `<span style="${chipStyle(word)}">${escapeHtml(severityLabel(word))}</span> &middot; ${escapeHtml(typeLabel ?? '')}</p>`,
-    `<h1 dir="auto" style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>`,
-    renderButton(document, accent),
-    ...body.map((line) => ownDirection('margin:0 0 4px;font-size:16px', line)),
-    [...facts.map(renderFact), ...document.related.map(renderSmallFact)].join(''),
-    renderGuidance(document),
-    renderExtract(document),
-    `<div style="margin:20px 0 0;padding:12px 0 0;border-top:1px solid ${grey}">\n${details.map(renderSmallFact).join('')}</div>`,
-    footStart,
-    `${renderFoot(document, foot)}</p>`,
-  ]
-  return renderPage(document, leadText(document), renderAccentBar(content.join('\n'), accent))
-}
-
-/**
- * What the title leaves out. A leaked secret stays out of it, and so does a template's body, which
- * may hold one: an inbox and a locked phone show this to whoever looks.
- */
-function leadText({ title, notes, facts, details }: Document): string {
-  const unsaid = [...facts, ...details].filter(
-    ({ kind, value }) => kind !== 'secret' && !title.includes(value),
-  )
-  return [...notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)].join(' · ')
-}
-
-function buildSummaryPage(document: Document, foot: readonly string[]): string {
-  const { title, window, alarms, notes, statement, unlisted } = document
-  const small = 'margin:0 0 14px;font-size:14px'
-  const content = [
-    `<h1 style="margin:0 0 10px;font-size:21px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>\n`,
+function buildContent(document: Document, foot: readonly string[]): string {
+  const { severity, typeLabel, title, window, alarms, notes, statement, unlisted } = document
+  const accent = accentColor(severity ?? 'info')
+  return [
+    typeLabel === null
+      ? ''
+      : `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em">${chip(severity ?? '')} &middot; ${escapeHtml(typeLabel)}</p>\n`,
+    `<h1 dir="auto" style="margin:0 0 12px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>\n`,
     window === null
       ? ''
-      : `${paragraph(`${small};${faint}`, escapeHtml(`${window} (${document.foot.timeZone})`))}\n`,
+      : `${paragraph(`margin:0 0 14px;font-size:14px;${faint}`, escapeHtml(`${window} (${document.foot.timeZone})`))}\n`,
     alarms.map(renderAlarm).join(''),
     notes.map(renderNote).join(''),
     statement === null ? '' : `${paragraph('margin:0 0 14px', escapeHtml(statement))}\n`,
+    renderButton(document, accent),
     renderUndelivered(document),
     renderChips(document),
+    ...document.body.map((line) => `${ownDirection('margin:0 0 4px;font-size:16px', line)}\n`),
+    ...document.facts.map(renderFact),
+    ...document.related.map(renderSmallFact),
     renderGuidance(document),
+    renderExtract(document),
     renderDays(document),
     renderLines(document),
     document.counts.map(renderCounts).join(''),
     unlisted.length === 0 ? '' : `${renderHeading('Not listed above')}${renderList(unlisted)}`,
     renderFeeds(document),
-    `${footStart}${renderFoot(document, foot)}</p>\n`,
-  ]
-  return renderPage(document, summaryLeadText(document), limitWidth(content.join('')))
+    renderDetails(document),
+    `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">${renderFoot(document, foot)}</p>\n`,
+  ].join('')
 }
 
-/** What is wrong, then what the subject leaves out. */
-function summaryLeadText({ alarms, uncounted, statement, headline, lines }: Document): string {
-  const titles = lines.map(({ title }) => title).filter((title) => !headline.includes(title))
+/**
+ * What an inbox shows beside the subject: what is wrong, then what the title leaves out. A leaked secret
+ * stays out of it, and so does a template's body, which may hold one: a locked phone shows this to
+ * whoever looks.
+ */
+function leadText(document: Document): string {
+  const { alarms, notes, statement, uncounted, headline, title, facts, details, lines } = document
+  const unsaid = [...facts, ...details].filter(
+    ({ kind, value }) => kind !== 'secret' && !title.includes(value),
+  )
+  const titles = lines.map((line) => line.title).filter((one) => !headline.includes(one))
   const counts = formatSeverities(uncounted)
   return [
     ...alarms.slice(0, 2),
+    ...notes,
     statement ?? '',
+    ...unsaid.map(({ label, value }) => `${label}: ${value}`),
     counts === '' ? '' : `also ${counts}`,
     ...[...new Set(titles)].slice(0, 3),
   ]
@@ -109,18 +94,11 @@ function ownDirection(style: string, text: string): string {
   return `<p dir="auto" style="${style};${wrap}">${escapeHtml(text)}</p>`
 }
 
-/** Puts a bar in the severity's colour along the whole mail. */
-function renderAccentBar(content: string, accent: string): string {
-  return `<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
-${content}
-</div>`
-}
-
-/** Outlook ignores max-width, so it gets a table of its own around the others. */
-function limitWidth(content: string): string {
+/** A bar in the severity's colour along the mail. Outlook ignores max-width, so it gets a table around it. */
+function frame(content: string, accent: string): string {
   return [
     '<!--[if mso]><table role="presentation" width="600" align="center" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->',
-    `<div style="max-width:600px;margin:0 auto">\n${content}</div>`,
+    `<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">\n${content}</div>`,
     '<!--[if mso]></td></tr></table><![endif]-->',
   ].join('\n')
 }
@@ -147,7 +125,7 @@ function renderButton(document: Document, accent: string): string {
   const first = link === null ? pageLink(document) : { text: 'Open event', url: link }
   if (first === null) return ''
   const style = `display:inline-block;padding:10px 18px;border-radius:4px;background-color:${accent};color:#ffffff;text-decoration:none;font-weight:bold`
-  return `<p style="margin:0 0 20px"><a href="${escapeHtml(first.url)}" style="${style}">${first.text}</a></p>`
+  return `<p style="margin:0 0 20px"><a href="${escapeHtml(first.url)}" style="${style}">${first.text}</a></p>\n`
 }
 
 function renderFoot(document: Document, foot: readonly string[]): string {
@@ -188,11 +166,17 @@ function renderSmallFact({ label, value }: Fact): string {
   return `${paragraph(`margin:0 0 4px;font-size:13px;${faint}`, html)}\n`
 }
 
+function renderDetails({ details }: Document): string {
+  if (details.length === 0) return ''
+  const style = `margin:20px 0 0;padding:12px 0 0;border-top:1px solid ${grey}`
+  return `<div style="${style}">\n${details.map(renderSmallFact).join('')}</div>\n`
+}
+
 function renderExtract({ extract }: Document): string {
   if (extract === null) return ''
   return [
     `<p style="margin:10px 0 4px;font-size:12px;${faint}">${escapeHtml(extract.label)}</p>`,
-    `<pre dir="auto" style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
+    `<pre dir="auto" style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>\n`,
   ].join('\n')
 }
 
@@ -213,13 +197,14 @@ function renderLine(line: DocumentLine): string {
   const margin = [...lineRemarks(line), `feed ${feed}`].map(quoteHtml).join(' &middot; ')
   return [
     `<tr><td width="4" bgcolor="${accent}" style="width:4px;background-color:${accent};font-size:1px">&nbsp;</td>`,
-    `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${smallChip(severity, severityLabel(severity))} ${quoteHtml(title)}</div>`,
+    `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${chip(severity)} ${quoteHtml(title)}</div>`,
     `<div style="font-size:13px;line-height:1.4;${faint};${wrap}">${margin}${openLink(link)}</div></td></tr>`,
     '<tr><td colspan="2" height="12" style="font-size:1px;line-height:12px">&nbsp;</td></tr>\n',
   ].join('')
 }
 
-function smallChip(severity: string, word: string): string {
+/** A word in white on its severity's colour. */
+function chip(severity: string, word = severityLabel(severity)): string {
   return `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(word)}&nbsp;</span>`
 }
 
@@ -239,7 +224,7 @@ function renderCounts({ label, entries }: Document['counts'][number]): string {
 function renderUndelivered({ undelivered }: Document): string {
   if (undelivered.length === 0) return ''
   const lines = undelivered.map(({ severity, title, link }) => {
-    const html = `${smallChip(severity, severityLabel(severity))} ${quoteHtml(title)}${openLink(link)}`
+    const html = `${chip(severity)} ${quoteHtml(title)}${openLink(link)}`
     return `${paragraph('margin:0 0 6px;font-size:14px', html)}\n`
   })
   return `${renderHeading('Not delivered to you')}${lines.join('')}`
@@ -248,7 +233,7 @@ function renderUndelivered({ undelivered }: Document): string {
 function renderFeeds({ feeds, moreFeeds }: Document): string {
   if (feeds.length === 0) return ''
   const rows = feeds.map(({ feed, text, isBehind }) => {
-    const mark = isBehind ? `${smallChip('critical', 'BEHIND')} ` : ''
+    const mark = isBehind ? `${chip('critical', 'BEHIND')} ` : ''
     const html = `${mark}<b>${escapeHtml(feed)}</b> ${escapeHtml(text)}`
     return `${paragraph('margin:0 0 4px;font-size:14px', html)}\n`
   })
@@ -322,8 +307,7 @@ function renderLead(lead: string): string {
   return escapeHtml(shown) + '&nbsp;&zwnj;'.repeat(Math.ceil(left / 2))
 }
 
-/** Wraps content into a whole mail. An inbox shows `lead` beside the subject. */
-function renderPage({ notification }: Document, lead: string, content: string): string {
+function renderPage(document: Document, content: string): string {
   return `<!doctype html>
 <html lang="en" dir="ltr">
 <head>
@@ -333,11 +317,11 @@ function renderPage({ notification }: Document, lead: string, content: string): 
 <meta name="x-apple-disable-message-reformatting">
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
-<title>${escapeHtml(notification)}</title>
+<title>${escapeHtml(document.notification)}</title>
 </head>
 <body style="margin:0;padding:16px;${sans};font-size:16px;line-height:1.45">
-<div style="display:none;max-height:0;overflow:hidden">${renderLead(lead)}</div>
-${content}
+<div style="display:none;max-height:0;overflow:hidden">${renderLead(leadText(document))}</div>
+${frame(content, accentColor(document.severity ?? 'info'))}
 </body>
 </html>
 `
@@ -355,7 +339,6 @@ const grey = '#767676'
 const faint = 'opacity:0.75'
 const tint = 'background-color:rgba(127,127,127,0.14)'
 const wrap = 'overflow-wrap:anywhere;word-break:break-word'
-const footStart = `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`
 
 const accents: Readonly<Record<string, string>> = {
   critical: '#c62828',
