@@ -6,22 +6,6 @@
 import { cleanNames, messageLimits, type MessageSubject, readWords } from './message.ts'
 import { cleanLine, sanitizeLine } from './sanitize.ts'
 
-export interface CsvRow {
-  severity: string
-  type: string
-  uid: string
-  title: string
-  account: string
-  feed: string
-  identifiers: readonly string[]
-  createdAtMs: number | null
-  matchedAtMs: number | null
-  fetchedAtMs: number | null
-  tags: readonly string[]
-  /** Defanged if it does not lead upstream. */
-  link: string | null
-}
-
 /** A file that a sink sends along. */
 export interface Attachment {
   /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv`. */
@@ -43,7 +27,10 @@ const columns = [
   'tags',
   'link',
   'account',
-]
+] as const
+
+/** The cells by their columns. */
+export type CsvRow = Readonly<Record<(typeof columns)[number], string>>
 
 /** Mail servers commonly refuse 10 MB and more, and base64 adds a third. */
 const maxAttachedBytes = 6 * 1024 * 1024
@@ -58,7 +45,7 @@ export function buildAttachment(
   total = rows.length,
 ): Attachment {
   const fileName = `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.csv`
-  const lines = rows.map((row) => csvLine(toCells(row)))
+  const lines = rows.map((row) => csvLine(columns.map((name) => row[name])))
   for (let rowsKept = lines.length; ; rowsKept = Math.floor(rowsKept / 2)) {
     const content = buildFile(lines.slice(0, rowsKept), total - rowsKept)
     if (content.length > maxAttachedBytes) continue
@@ -72,21 +59,21 @@ export function buildAttachment(
  */
 export function toCsvRow(subject: MessageSubject): CsvRow {
   const { event, account, feed, fetchedAtMs } = subject
-  const { createdAtMs, matchedAtMs } = event
   const { title, link, unverifiedLink } = readWords(subject)
+  const join = (names: readonly string[]): string => cleanNames(names).join('; ')
   return {
     severity: sanitizeLine(event.severity, messageLimits.severity),
     type: sanitizeLine(event.type, messageLimits.name),
     uid: sanitizeLine(event.uid, messageLimits.uid),
     title,
-    account: sanitizeLine(account, messageLimits.name),
+    identifiers: join(event.identifiers.map(({ name }) => name)),
     feed: sanitizeLine(feed, messageLimits.name),
-    identifiers: cleanNames(event.identifiers.map(({ name }) => name)),
-    createdAtMs,
-    matchedAtMs,
-    fetchedAtMs,
-    tags: cleanNames(event.tags),
-    link: link ?? unverifiedLink,
+    created: formatIso(event.createdAtMs),
+    matched: formatIso(event.matchedAtMs),
+    fetched: formatIso(fetchedAtMs),
+    tags: join(event.tags),
+    link: link ?? unverifiedLink ?? '',
+    account: sanitizeLine(account, messageLimits.name),
   }
 }
 
@@ -94,23 +81,6 @@ function buildFile(lines: readonly string[], left: number): Uint8Array {
   const remark = `${left} more rows left out, because the file would be too big to send`
   const end = left === 0 ? '' : csvLine([remark])
   return Buffer.from(`${byteOrderMark}${csvLine(columns)}${lines.join('')}${end}`)
-}
-
-function toCells(row: CsvRow): string[] {
-  return [
-    row.severity,
-    row.type,
-    row.uid,
-    row.title,
-    row.identifiers.join('; '),
-    row.feed,
-    formatIso(row.createdAtMs),
-    formatIso(row.matchedAtMs),
-    formatIso(row.fetchedAtMs),
-    row.tags.join('; '),
-    row.link ?? '',
-    row.account,
-  ]
 }
 
 function formatIso(atMs: number | null): string {
