@@ -3,7 +3,7 @@ import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import { aCredentialSearch } from '../../support/feeds.ts'
 import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
-import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { redisForTests } from '../../support/ledger.ts'
 import { until } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
@@ -24,10 +24,6 @@ function add(count: number, importedAtMs = Date.now()): void {
   rig.sandbox.addCredentials(count, { importedAtMs, domain: 'example.com' })
 }
 
-function sizes(): number[] {
-  return searches().map(({ body }) => (body as { size: number }).size)
-}
-
 /** Global searches since the last look. */
 function searches() {
   return rig.asked().filter(({ path }) => path.startsWith('/firework/'))
@@ -37,27 +33,6 @@ async function known(): Promise<number> {
   return (await rig.records()).size
 }
 
-test('pages for which the gateway gives up are asked for in tenths, and stay small for ten', async () => {
-  await begin({ credentialSizeLimit: 30 })
-  add(60)
-  await rig.toEnd(feed)
-  expect(sizes()).toEqual([100, 10, 10, 10, 10, 10, 10])
-  add(3)
-  await rig.toEnd(feed)
-  expect(sizes()).toEqual([10, 10, 10, 10, 100, 10, 10, 10]) // the hour before is read again
-  expect(await known()).toBe(63)
-  expect(rig.sandbox.violations().changedScans).toBe(0)
-  await expectConservation(rig.ledger)
-})
-
-test('a gateway that gives up on small pages too is a failure that moves nothing', async () => {
-  await begin({ credentialSizeLimit: 5 })
-  add(3)
-  expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'unavailable' })
-  expect(sizes()).toEqual([100, 10])
-  expect((await openFeed(rig.ledger, 'leaks', 0)).scan).toBeUndefined()
-})
-
 /** One credential of this domain, imported just now. */
 function leak(domain: string, importedAtMs = Date.now()): string {
   const identityName = `acme-admin@${domain}`
@@ -66,19 +41,6 @@ function leak(domain: string, importedAtMs = Date.now()): string {
 }
 
 const keyword = { ...feed, query: { type: 'keyword', keyword: 'acme' } as const }
-
-test('a new credential is seen in the next poll, whatever its domain: the search goes by domains, not by time', async () => {
-  await begin({ endMode: 'empty' })
-  const seen: string[] = []
-  for (const domain of ['m.org', 'zebra.net', 'acme.com', 'acme.com', 'b.museum', 'a.aero']) {
-    seen.push(leak(domain))
-    await rig.toEnd(keyword)
-    expect([...(await rig.records()).keys()].toSorted()).toEqual(seen.toSorted())
-  }
-  expect(rig.sandbox.violations().changedScans).toBe(0)
-  const { sinks } = await expectConservation(rig.ledger)
-  expect(sinks['soc']?.created).toBe(seen.length)
-})
 
 test('a poll reads from an hour before the poll before it, and a cursor is not kept beyond its window', async () => {
   await begin({ endMode: 'empty' })
@@ -120,16 +82,4 @@ test('where the reserve is reached nothing is asked, and after a day one search 
   await rig.setQuota({ remaining: 2, atMs: Date.now() - dayMs })
   await rig.toEnd(careful)
   expect(await known()).toBe(15)
-})
-
-test('by the permission for ASTP a search costs nothing', async () => {
-  await begin({ searchQuota: 3 })
-  await rig.setQuota({ remaining: 2, atMs: Date.now() })
-  add(150)
-  await rig.toEnd({ ...feed, astp: true })
-  expect(await known()).toBe(150)
-  expect(rig.asked().map(({ path }) => path)).toEqual(
-    Array.from({ length: 2 }, () => '/astp/v2/credentials/_search'),
-  )
-  expect(await rig.quota()).toMatchObject({ remaining: 2 })
 })

@@ -336,15 +336,3 @@ test('while the ledger may not grow nothing is asked for; it stays at the servic
   expect(await aPoller().pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
   expect(await known()).toEqual(shown())
 })
-
-test('a malformed item is set aside once and keeps nothing back', async () => {
-  sandbox.addEvents(12)
-  sandbox.addRawItem(1042, { metadata: { severity: 'high' } })
-  sandbox.addEvents(12)
-  const poller = aPoller()
-  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
-  await rewindFeed(ledger, 'brand', Date.now() - 24 * hourMs)
-  await poller.pollOnce(aFeed(), never)
-  const accounting = await expectConservation(ledger)
-  expect(accounting.feeds['brand']).toMatchObject({ new: 24, quarantined: 1, duplicate: 25 })
-})

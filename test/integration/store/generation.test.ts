@@ -128,11 +128,3 @@ test.each<[string, Partial<PreviousConfirmation>, Partial<PreviousConfirmation>,
   const usual = { atMs: 0, count: 1, ledgerId: 'a' }
   expect(isForgotten({ ...usual, ...seen }, { ...usual, ...found })).toBe(isLoss)
 })
-
-test('commands see the configuration that is active, or that none ever was', async () => {
-  const keys = tests.keys()
-  expect(await tests.redis.hget(keys.shared('generation'), 'hash')).toBeNull()
-  await activateGeneration(tests.redis, keys, 'one')
-  await activateGeneration(tests.redis, keys, 'two')
-  expect(await tests.redis.hget(keys.shared('generation'), 'hash')).toBe('two')
-})

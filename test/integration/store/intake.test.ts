@@ -5,7 +5,6 @@ import {
   listQuarantined,
   readQuarantined,
   openFeed,
-  rewindFeed,
 } from '../../../src/store/feed-state.ts'
 import { lookUpInLedger, type RoutedEvent } from '../../../src/store/intake.ts'
 import type { Group } from '../../../src/store/pending-items.ts'
@@ -352,15 +351,6 @@ test('what people closed stays closed, though another feed shows it as it was be
   await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
   expect(await shown({ ignoredAtMs: 5 }, 'brand')).toMatchObject({ counts: { duplicate: 1 } })
   expect(await closed()).toBeUndefined() // what has ended does not begin again
-})
-
-test('a rewound feed is told so until its first page from there is taken in', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [])
-  await rewindFeed(ledger, 'brand', 5_000)
-  expect(await openFeed(ledger, 'brand', dayMs)).toMatchObject({ isRewound: true })
-  await takeIn(ledger, [])
-  expect(await openFeed(ledger, 'brand', dayMs)).toMatchObject({ isRewound: false })
 })
 
 test('what stood below a feed before it began is not told by it, however severe it becomes', async () => {

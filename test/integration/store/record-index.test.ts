@@ -78,17 +78,6 @@ test('pending records are found without a look at what is settled', async () => 
   expect(reads).not.toHaveBeenCalled()
 })
 
-test('a walk from the newest gives once what settles while it goes on', async () => {
-  const ledger = await tests.ledger()
-  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
-  const ids: string[] = []
-  for await (const entries of scanEntries(ledger)) {
-    ids.push(...entries.map(({ recordId }) => recordId))
-    await settle(ledger, refOf(ledger, 1), 'delivered')
-  }
-  expect(ids).toEqual([ledger.fingerprints.recordId('a/b/1')])
-})
-
 test('a walk misses nothing that settles or is replayed while it goes on', async () => {
   const ledger = await tests.ledger()
   const settled = Array.from({ length: 440 }, (_none, n) => routed({ uid: `a/old/${n}` }, []))

@@ -193,15 +193,6 @@ test('an event is as old as the last of its deliveries, whichever of its items t
   expect(await kept(ledger, 2)).toBe('+-')
 })
 
-test('a large payload counts for what it is', async () => {
-  const { ledger, keep } = await aScene()
-  await settled(ledger, 0, { agoMinutes: 50 })
-  await settled(ledger, 1, { agoMinutes: 40, notes: 'x'.repeat(100_000) })
-  for (const n of [2, 3, 4]) await settled(ledger, n, { agoMinutes: 30 - n })
-  await keep(50_000)
-  expect(await kept(ledger, 5)).toBe('--+++')
-})
-
 test('where more than fits is not settled, all that is settled goes, and the log says so', async () => {
   const { ledger, keep } = await aScene()
   const lines: string[] = []

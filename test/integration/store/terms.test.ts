@@ -146,18 +146,6 @@ test('what is older than the history is forgotten, and its keys expire', async (
   }
 })
 
-test('a login that was seen longer ago than the history is not known any more', async () => {
-  const ledger = await tests.ledger()
-  const nowMs = await redisMs(tests.redis)
-  const event = naming('a/b/1', { logins: ['joe@acme.com'] })
-  const longAgoMs = nowMs - ledger.retention.history - 2_000
-  await takeIn(
-    ledgerInTime(ledger, () => longAgoMs),
-    [event],
-  )
-  expect(await lookUpTerm(ledger, joe)).toBeUndefined()
-})
-
 test('the stream of an identifier drops what the history, or room, has dropped', async () => {
   const ledger = await tests.ledger()
   const { history } = ledger.retention

@@ -15,6 +15,7 @@ import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../../src/upstream/error.ts'
 import { scraped } from '../../support/feed-rig.ts'
 import {
+  aCookieFeed,
   aCredentialFeed,
   aCredentialSearch,
   aFeed,
@@ -250,6 +251,11 @@ test.each([
   [aTenantCredentialFeed(), 'credentials.tenant-feed', {}],
   [aCredentialSearch(), 'credentials.search', {}],
   [aCredentialSearch({ astp: true }), 'credentials.search-astp', {}],
+  [
+    aCookieFeed({ names: ['sid'], paths: ['/'] }),
+    'cookies.search',
+    { domain: 'vpn.example.com', names: ['sid'], paths: ['/'] },
+  ],
 ] as const)(
   'pages of %o count against the limit that its configuration names',
   async (given, operation, about) => {

@@ -257,13 +257,6 @@ describe('the rate of a feed', () => {
       expect(eventRate(place, fleet)).toBeCloseTo(eventRate(newFeedPlace(), fleet) / 2, 12)
     },
   )
-
-  test('the mean of the lane weighs more where events come in bursts', () => {
-    const calm = newFleetPlace(0)
-    const wild = { ...calm, deviation: 1_000, expected: 50 }
-    const place = { ...newFeedPlace(), events: 100, watchedSeconds: 3_600 }
-    expect(eventRate(place, wild)).toBeLessThan(eventRate(place, calm) / 2)
-  })
 })
 
 describe('what was written while a clock was ahead', () => {

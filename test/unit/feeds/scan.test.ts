@@ -173,12 +173,6 @@ test('after its end a walk goes on at its cursor, and asks for nothing twice', (
   expect(tailScan(feed, later)).toMatchObject({ cursor: 'c1', body: walk.body })
 })
 
-test('a cursor that stands still over an empty page is an end, over a page with events it is not', () => {
-  const walk = { ...tailScan(aFeed(), aState()), cursor: 'c1' }
-  expect(advance(walk, { items: [], next: 'c1' })).toMatchObject({ isCaughtUp: true })
-  expect(advance(walk, { items: [{}], next: 'c1' })).toMatchObject({ isCaughtUp: false })
-})
-
 /** So many pages are read of a feed whose cursors go round, `length` of them, before that is noticed. */
 function pagesUntilNoticed(length: number): number {
   let walk = tailScan(aFeed(), aState())

@@ -79,13 +79,6 @@ test('a record with nothing but an id becomes an event', () => {
   expect(parseCredential({ id: 7 }, feed)).toEqual({ ...rest, event })
 })
 
-test('an unreadable time is none, and a time without a zone is UTC', () => {
-  expect(parsed({ imported_at: 'yesterday' }).event.createdAtMs).toBeNull()
-  expect(parsed({ imported_at: '2026-01-05T01:00:00' }).event.createdAtMs).toBe(
-    Date.UTC(2026, 0, 5, 1),
-  )
-})
-
 test('a secret in parts is masked elsewhere as far as a hundred parts and ten levels', () => {
   const parts = Array.from({ length: 101 }, (_, n) => `part-${1_000 + n}x`)
   const shownOf = (hash: unknown, text: string) =>
