@@ -128,16 +128,6 @@ test.each([
   },
 )
 
-test('a send after a lost answer says that it may be a repeat, one after a refusal does not', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  soc.next('unavailable', 'timeout', 'ok')
-  for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
-  expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, false, true])
-  expect(new Set(soc.received.map(({ id }) => id)).size).toBe(1)
-})
-
 test('a send after a 2xx that named an error says that it may be a repeat', async () => {
   const soc = aRehearsedSink('soc')
   const { ledger, deliver } = await rig(soc)

@@ -80,28 +80,6 @@ test('however many recipients wait for a probe, a claim looks at two hundred mes
   expect(count).toBeLessThan(250)
 })
 
-test('a half-open sink is tested by a message for a recipient in trouble, and is back', async () => {
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys })
-  await bring(ledger, { to: 'soc:full', count: 3 })
-  const circuit = createCircuit(tests.redis, keys)
-  await circuit.report('soc:full', 'broken', { reason: 'recipient_deferred' })
-  await circuit.report('soc', 'broken', { reason: 'unavailable' })
-  await circuit.pause('soc', undefined) // its next send is the probe
-  const destinations = ['soc:full', 'soc:well'].map((id) => ({ id, label: id }))
-  const sink = aRehearsedSink('soc', { destinations })
-  const options = drainOptions({ redis: tests.redis, keys, ledgers: [ledger], clock: systemClock })
-  const drain = new SinkDrain(sink, { ...options, circuit })
-  drain.nudge('main')
-  for (let steps = 0; steps < 40; steps += 1) {
-    await drain.step()
-    await pastThisMillisecond(tests.redis)
-  }
-  expect(sink.received).toHaveLength(1)
-  expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'closed' })
-  expect(await circuit.read('soc:full', Date.now())).toMatchObject({ state: 'open' })
-})
-
 test('a probe that finds nothing it may take looks again a second later, not at once', async () => {
   const keys = tests.keys()
   const ledger = await tests.ledger({ keys })

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
 import { createRetryNow, forEachPage } from '../../../src/delivery/relief/reroute.ts'
-import { makeRetriesDue } from '../../../src/store/pending-items.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {
   expectConservation,
@@ -165,14 +164,6 @@ test('all that failed is tried once a circuit has closed, however much it is', a
   const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock })
   await wake.retryAll('lake')
   expect(await tests.redis.zcount(due, later, '+inf')).toBe(0)
-})
-
-test('what the sink itself refused, or put off, keeps its time', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.ledger, events('lake', 'high', 'high', 'high'))
-  rig.sinks.lake.next('rejected', 'rate_limited', 'unavailable')
-  await rig.deliverDue('lake')
-  expect(await makeRetriesDue(rig.ledger, 'lake', 9)).toHaveLength(1)
 })
 
 test('what one sink is refused keeps no other from its relief', async () => {

@@ -138,17 +138,6 @@ test('people get one message: how many could not be delivered where, and what se
   expect(found).toHaveLength(5)
 })
 
-test('a destination that has the event gets no second one', async () => {
-  const rig = await aReliefRig(tests)
-  await takeIn(rig.ledger, [routed({ uid: 'paste/site/0' }, ['siem', 'lake'])])
-  await rig.deliverDue('lake')
-  await rig.circuit.report('siem', 'gone')
-  await rig.relieve()
-  await rig.deliverDue('lake')
-  expect(rig.sinks.lake.received).toHaveLength(1)
-  expect((await expectConservation(rig.ledger)).sinks['siem']).toMatchObject({ diverted: 1 })
-})
-
 test('a sealed batch is opened: its items go, and a later send says that it may be a repeat', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 3)
@@ -203,23 +192,6 @@ test('a digest of two accounts is opened in both', async () => {
   expect(rig.sinks.oncall.received).toMatchObject([{ summary: { total: 4 } }])
 })
 
-test('a sealed message for people is opened, and its members keep what may have been accepted', async () => {
-  const rig = await aReliefRig(tests)
-  await takeIn(
-    rig.ledger,
-    uids(4).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs += 16_000
-  const [ref = ''] = await rig.seal()
-  rig.sinks.soc.next('timeout')
-  await rig.deliver(ref)
-  await rig.down('soc', fallbackAfterMs)
-  await rig.relieve()
-  await expectNothingWaits(rig, 'soc')
-  expect(await tests.redis.exists(rig.ledger.key('batch', ref.split(':')[1]!))).toBe(0)
-  expect((await itemsOf(rig.ledger))[0]).toMatchObject({ state: 'diverted', repeatRisks: 1 })
-})
-
 test.each([
   ['unfreeze-message', 1],
   ['unfreeze-message', 2],
@@ -249,21 +221,6 @@ test.each([
   },
 )
 
-test('members of a turn that was cut off while it sealed go too', async () => {
-  const rig = await aReliefRig(tests)
-  await takeIn(
-    rig.ledger,
-    uids(3).map((event) => rig.event(event)),
-  )
-  rig.clock.aheadMs += 16_000
-  dieAt(rig.ledger, 'close-flush', 1)
-  await expect(rig.seal()).rejects.toThrow('killed')
-  rig.clock.aheadMs += 31_000
-  await rig.circuit.report('soc', 'gone')
-  await rig.relieve()
-  await expectNothingWaits(rig, 'soc')
-})
-
 test('what the retry table gives up goes to the fallback instead of dying', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 1)
@@ -276,14 +233,6 @@ test('what the retry table gives up goes to the fallback instead of dying', asyn
   expect(rig.sinks.lake.received).toHaveLength(1)
   const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['siem']).toMatchObject({ dead: 0, diverted: 1 })
-})
-
-test('what a rule holds, and what waits for its full event, is left where it is', async () => {
-  const rig = await aReliefRig(tests)
-  await takeIn(rig.ledger, [routed({ uid: 'paste/site/0' }, ['lake', 'siem'], true)])
-  await rig.circuit.report('siem', 'gone')
-  await rig.relieve()
-  expect(await itemsOf(rig.ledger)).toMatchObject([{}, { state: 'held', heldFor: 'detail' }])
 })
 
 test('the test event of a sink tells nothing at its fallback: it stays, and tries the sink', async () => {

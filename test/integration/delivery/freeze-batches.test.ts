@@ -127,19 +127,6 @@ test('what the routes and the configuration say of an event counts for the size 
   expect(Buffer.byteLength(renderBody(delivery))).toBeLessThanOrEqual(maxBytes)
 })
 
-test('two flushes at once seal every item into one batch only', async () => {
-  const ledger = await collected(9)
-  const flushed = await Promise.all(
-    [1, 2].map(() => flushOnce(ledger, siem(), { nowMs: Date.now() })),
-  )
-  const all = await sizes(
-    ledger,
-    flushed.flatMap(({ batches }) => batches),
-  )
-  expect(all.reduce((sum, size) => sum + size, 0)).toBe(9)
-  await expectConservation(ledger)
-})
-
 test('what a rule keeps back leaves the batch: for good with its reason, or until its time', async () => {
   const ledger = await tests.ledger()
   const uids = ['a/b/goes', 'a/b/silenced', 'a/b/muted']

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSendPace, type SendPace } from '../../../src/delivery/send/attempt.ts'
 import type { Redis } from '../../../src/redis/client.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { connectTo, redisForTests, redisMs } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { runScriptAt } from '../../support/script-clock.ts'
@@ -20,19 +19,6 @@ afterAll(() => other.disconnect())
 function replicas(keys: Keys): SendPace[] {
   return [tests.redis, other].map((redis) => createSendPace(redis, keys))
 }
-
-test('replicas share one pace: so many sends take so long, whoever sends', async () => {
-  const paces = replicas(tests.keys())
-  const soc = aRehearsedSink('soc', { limitPerSecond: 50 })
-  const startMs = systemClock.monotonic()
-  for (let taken = 0; taken < 20;) {
-    const asked = await Promise.all(paces.map((pace) => pace.take(soc)))
-    taken += asked.filter(({ isTaken }) => isTaken).length
-    await systemClock.sleep(Math.min(...asked.map(({ nextInMs }) => nextInMs)))
-  }
-  const tookMs = systemClock.monotonic() - startMs
-  expect(tookMs).toBeGreaterThan(19 * 20 - 20)
-})
 
 test('a place is not held ahead: who asks too early has taken nothing, and hears how long it is', async () => {
   const paces = replicas(tests.keys())

@@ -150,24 +150,6 @@ test('accounts are served by turns, those with the worst first', async () => {
   expect(claimsOf(rig).map(({ account }) => account)).toEqual(['a', 'b', 'c', 'a', 'b'])
 })
 
-test('what two accounts sent at once is settled in the ledger of each, and only there', async () => {
-  const soc = aHangingSink({ concurrency: 4 })
-  const rig = await aRig(soc, { accounts: ['a', 'b'] })
-  for (const ledger of rig.ledgers) {
-    await bring(ledger, 1)
-    rig.drain.nudge(ledger.account)
-  }
-  await turnsUntil(rig.drain, 'both are sent', () => soc.sent.length === 2)
-  soc.letGo()
-  await turnsUntil(rig.drain, 'both are settled', () => rig.drain.inHand === 0)
-  const rounds = rig.asked.filter(({ script }) => script === 'advance-claims')
-  for (const { account, settle = [], begin = [] } of rounds) {
-    const ref = `i:${rig.ledgers.find((one) => one.account === account)!.fingerprints.recordId(`${account}/high/0`)}:0:soc`
-    expect([...settle, ...begin].map((one) => one.ref)).toEqual([ref])
-  }
-  expect(rounds).toHaveLength(4)
-})
-
 test('behind a shut circuit nothing is claimed, and it is asked again in five seconds', async () => {
   let admitted: AdmitResult = { count: 0, waitMs: 40_000, isProbe: false }
   const soc = aRehearsedSink('soc')

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestTimes } from '../../../src/grouping/digest-times.ts'
 import { endWindowNow, type DigestSink } from '../../../src/grouping/digest-flush.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
-import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { findDeliveryItems } from '../../../src/store/deliveries.ts'
@@ -227,22 +226,4 @@ test('operators see when a digest is due and when the last one went', async () =
   const window = ledgers[0]!.key('group', digestGroupId('oncall:0'))
   await given.redis.hset(window, 'from', dueMs + dayMs) // that recipient's next one has gone
   expect(await state()).toMatchObject({ nextDueMs: dueMs + dayMs })
-})
-
-test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
-  const rig = await aDigestRig(given, { accounts: 2 })
-  const { ledgers } = rig
-  for (const ledger of ledgers) await rig.show(ledger, { uid: 'a/b/1' })
-  rig.oncall.next('timeout')
-  rig.toMorning(1)
-  const [ref] = await rig.seal()
-  await rig.deliver(ref!)
-  const options = { ledgers: ledgers, staleMs: 0, batchWaitMs: undefined, groups: {} }
-  expect(await unfreezeMessage(ledgers[0]!, ref!, options)).toBe('open')
-  for (const ledger of ledgers) {
-    const { items } = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/1')))!
-    expect(items).toMatchObject([{ state: 'queued', attempts: 1, repeatRisks: 1 }])
-    expect(items[0]!.history).toMatchObject([{ number: 1, reason: 'timeout' }])
-    await expectConservation(ledger)
-  }
 })

@@ -7,7 +7,7 @@ import {
   settleMembers,
   unfreezeMessage,
 } from '../../../src/grouping/freeze.ts'
-import { blockedGroup, digestGroupId } from '../../../src/grouping/placement.ts'
+import { digestGroupId } from '../../../src/grouping/placement.ts'
 import {
   claimFlush,
   peekFlush,
@@ -15,7 +15,6 @@ import {
   readAllMemberRefs,
   readFence,
 } from '../../../src/grouping/timers.ts'
-import { groupItems } from '../../../src/store/pending-items.ts'
 import { readDueRefs } from '../../support/due-refs.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
@@ -82,23 +81,6 @@ test('a critical event that comes while its group is being sealed does not wait 
   rig.clock.aheadMs = 60_000
   expect(await rig.flush()).toBe(1)
   expect(rig.soc.received[1]!.members[0]!.event.uid).toBe('a/b/worst')
-})
-
-test('a message says that it may be a repeat when the answer about one of its members was lost', async () => {
-  const rig = await aRig()
-  rig.soc.next('timeout')
-  await takeIn(rig.ledger, [rig.event({ uid: 'a/b/1' }, { grouping: { waitMs: 0 } })])
-  const ref = `i:${rig.ledger.fingerprints.recordId('a/b/1')}:0:soc`
-  await rig.deliver(ref)
-  await takeIn(rig.ledger, [rig.event({ uid: 'a/b/2' }, { grouping: { waitMs: 0 } })])
-  const refs = [ref, `i:${rig.ledger.fingerprints.recordId('a/b/2')}:0:soc`]
-  expect(await groupItems(rig.ledger, refs, { soc: blockedGroup('soc') })).toBe(2)
-  const back = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1'))
-  expect(back!.items[0]).toMatchObject({ state: 'group', heldFor: undefined })
-  rig.clock.aheadMs = 16_000
-  expect(await rig.flush()).toBe(1)
-  expect(rig.soc.received[1]!.summary).toMatchObject({ kind: 'group', total: 2 })
-  expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
 })
 
 test('what comes without its content any more is judged by the source that its uid names', async () => {
