@@ -17,23 +17,6 @@ function render(event: ThreatEvent, isTest = false, feed = '_tocsin'): Document 
   return renderMessage(subject, { id: 'abc', isTest })
 }
 
-test('a notice reads as a sentence with its facts, and quotes nothing twice', () => {
-  const message = render(buildBeginAlert(brand, noted, 'no poll succeeds'))
-  expect(message.title).toBe('Tocsin: feed brand: not read to the end for 22 min')
-  expect(message.notification).toBe(`HIGH ${message.title}`)
-  expect(message.facts).toEqual([
-    {
-      label: 'Since',
-      value: '2026-11-21 08:00 UTC',
-      kind: 'time',
-      atMs: Date.UTC(2026, 10, 21, 8),
-    },
-    { label: 'Cause', value: 'no poll succeeds', kind: 'text' },
-    { label: 'What to do', value: 'tocsin feeds list brand', kind: 'code' },
-  ])
-  expect(message.extract).toBeNull()
-})
-
 test('the end of a trouble says from when to when it was', () => {
   const message = render(buildEndAlert(brand, { ...noted, goneMs: sinceMs + 31 * 60_000 }, 0))
   expect(message.title).toBe('Tocsin: over after 31 min: feed brand: not read to the end')

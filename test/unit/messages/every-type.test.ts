@@ -169,18 +169,6 @@ test.each(documented)('the documented item $uid is titled by what, whose and whe
   expect(answers(show(aMember({ event })), typeLabel(type), whose, where)).toEqual(all)
 })
 
-test('the first facts of a stealer log are the account, what names the machine, and the masked password', () => {
-  const { item, full } = typeMembers[0]!
-  expect(show(item).facts).toEqual([
-    'Accounts: joe@acme[.]com, ann@acme[.]com',
-    'Password: h••••!',
-    'Login page: hxxps://sso[.]acme[.]com/login',
-  ])
-  expect(show(full).title).toBe(
-    'Stealer log: joe@acme[.]com and 1 more at sso[.]acme[.]com, Lumma on DESKTOP-7 (CH)',
-  )
-})
-
 const machine = ['Accounts', 'Host', 'Windows user', 'IP address']
 
 test.each([

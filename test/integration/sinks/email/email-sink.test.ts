@@ -53,20 +53,6 @@ describe('a mail', () => {
     expect([...usual!.keys()].filter((name) => !plain!.has(name))).toEqual(['auto-submitted'])
   })
 
-  test('keeps its Message-ID on every attempt, with the time of the attempt as its date', async () => {
-    const server = await rawServer()
-    let now = Date.UTC(2026, 10, 1, 12, 34, 56)
-    const clock = { ...systemClock, now: () => now }
-    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }, clock)
-    await send(sink)
-    now += 60_000
-    await send(sink, { attempt: 2, mayBeRepeat: true })
-    const [first, second] = server.mails.map((mail) => parseMail(mail).headers)
-    expect(second!.get('message-id')).toBe(first!.get('message-id'))
-    expect(second!.get('date')).toBe('Sun, 01 Nov 2026 12:35:56 +0000')
-    expect(second!.get('tocsin-possible-repeat')).toBe('true')
-  })
-
   test('an attached file arrives byte for byte, beside the two parts of the text', async () => {
     const server = await rawServer()
     const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })

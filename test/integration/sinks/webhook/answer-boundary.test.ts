@@ -127,13 +127,3 @@ test('a kept connection that the server drops before the next request does not f
   await send(sink)
   expect(server.requests).toHaveLength(2)
 })
-
-test('a redirect is not followed', async () => {
-  const inner = await anHttpServer()
-  const server = await anHttpServer()
-  server.script({ status: 307, headers: { location: `${inner.url}/metadata` } })
-  const error = await failureOf(send(aWebhookSink(server.url)))
-  expect(error).toMatchObject({ reason: 'redirected', status: 307 })
-  expect(error.message).not.toContain('metadata')
-  expect(inner.requests).toEqual([])
-})

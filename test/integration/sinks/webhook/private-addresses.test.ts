@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import { aProxy } from '../../../support/proxy.ts'
-import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
+import { aTcpServer, aWebhookSink, failureOf, send } from './harness.ts'
 
 test.each(['127.0.0.1', '169.254.169.254', '[64:ff9b::a9fe:a9fe]', 'localhost', 'db.localhost'])(
   'https://%s is refused behind a proxy too, and the proxy is not asked',
@@ -16,13 +16,6 @@ test.each(['127.0.0.1', '169.254.169.254', '[64:ff9b::a9fe:a9fe]', 'localhost', 
     expect(proxy.tunnels).toEqual([])
   },
 )
-
-test('with allow_private the same addresses are reached, over http too', async () => {
-  const server = await anHttpServer()
-  await send(aWebhookSink(`http://127.0.0.1:${server.port}/a`))
-  await send(aWebhookSink(`http://localhost:${server.port}/b`))
-  expect(server.requests.map(({ path }) => path)).toEqual(['/a', '/b'])
-})
 
 test('an IPv6 address in brackets is reached, and refused where private ones are', async () => {
   const server = createServer((socket) => socket.end())

@@ -100,16 +100,6 @@ test('without a secret there is a timestamp and no signature', async () => {
   expect(server.requests[0]?.headers).not.toHaveProperty('webhook-signature')
 })
 
-test('a repeat differs in its headers and in no byte of its body', async () => {
-  const server = await anHttpServer()
-  const sink = aWebhookSink(server.url)
-  await send(sink, { attempt: 1 })
-  await send(sink, { attempt: 2, mayBeRepeat: true })
-  const [first, again] = server.requests
-  expect(again?.body).toBe(first?.body)
-  expect(again?.headers).toMatchObject({ 'tocsin-possible-repeat': 'true', 'tocsin-attempt': '2' })
-})
-
 test('the url and the secrets are read at every send', async () => {
   const server = await anHttpServer()
   let turn = 0
@@ -127,8 +117,6 @@ test('the url and the secrets are read at every send', async () => {
 test.each([
   ['no URL at all', 'tok-1 qry-2'],
   ['without a host', 'https:///'],
-  ['another scheme', 'ftp://siem.example.com/tok-1'],
-  ['a password', 'https://tok-1:qry-2@siem.example.com/'],
   ['a user', 'https://tok-1@siem.example.com/'],
 ])('a url that is %s is the operator to mend, and is not repeated', async (_title, url) => {
   const error = await failureOf(send(aWebhookSink(url)))
@@ -140,9 +128,6 @@ test.each([
   ['url', { url: secretFromFile('/nonexistent/url') }],
   ['signing secret', { secret: secretFromFile('/nonexistent/secret') }],
   ['signing secret that is empty', { secret: secretFromText('') }],
-  ['signing secret of no byte', { secret: secretFromText('whsec_A') }],
-  ['signing secret of one letter', { secret: secretFromText('a') }],
-  ['signing secret that is no base64', { secret: secretFromText('whsec_?') }],
 ])('an unusable %s is the operator to mend, and nothing is sent', async (_title, config) => {
   const server = await aTcpServer()
   const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`, config)
