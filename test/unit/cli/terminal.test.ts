@@ -80,14 +80,6 @@ test('nothing is printed any more once standard output is broken', async () => {
   expect(said.join('')).toBe('found\n')
 })
 
-test('results go to standard output, everything else to standard error', () => {
-  const pipes = streams(false)
-  const terminal = createTerminal(pipes)
-  terminal.print('found')
-  terminal.printError('lost')
-  expect([written(pipes.output), written(pipes.errors)]).toEqual(['found\n', 'lost\n'])
-})
-
 test('progress is one line that is written over, and goes without a trace', () => {
   const tty = streams(true)
   const terminal = createTerminal(tty)

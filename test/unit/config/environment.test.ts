@@ -1,9 +1,5 @@
 import { expect, test } from 'vitest'
-import { ConfigError, environment, logLevel } from '../../../src/config/config.ts'
-
-test('the environment is that of the process', () => {
-  expect(environment()['PATH']).toBe(process.env['PATH'])
-})
+import { ConfigError, logLevel } from '../../../src/config/config.ts'
 
 test('the log level is info unless the environment says otherwise', () => {
   expect(logLevel({})).toBe('info')

@@ -10,7 +10,6 @@ import {
   type Mistake,
 } from '../../../src/config/config.ts'
 import { loadConfig, type LoadedConfig, parseConfig } from '../../../src/config/load.ts'
-import { expectPolling } from '../../../src/config/warnings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-config-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -91,7 +90,7 @@ describe('what is left out has its default', () => {
     })
   })
 
-  test('of an account and a feed', () => {
+  test('of an account', () => {
     expect(config.accounts[0]).toMatchObject({
       name: 'main',
       baseUrl: 'https://api.example.com',
@@ -100,24 +99,6 @@ describe('what is left out has its default', () => {
       tenantId: undefined,
       proxy: undefined,
     })
-    expect(config.feeds).toEqual([
-      {
-        name: 'brand',
-        type: 'events',
-        account: 'main',
-        identifierGroup: 7,
-        filters: {},
-        everyMs: undefined,
-        longestMs: undefined,
-        lagObjectiveMs: undefined,
-        startMs: 86_400_000,
-        initialPoll: 'summary',
-        rescan: { everyMs: undefined, backMs: 604_800_000 },
-        detail: ['high', 'critical'],
-        tier: 'search',
-        labels: {},
-      },
-    ])
   })
 
   test('of sinks', () => {
@@ -129,11 +110,6 @@ describe('what is left out has its default', () => {
       allowPrivate: false,
     })
   })
-})
-
-test('the lag objective follows a slow feed: three times its interval', () => {
-  const { config } = load(fileWith({ feed: 'every: 10m' }))
-  expect(expectPolling(config).get('brand')?.lagObjectiveMs).toBe(1_800_000)
 })
 
 test('units of durations, rates and sizes come out in one unit', () => {
@@ -219,12 +195,6 @@ describe('variables', () => {
     const { config } = load(fileWith({ top }), { PORT: '8080', UNSAFE: 'true' })
     expect(config.http.port).toBe(8080)
     expect(config.redis.allowUnsafe).toBe(true)
-  })
-
-  test('a variable that is set but empty counts as unset where there is a default', () => {
-    const text = fileWith({ top: 'http:\n  port: ${PORT:-9464}' })
-    expect(load(text, { PORT: '' }).config.http.port).toBe(9464)
-    expect(load(text).config.http.port).toBe(9464)
   })
 
   test('an optional value that comes out empty counts as absent', () => {
@@ -474,9 +444,4 @@ test.each([
 ])('links of an API at %s with %j that would be text: %i', (host, hosts, count) => {
   const text = fileWith({ account: `api_key: k\n    ${hosts}` })
   expect(load(text.replace('api.example.com', host)).warnings).toHaveLength(count)
-})
-
-test('a warning prints like a mistake, with its place', () => {
-  const [warning] = load(fileWith({ sinks: webhook })).warnings
-  expect(formatMistake(warning!)).toMatch(/tocsin\.yaml:\d+:3 sinks\.siem: its requests are not /)
 })

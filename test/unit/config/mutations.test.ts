@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ConfigError } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
-import { configKeys } from '../../../src/config/schema.ts'
 import { runs } from '../../support/runs.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../../../config/tocsin.yaml'), 'utf8')
@@ -109,14 +108,3 @@ test.each([1, 30, 64, 500, 5000, runs({ short: 20_000, long: 100_000 })])(
     expect(defectsOf(text.replace('  routes:\n', `  routes:\n    - ${routes}\n`))).toEqual([])
   },
 )
-
-test('the keys of the file are listed, those of later versions are not', () => {
-  const keys = configKeys()
-  expect(keys).toContain('feeds.<name>.filters.severity')
-  expect(keys).toContain('sinks.<name>.smtp_file')
-  expect(keys).toContain('route.routes[].matchers')
-  expect(keys).toContain('time_intervals.<name>[].times[].start_time')
-  expect(keys).toContain('feeds.<name>.rescan.back')
-  expect(keys).toContain('feeds.<name>.query.fqdn')
-  expect(keys.filter((key) => /rescan\.by|^http\.password|route\.name/.test(key))).toEqual([])
-})

@@ -12,6 +12,13 @@ test.each([
   ['Sun, 01 Jun 2025 12:01:00 GMT', 60_000],
   ['Sun, 01 Jun 2025 11:00:00 GMT', 1000],
   ['Mon, 02 Jun 2025 12:00:00 GMT', 900_000],
+  ['900', 900_000],
+  ['901', 900_000],
+  ['99999999999999999999', 900_000],
+  ['Sunday, 01-Jun-25 12:00:45 GMT', 45_000],
+  ['Sun Jun  1 12:00:45 2025 GMT', 45_000],
+  ['Sun, 99 Nov 2026', undefined],
+  ['30s', undefined],
   ['-5', undefined],
   ['soon', undefined],
   ['2025-06-01T12:01:00', undefined],
@@ -29,31 +36,6 @@ test.each([
   expect(parseRetryAfter(header, now, date)).toBe(expected)
 })
 
-const noon = Date.UTC(2026, 10, 1, 12, 0, 0)
-
-test.each([
-  ['30', 30_000],
-  [' 30 ', 30_000],
-  ['0', 1000],
-  ['900', 900_000],
-  ['901', 900_000],
-  ['99999999999999999999', 900_000],
-  ['Sun, 01 Nov 2026 12:00:45 GMT', 45_000],
-  ['Sunday, 01-Nov-26 12:00:45 GMT', 45_000],
-  ['Sun Nov  1 12:00:45 2026 GMT', 45_000],
-  ['Sun, 01 Nov 2026 11:00:00 GMT', 1000],
-  ['Sun, 01 Nov 2027 12:00:00 GMT', 900_000],
-])('Retry-After %j is a wait of %i ms', (header, expected) => {
-  expect(parseRetryAfter(header, noon)).toBe(expected)
-})
-
-test.each([undefined, '', '-5', 'soon', '30s', 'Sun, 99 Nov 2026'])(
-  'Retry-After %j asks for nothing',
-  (header) => {
-    expect(parseRetryAfter(header, noon)).toBeUndefined()
-  },
-)
-
 test('of a repeated header the first counts', () => {
-  expect(parseRetryAfter(['7', '60'], noon)).toBe(7000)
+  expect(parseRetryAfter(['7', '60'], now)).toBe(7000)
 })

@@ -72,15 +72,6 @@ describe('a secret under a telling key', () => {
     )
   })
 
-  test('never survives in a highlight of that name', () => {
-    fc.assert(
-      fc.property(plantedSecret, fc.constantFrom(...secretKeys), (secret, field) => {
-        const highlights = { [field]: [secret, `<mark>${secret}</mark>`], url: ['x'] }
-        expect(JSON.stringify(withholdIn(highlights))).not.toContain(secret)
-      }),
-    )
-  })
-
   test('keeps its first and last character, a short one nothing', () => {
     expect(withholdIn({ password: 'hunter22' })).toEqual({ password: 'h••••2' })
     expect(withholdIn({ password: ' hunter22\n' })).toEqual({ password: 'h••••2' })
@@ -174,13 +165,6 @@ test('only the index of a uid tells of a cookie: in other events a value is judg
 })
 
 describe('what comes out is bounded', () => {
-  test('a text, a list and a whole detail are cut', () => {
-    const long = 'a word '.repeat(10_000)
-    const masked = withholdIn({ one: long, many: Array.from({ length: 100 }, () => long) })
-    expect(JSON.stringify(masked).length).toBeLessThan(250_000)
-    expect(String(masked['one']).endsWith('…')).toBe(true)
-  })
-
   test('of values are kept two hundred thousand characters: eight for a number, one more for each value and key', () => {
     const keptOf = (count: number, value: unknown): unknown[] =>
       withholdIn(Array.from({ length: count }, () => value)) as unknown[]
@@ -206,11 +190,6 @@ describe('what comes out is bounded', () => {
     expect(shownOf(nested(66))).toBe(`${'['.repeat(64)}"…"${']'.repeat(64)}`)
     expect(shownOf(ofObjects(64, '1'))).toBe(ofObjects(64, '1'))
     expect(shownOf(ofObjects(65, '1'))).toBe(ofObjects(64, '"…"'))
-  })
-
-  test('a depth bomb ends at the deepest level', () => {
-    const bomb: unknown = JSON.parse('[{"a":'.repeat(5000) + '1' + '}]'.repeat(5000))
-    expect(JSON.stringify(withholdIn({ bomb })).length).toBeLessThan(1000)
   })
 })
 

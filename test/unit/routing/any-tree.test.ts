@@ -93,35 +93,6 @@ test('gives at least one live decision, none twice, each a node that explain cal
   )
 })
 
-test('siblings that all continue may stand in any order', () => {
-  const sinksOf = (routes: Shape[], eventType: string): string[] =>
-    createRouter(treeOf(routes))
-      .route(anInput({ event: aThreatEvent({ type: eventType }) }))
-      .map(({ sinks }) => String(sinks))
-      .toSorted()
-  fc.assert(
-    fc.property(children, type, fc.infiniteStream(fc.nat()), (routes, eventType, numbers) => {
-      const open = routes.map((route) => ({ ...route, continue: true }))
-      const ranked = open.map((route) => ({ route, rank: numbers.next().value ?? 0 }))
-      const shuffled = ranked.toSorted((a, b) => a.rank - b.rank).map(({ route }) => route)
-      expect(sinksOf(shuffled, eventType)).toEqual(sinksOf(open, eventType))
-    }),
-  )
-})
-
-test('siblings that do not match the event change nothing, wherever they stand', () => {
-  fc.assert(
-    fc.property(children, type, (routes, eventType) => {
-      const sinksOf = (siblings: Shape[]): string[][] =>
-        createRouter(treeOf(siblings))
-          .route(anInput({ event: aThreatEvent({ type: eventType }) }))
-          .map(({ sinks }) => sinks)
-      const matching = routes.filter((route) => route.types.includes(eventType))
-      expect(sinksOf(routes)).toEqual(sinksOf(matching))
-    }),
-  )
-})
-
 /** Without the routes that say `mode: shadow`, and all below them. */
 function withoutShadows(route: TestRoute): TestRoute {
   const routes = (route.routes ?? []).filter(({ mode }) => mode !== 'shadow').map(withoutShadows)

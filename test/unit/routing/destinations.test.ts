@@ -34,14 +34,6 @@ describe('the items of an event', () => {
     ])
   })
 
-  test('a sink that two routes name is one item that knows both, the first first', () => {
-    const decisions = [aDecision('urgent', 'soc', 'soc'), aDecision('all', 'siem', 'soc')]
-    expect(planItems(decisions, destinationsOf)).toEqual([
-      { sink: 'soc', destination: 'soc', routes: ['urgent', 'all'] },
-      { sink: 'siem', destination: 'siem', routes: ['all'] },
-    ])
-  })
-
   test('what only shadow routes name is recorded, behind what is sent', () => {
     expect(
       planItems([aShadow('trial', 'oncall', 'soc'), aDecision('urgent', 'soc')], destinationsOf),

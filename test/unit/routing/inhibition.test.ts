@@ -47,14 +47,6 @@ test('a source and its target share a key, each on its side only', () => {
   expect(targetKeys(rules({}), source)).toEqual([])
 })
 
-test('what is to be equal must be, as a set', () => {
-  const one = { id: 1, name: 'a.example' }
-  const other = { id: 2, name: 'b.example' }
-  const from = anInput({ type: 'ransomleak', identifiers: [one, other] })
-  expect(keepsBack(from, anInput({ type: 'paste', identifiers: [other, one, other] }))).toBe(true)
-  expect(keepsBack(from, anInput({ type: 'paste', identifiers: [one] }))).toBe(false)
-})
-
 test('what both lack is not equal, and without equal every source keeps every target back', () => {
   const onTeam = rules({ equal: ['team'] })
   expect(keepsBack(source, target, onTeam)).toBe(false)

@@ -10,33 +10,9 @@ const northern = { name: 'brand', account: 'north', labels: { team: 'blue' } }
 
 test.each<[string, TestRoute[], string[]]>([
   [
-    'no route of its own: the root',
-    [{ name: 'b', matchers: ['account=south'], sinks: ['b'] }],
-    ['oncall'],
-  ],
-  [
-    'a route for its account: that alone',
-    [{ name: 'a', matchers: ['account=north'], sinks: ['a'] }],
-    ['a'],
-  ],
-  [
-    'a route that goes on: what follows, too',
-    [
-      { name: 'a', matchers: ['account=north'], sinks: ['a'], continue: true },
-      { name: 'l', matchers: ['team=blue'], sinks: ['l'] },
-      { name: 'n', matchers: ['feed=brand'], sinks: ['never'] },
-    ],
-    ['a', 'l'],
-  ],
-  [
     'a route for some of its events: that and the root',
     [{ name: 's', matchers: ['account=north', 'severity>=high'], sinks: ['s'] }],
     ['s', 'oncall'],
-  ],
-  [
-    'a shadow: nothing is sent by it',
-    [{ name: 'a', matchers: ['account=north'], sinks: ['a'], mode: 'shadow' }],
-    ['oncall'],
   ],
   ['a label that it lacks', [{ name: 'l', matchers: ['region!=eu'], sinks: ['l'] }], ['l']],
 ])('%s', (_what, routes, sinks) => {

@@ -14,47 +14,11 @@ function routesFor(
 
 describe('which route takes an event', () => {
   const urgent = { name: 'urgent', matchers: ['severity>=high'] }
-  const logs = { name: 'logs', matchers: ['type="stealer_log"'] }
-
-  test('the root takes what no route takes', () => {
-    expect(routesFor([])).toEqual(['root'])
-    expect(routesFor([urgent, logs], { severity: 'low', type: 'paste' })).toEqual(['root'])
-  })
-
-  test('the first of two siblings that match takes it alone', () => {
-    expect(routesFor([urgent, logs])).toEqual(['urgent'])
-    expect(routesFor([logs, urgent])).toEqual(['logs'])
-  })
-
-  test('continue lets the next siblings have it too', () => {
-    expect(routesFor([{ ...urgent, continue: true }, logs])).toEqual(['urgent', 'logs'])
-    expect(routesFor([{ ...urgent, continue: true }])).toEqual(['urgent'])
-  })
-
-  test('a route without matchers takes everything', () => {
-    expect(routesFor([{ name: 'all' }, urgent])).toEqual(['all'])
-  })
 
   test('all matchers of a route must hold', () => {
     const both = { name: 'both', matchers: ['severity>=high', 'type="paste"'] }
     expect(routesFor([both])).toEqual(['root'])
     expect(routesFor([both], { type: 'paste' })).toEqual(['both'])
-  })
-
-  test('a child that matches keeps it from its parent; without one the parent takes it', () => {
-    const parent = { ...urgent, routes: [logs] }
-    expect(routesFor([parent])).toEqual(['logs'])
-    expect(routesFor([parent], { type: 'paste' })).toEqual(['urgent'])
-  })
-
-  test('a child is not asked where its parent does not match', () => {
-    expect(routesFor([{ ...urgent, routes: [logs] }], { severity: 'low' })).toEqual(['root'])
-  })
-
-  test("a child's continue is of its own level: its parent stops the parent's siblings", () => {
-    const parent = { ...urgent, routes: [{ ...logs, continue: true }] }
-    expect(routesFor([parent, { name: 'rest' }])).toEqual(['logs'])
-    expect(routesFor([{ ...parent, continue: true }, { name: 'rest' }])).toEqual(['logs', 'rest'])
   })
 
   test('an event of an unknown severity takes the way of the critical ones', () => {
@@ -171,18 +135,6 @@ describe('what matchers see of an event', () => {
   ])('%s: %j', (name, values) => {
     expect(matcherValues(input, name)).toEqual(values)
   })
-
-  test.each([
-    'identifier="77"',
-    'identifier="example.org"',
-    'tag="eu"',
-    'team=~"br.*"',
-    'absent=""',
-  ])('%s takes it', (matcher) => {
-    const routes = [{ name: 'it', matchers: [matcher] }]
-    const router = createRouter(aTree({ name: 'root', sinks: ['soc'], routes }))
-    expect(router.route(input)[0]!.route).toBe('it')
-  })
 })
 
 describe('explain', () => {
@@ -230,10 +182,5 @@ describe('explain', () => {
         ...failed,
       },
     ])
-  })
-
-  test('is plain data', () => {
-    const explanation = router.explain(anInput())
-    expect(JSON.parse(JSON.stringify(explanation))).toEqual(explanation)
   })
 })

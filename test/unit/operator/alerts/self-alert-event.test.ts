@@ -5,21 +5,6 @@ const minute = 60_000
 const brand = { kind: 'feed-stalled', name: 'brand' } as const
 const sinceMs = Date.UTC(2026, 10, 21, 8)
 
-test('a notice says what is wrong, for how long, why, and what to do', () => {
-  const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 22 * minute + 5_000 }
-  expect(buildBeginAlert(brand, noted, 'no poll succeeds')).toMatchObject({
-    uid: `notice/tocsin/feed-stalled-brand-${sinceMs}-begin`,
-    type: 'notice',
-    severity: 'high',
-    highlights: {
-      headline: ['feed brand: not read to the end for 22 min'],
-      since: ['2026-11-21T08:00:00.000Z'],
-      cause: ['no poll succeeds'],
-      what_to_do: ['tocsin feeds list brand'],
-    },
-  })
-})
-
 test('what is said at once says no span, and what has no cause none', () => {
   const account = { kind: 'account-refused', name: 'main' } as const
   const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 59_999 }
