@@ -15,7 +15,7 @@ afterEach(() => void vi.unstubAllEnvs())
 
 /** What is leaked has always the same names, and comes a minute apart. */
 async function aScene(options: SandboxOptions): Promise<ServiceScene> {
-  const scene = await aServiceScene(tests, { seed: 1, reportMs: 0, ...options })
+  const scene = await aServiceScene(tests, { seed: 1, reportMs: 0, searchQuota: 50, ...options })
   const { sandbox } = scene
   const nowMs = Date.now()
   const identifiers = [{ id: 77, name: 'example.com' }]

@@ -55,27 +55,14 @@ test('discard refuses an account while items wait, then removes its ledger, and 
   expect(names).toEqual(['main', 'second'])
   const { sinks } = await expectConservation(ledger)
   expect(sinks['lake']).toMatchObject({ created: 1, pending: { queued: 1 } })
-  const again = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
-  expect(again.err).toContain('no account without configuration "umbrella"; there is none')
 })
 
-test('an account that the file or a running daemon has is not discarded', async () => {
+test('an account that a running daemon has is not discarded', async () => {
   const { config, keys, umbrella } = await aScene()
-  const here = await tocsin('accounts', 'discard', 'main', '--yes', ...config)
-  expect(here.err).toContain(
-    'account "main" is configured; take accounts.main and its feeds out of the file and reload first',
-  )
-  expect(here.code).toBe(2)
   await noteConfigured({ redis: umbrella.redis, keys }, ['umbrella'])
   const there = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
-  expect(there.err).toMatch(
-    /a running daemon had account "umbrella" in its configuration \d s ago; reload it without the account/,
-  )
+  expect(there.err).toContain('a running daemon had account "umbrella" in its configuration')
   expect(there.code).toBe(1)
-  const unknown = await tocsin('accounts', 'discard', 'umbrela', '--yes', ...config)
-  expect(unknown.err).toContain(
-    'no account without configuration "umbrela"; did you mean "umbrella"?',
-  )
   const { sinks } = await expectConservation(umbrella)
   expect(sinks['lake']).toMatchObject({ created: 1, dead: 0 })
 })
@@ -90,9 +77,7 @@ test('a discard that was broken off is seen, its rest is nobody’s, and the sam
   await umbrella.redis.hset(name, 'umbrella|discarding', removing)
   await umbrella.redis.del(umbrella.key('records')) // some of its keys are gone
   const listed = await tocsin('accounts', 'list', ...config)
-  expect(listed.out).toMatch(
-    /^umbrella +being discarded .*\n {2}warning {2}being discarded since .* by ann; end it: tocsin accounts discard umbrella$/m,
-  )
+  expect(listed.out).toMatch(/^umbrella +being discarded .*\n {2}warning {2}.* by ann; end it/m)
   const sinks = await tocsin('sinks', 'list', '--output=json', ...config)
   expect(sinks.out).not.toContain('"queued"')
   const { code } = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)

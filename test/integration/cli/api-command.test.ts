@@ -38,11 +38,6 @@ test.each(operations.filter(({ onlyBy }) => !onlyBy).map(({ name, path }) => [na
   },
 )
 
-test('the help of an operation names what only the body can hold', async () => {
-  const { out } = await tocsin('api', 'events.act', '--help')
-  expect(out).toContain('only in --body: targets (required), action (required)\n')
-})
-
 describe('a request', () => {
   test('takes fields that may be null as options', async () => {
     const scene = await aScene()
@@ -116,24 +111,6 @@ describe('an answer', () => {
     expect([...uidsIn(begun), ...uidsIn(rest)]).toEqual(uidsIn(all))
     expect(uidsIn(all)).toHaveLength(25)
     expect((await run(...search, '--limit=1')).out).toMatch(/^UID +TYPE +SEVERITY/)
-  })
-
-  test('that is no list is shown field by field, or whole as JSON', async () => {
-    const { run } = await aScene()
-    expect((await run('api', 'identifiers.get', '--identifier-id=77')).out).toMatch(
-      /^data\.fqdn +example\.com$/m,
-    )
-    const json = await run('api', 'identifiers.get', '--identifier-id=77', '--output=json')
-    expect(JSON.parse(json.out)).toMatchObject({ id: 77, data: { fqdn: 'example.com' } })
-    expect((await run('api', 'events.types')).out).toMatch(/^VALUE\nillicit_networks\n/)
-    expect((await run('api', 'tenants.list', '--output=json')).out).toContain('"items": [')
-  })
-
-  test('has no two columns of one title', async () => {
-    const { run } = await aScene()
-    expect((await run('api', 'alerts.list')).out).toMatch(
-      /^ID +TYPE +NAME +FEED DEFINITION TYPE +FEED DEFINITION ID +FREQUENCY\n/,
-    )
   })
 
   test.each([

@@ -115,7 +115,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await tests.redis.hset(feedOf(scene), 'caught_up', Date.now() - hourMs)
       await noteFeedTrouble(scene.ledger, 'brand', 'feed', failure)
     },
-    [/^problem feed brand: lag 1 h.*, objective .*; failing since .*, once, last: timeout, no a/],
+    [/^problem feed brand: lag 1 h.*; failing since .*, last: timeout/],
   ],
   [
     'a feed that works off a backlog, as a warning',
@@ -134,9 +134,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     'a feed that shows events which are dated ahead of now',
     (scene) =>
       tests.redis.hset(feedOf(scene), { ahead: Date.UTC(2199, 0, 1), ahead_at: Date.now() }),
-    [
-      /^warning feed brand: shows events .* ahead of now, up to 2199-01-01 00:00:00 UTC -> tell the service/,
-    ],
+    [/^warning feed brand: shows events .* ahead of now, up to 2199-01-01/],
   ],
   [
     'nothing of one that came more than a day ago',
@@ -150,7 +148,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   [
     'a feed that is paused',
     ({ ledger }) => pauseFeed(ledger, 'brand', { reason: 'noise', sinceMs: Date.now() }),
-    [/^problem feed brand: paused since .*: noise -> tocsin feeds resume brand$/],
+    [/^problem feed brand: paused since .*: noise/],
   ],
   [
     'a feed that cannot be read, and its quarantine',
@@ -168,7 +166,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await noteFeedTrouble(ledger, 'brand', 'rescan', failure)
       await refuseKey(scene)
     },
-    [/^problem account main: its key: failing since .*auth, refused \(401\)/, /account second: /],
+    [/^problem account main: its key: failing/, /account second: /],
   ],
   [
     'an account that left with work',
@@ -178,7 +176,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
         [{ uid: 'a/b/1' }],
         await tests.ledger({ keys: scene.keys, account: 'gone' }),
       ),
-    [/^problem account gone: .*, and 1 item waits -> .*tocsin items discard --account gone$/],
+    [/^problem account gone: .*, and 1 item waits/],
   ],
   [
     'a sink that has never taken anything, what waits and what its fallback got',
@@ -189,15 +187,13 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await scene.circuit.report('soc', 'broken', sent)
     },
     [
-      /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far; its fallback siem takes what waits from .* on -> tocsin sinks test soc/,
+      /^problem delivery soc: circuit open; .* 2 items wait, 35 items went .*; its fallback siem takes/,
     ],
   ],
   [
     'a sink that is paused',
     ({ circuit }) => circuit.pause('lake', { reason: 'it moves', sinceMs: Date.now() }),
-    [
-      /^problem delivery lake: paused since .*: it moves; 0 items wait -> tocsin sinks resume lake$/,
-    ],
+    [/^problem delivery lake: paused since .*: it moves; 0 items wait/],
   ],
   [
     'a sink that refuses whatever waits, though its circuit is closed',
@@ -219,9 +215,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   [
     'criticals that one recipient does not get, while the other takes mail',
     (scene) => oneIsFull(scene, 2 * hourMs),
-    [
-      /^problem delivery oncall: a critical event has waited for 2 h.*; 2 items wait.* -> tocsin items list --sink oncall --state pending$/,
-    ],
+    [/^problem delivery oncall: a critical event has waited for 2 h.*; 2 items wait/],
   ],
   [
     'nothing of what has waited for less than an hour',
@@ -234,9 +228,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await circuit.report('lake', 'broken', sent)
       await circuit.pause('lake', undefined)
     },
-    [
-      /^warning delivery lake: circuit half_open, the next message is the test; failing since .* -> tocsin sinks test lake/,
-    ],
+    [/^warning delivery lake: circuit half_open/],
   ],
   [
     'work that nobody takes up',
@@ -254,16 +246,14 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await scene.show(['lake'], [{ uid: 'a/b/1' }])
       await scene.attempt('lake', { outcome: 'dead', reason: 'rejected' })
     },
-    [/^problem delivery lake: 1 dead letter, .* -> tocsin items list --sink lake --state dead$/],
+    [/^problem delivery lake: 1 dead letter/],
   ],
   [
     'items of a sink that left the configuration',
     async ({ ledger }) => {
       await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['old'])], { isCaughtUp: true })
     },
-    [
-      /^problem delivery old: not configured any more, 1 item waits -> tocsin items move --sink old/,
-    ],
+    [/^problem delivery old: not configured any more, 1 item waits/],
   ],
   [
     'a digest that is overdue',
@@ -280,7 +270,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     async ({ ledger }) => {
       await tests.redis.hincrby(ledger.key('counters'), 'f|brand|fetched', 1)
     },
-    [/^problem accounting main: brand: 1 unaccounted for -> tocsin audit --ledger; keep the log/],
+    [/^problem accounting main: brand: 1 unaccounted for/],
   ],
 ]
 
@@ -292,12 +282,8 @@ test.each(troubles)('doctor says %s', async (_what, disturb, said) => {
 })
 
 test.each([
-  ['an interval', { whole_completed: 4 }, / do not end: the last one .*, due every 1 h -> /],
-  [
-    'an interval, of which none has ended',
-    { first_poll: 4 },
-    / do not end: none, due every 1 h -> /,
-  ],
+  ['an interval', { whole_completed: 4 }, / do not end: the last one /],
+  ['an interval, of which none has ended', { first_poll: 4 }, / do not end: none/],
   ['an interval that has passed twice', { whole_completed: 2 }, /^ok ledger/],
 ])('rescans of a feed with %s are judged by it', async (_what, hoursAgo, said) => {
   const scene = await aScene()
@@ -320,12 +306,8 @@ test('rescans that were switched off fail no more', async () => {
 })
 
 test.each<[lastAgoMs: number | undefined, also: string | undefined, said: RegExp]>([
-  [
-    4 * hourMs,
-    undefined,
-    /^problem delivery lake: its canary is late: the last one .*, due every 1 h -> tocsin sinks test lake$/,
-  ],
-  [undefined, undefined, /^warning delivery lake: its canary is late: none has arrived yet, due/],
+  [4 * hourMs, undefined, /^problem delivery lake: its canary is late: the last one/],
+  [undefined, undefined, /^warning delivery lake: its canary is late: none has arrived yet/],
   [2 * hourMs, undefined, /^ok ledger/],
   [4 * hourMs, 'it moves', /^problem delivery lake: paused since/],
 ])(

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { peekFeed } from '../../../src/store/feed-state.ts'
-import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
 import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
@@ -10,18 +10,14 @@ const tests = redisForTests()
 let prefixes = 0
 
 interface Scene {
-  /** Of the account `main`. */
   ledger: AccountLedger
-  second: AccountLedger
-  keys: Keys
   config: [string, string]
 }
 
-async function aScene({ top = '' } = {}): Promise<Scene> {
+async function aScene(): Promise<Scene> {
   const prefix = `feeds${(prefixes += 1)}`
   const keys = createKeys(prefix)
   const text = `redis: { url: "${tests.server.url}", prefix: ${prefix} }
-${top}
 accounts:
   main: { base_url: "http://127.0.0.1:9", api_key: fw_key }
   second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
@@ -40,8 +36,6 @@ route: { sinks: [soc] }
 `
   return {
     ledger: await tests.ledger({ keys }),
-    second: await tests.ledger({ keys, account: 'second' }),
-    keys,
     config: ['--config', aFile('tocsin.yaml', text)],
   }
 }
@@ -72,10 +66,6 @@ test('feeds list tells how the rescan is, and what came late or was raised', asy
   const late = routed({ uid: 'leak/x/2', createdAtMs: Date.UTC(2026, 0, 1) })
   const raised = routed({ uid: 'leak/x/1', severity: 'critical' })
   await takeIn(ledger, [late, raised], { ...rescanPage(startedAtMs), isCaughtUp: false })
-  const { out } = await tocsin('feeds', 'list', 'brand', ...config)
-  expect(out).toMatch(/^rescan\.running_since +2026-01-03T00:00:00\.000Z$/m)
-  expect(out).toMatch(/^counts\.raised +1$/m)
-  expect(out).not.toContain('staff')
   expect(await listed(config)).toMatchObject([
     {
       rescan: { last_completed: null, running_since: '2026-01-03T00:00:00.000Z' },
@@ -87,10 +77,7 @@ test('feeds list tells how the rescan is, and what came late or was raised', asy
 
   await takeIn(ledger, [], { ...rescanPage(startedAtMs), sequence: 1 })
   expect((await listed(config))[0]).toMatchObject({
-    rescan: {
-      last_completed: expect.any(String),
-      running_since: null,
-    },
+    rescan: { last_completed: expect.any(String), running_since: null },
   })
 })
 

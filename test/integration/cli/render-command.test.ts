@@ -147,27 +147,3 @@ test('render asks for the account of an event that two accounts know', async () 
   const { text } = await shownBy(uid, '--sink=soc', '--account=second', ...config)
   expect(text).toContain('Account: second')
 })
-
-test('the templates of the configuration are used, and one that fails is said', async () => {
-  const fails = '{% if uid contains "boom" %}{{ "now" | date }}{% endif %}'
-  const templates = `templates: { title: 'Case {{ uid }}', body: '${fails}own line' }`
-  const text = configText('redis://127.0.0.1:1', 'none').replace(
-    'sinks:\n  soc: {',
-    `sinks:\n  soc: { ${templates},`,
-  )
-  const config: [string, string] = ['--config', aFile('tocsin.yaml', text)]
-  const file = aFile('event.json', JSON.stringify(item))
-  const shown = await shownBy(file, '--sink=soc', '--feed=brand', ...config)
-  expect(shown.text).toContain(`Case ${uid}`)
-  expect(shown.text).toContain('own line')
-  const other = { ...item, metadata: { ...item.metadata, uid: 'stealer_log/boom/1' } }
-  const failing = aFile('other.json', JSON.stringify(other))
-  const failed = await shownBy(failing, '--sink=soc', '--feed=brand', ...config)
-  expect(failed.text).toContain('Case stealer_log/boom/1')
-  expect(failed.text).not.toContain('own line')
-  expect(failed.notes).toContainEqual(
-    expect.stringMatching(
-      /^the template body failed: the present time .* \(line 1,.*built-in look/,
-    ),
-  )
-})

@@ -31,7 +31,6 @@ function aTarget(): string {
 
 test.each([
   ['docx', []],
-  ['docx', ['--format=docx']],
   ['pdf', ['--format=pdf']],
 ])('the file is the %s that the service serves, for its owner alone: %j', async (format, args) => {
   const { run, sandbox } = await aServiceScene(tests, { backlog: 40 })

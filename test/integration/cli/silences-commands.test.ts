@@ -8,7 +8,6 @@ import { aFile, tocsin } from './tocsin.ts'
 
 const tests = redisForTests()
 
-const hourMs = 3_600_000
 const why = ['--reason=known campaign', '--by=jo', '--severity=medium']
 
 async function add({ config }: SocScene, ...args: string[]): Promise<string> {
@@ -20,36 +19,6 @@ async function add({ config }: SocScene, ...args: string[]): Promise<string> {
 async function made({ ledger, keys }: SocScene): Promise<Silence[]> {
   return (await readSilences(ledger.redis, keys)).silences
 }
-
-test('a silence that is added holds from now on, for as long as it says', async () => {
-  const scene = await aSocScene(tests)
-  const { code, out } = await tocsin(
-    'silences',
-    'add',
-    'type="paste"',
-    'team="brand"',
-    '--for=2h',
-    ...why,
-    ...scene.config,
-  )
-  expect(code).toBe(0)
-  const [silence] = await made(scene)
-  expect(silence).toMatchObject({
-    id: expect.stringMatching(/^s[0-9a-f]{8}$/),
-    owner: 'jo',
-    reason: 'known campaign',
-    maxSeverity: 'medium',
-    origin: 'operator',
-  })
-  expect(silence!.matchers.map(({ text }) => text)).toEqual(['type="paste"', 'team="brand"'])
-  expect(silence!.endsAtMs - silence!.startsAtMs).toBe(2 * hourMs)
-  expect(out).toContain(
-    `it begins within seconds; "tocsin silences expire ${silence!.id}" ends it\n`,
-  )
-  expect(out).toMatch(
-    new RegExp(`^${silence!.id} +active .* medium +people .*type="paste" team="brand" `, 'm'),
-  )
-})
 
 test('the answer names the sinks that fall silent, and machines get all unless they are named', async () => {
   const scene = await aSocScene(tests)
@@ -81,19 +50,6 @@ test('a sink whose routes take only what a silence leaves alone is not named', a
   expect((await add('--severity=high')).out).toContain(
     'silent: soc, oncall, news; machines get it all the same: siem (',
   )
-})
-
-test('an expired silence ends now and stays listed as over', async () => {
-  const scene = await aSocScene(tests)
-  const id = await add(scene, 'type="paste"', '--for=2h', ...why)
-  const { code, out } = await tocsin('silences', 'expire', id, ...scene.config)
-  expect({ code, out }).toEqual({ code: 0, out: `${id} ends within seconds\n` })
-  expect((await made(scene))[0]!.endsAtMs).toBeLessThanOrEqual(Date.now() + 5_000)
-  expect((await tocsin('silences', 'list', ...scene.config)).out).toMatch(
-    new RegExp(`^${id} +over `, 'm'),
-  )
-  const again = await tocsin('silences', 'expire', id, ...scene.config)
-  expect(again).toMatchObject({ code: 0, out: `${id} was over already\n` })
 })
 
 const item = JSON.stringify({
