@@ -15,9 +15,7 @@ import {
   firstBadGroup,
   goodGroup,
   itemsGroup,
-  startMailServers,
   startPretenders,
-  type MailServers,
   type Pretenders,
 } from './pretenders.ts'
 
@@ -28,7 +26,6 @@ export interface Scene {
   file: string
   port: number
   pretenders: Pretenders
-  mail: MailServers
   log: LogLine[]
   /** Puts a file in place and asks the daemon to read it; resolves with what it says of it. */
   reload(text: string): Promise<LogLine>
@@ -50,9 +47,9 @@ export async function startScene(): Promise<Scene> {
   cpSync(fixtures, join(folder, 'config'), { recursive: true })
   const file = join(folder, 'config/bad/tocsin.yaml')
   const redis = await startRedis({ mayCrash: true })
-  const [pretenders, mail] = await Promise.all([startPretenders(), startMailServers()])
+  const pretenders = await startPretenders()
   const port = await freePort()
-  const text = rehearsalConfig({ redisUrl: redis.url, port, pretenders, mail })
+  const text = rehearsalConfig({ redisUrl: redis.url, port, pretenders })
   writeFileSync(file, text)
   const child = startDaemon(file)
   const log: LogLine[] = []
@@ -63,7 +60,7 @@ export async function startScene(): Promise<Scene> {
     30_000,
   )
   if (!hasBegun || child.exitCode !== null) {
-    await stop({ child, redis, pretenders, mail, folder })
+    await stop({ child, redis, pretenders, folder })
     throw new Error('the daemon does not begin; what it says is above')
   }
 
@@ -81,12 +78,11 @@ export async function startScene(): Promise<Scene> {
     file,
     port,
     pretenders,
-    mail,
     log,
     reload,
     restore: () => reload(text),
     isAlive: () => child.exitCode === null && child.signalCode === null,
-    stop: () => stop({ child, redis, pretenders, mail, folder }),
+    stop: () => stop({ child, redis, pretenders, folder }),
   }
 }
 
@@ -113,17 +109,16 @@ interface Running {
   child: ChildProcess
   redis: TestRedis
   pretenders: Pretenders
-  mail: MailServers
   folder: string
 }
 
-async function stop({ child, redis, pretenders, mail, folder }: Running): Promise<void> {
+async function stop({ child, redis, pretenders, folder }: Running): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
     const gone = once(child, 'exit')
     child.kill('SIGKILL') // what hangs at sinks that never answer well would take its 8 s
     await gone
   }
-  await Promise.all([pretenders.stop(), mail.stop(), redis.stop()])
+  await Promise.all([pretenders.stop(), redis.stop()])
   rmSync(folder, { recursive: true, force: true })
 }
 
@@ -141,19 +136,17 @@ interface Places {
   redisUrl: string
   port: number
   pretenders: Pretenders
-  mail: MailServers
 }
 
 /** The type of the event that goes to every sink; others go to the good one alone. */
 export const toAllSinks = 'to-all-sinks'
 
 /** A feed for every bad answer, an account for every bad token, a sink for every bad word of one. */
-function rehearsalConfig({ redisUrl, port, pretenders, mail }: Places): string {
+function rehearsalConfig({ redisUrl, port, pretenders }: Places): string {
   const { url, answers, grants, hook, slack } = pretenders
   const sinks = [
     ...hook.map((_, index) => webSink(`hook-${index}`, 'webhook', `${url}/hook/${index}`)),
     ...slack.map((_, index) => webSink(`slack-${index}`, 'slack', `${url}/slack/${index}`)),
-    ...mail.ports.map((mailPort, index) => mailSink(`mail-${index}`, mailPort)),
   ]
   return `redis: {url: '${redisUrl}'}
 http: {port: ${port}}
@@ -188,8 +181,4 @@ function feedOf(account: string, group: number, every: string): string {
 
 function webSink(name: string, type: string, url: string): string {
   return `${name}: {type: ${type}, url: '${url}', allow_private: true}`
-}
-
-function mailSink(name: string, port: number): string {
-  return `${name}: {type: email, smtp: 'smtp://127.0.0.1:${port}', from: a@example.com, to: [b@example.com], tls: 'off'}`
 }
