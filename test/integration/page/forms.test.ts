@@ -165,15 +165,6 @@ describe('a silence', () => {
     expect((await mara.get('/rules')).body).toContain(`end silence ${id.replace('silence-', '')}`)
   })
 
-  test('form requires what it cannot do without, and proposes names and an example', async () => {
-    const { body } = await mara.get('/rules')
-    const required = [...body.matchAll(/<label>([^<]*?) <input [^>]* required>/g)]
-    const ofSilence = ['Matcher 1', 'Up to severity', 'For how long', 'Why']
-    expect(required.map(([, label]) => label)).toEqual(expect.arrayContaining(ofSilence))
-    expect(body).toContain('placeholder="type=&#34;paste&#34;" list="names"')
-    expect(body).toContain('<option value="identifier="></option>')
-  })
-
   test('leads back to no other site', async () => {
     const { body } = await mara.get('/rules?matchers=&back=//evil.example')
     expect(fieldsOf(body, '/silences')).toContainEqual(['back', '/'])
@@ -199,38 +190,10 @@ describe('rules', () => {
     expect(linksOf((await mara.get(events['chat_message']!)).body)['the rule']).toBe(muted.rule_url)
   })
 
-  test('say of a route how long it waits for what is alike', async () => {
-    const { tree } = (await askApi(page, '/rules')).json
-    const summaryOf = (name: string): string => tree.find((one: Json) => one.name === name).summary
-    expect(summaryOf('urgent')).toBe(
-      'waits 1 s for more of the same type, then sends at most one message every 10 s',
-    )
-    expect(summaryOf('night')).toMatch(/^sends at once, then at most one message .*every/)
-  })
-
   test('of all accounts are no links for who sees one', async () => {
     const { json } = await askApi(page, '/items', { as: 'spy' })
     const muted = json.items.find(({ reason }: Json) => reason === 'mute')
     expect([muted.rule, muted.rule_url]).toEqual(['night: always', null])
-  })
-})
-
-describe('filters', () => {
-  test('offer the recipients there are, and none to who sees one account', async () => {
-    const { body } = await mara.get('/told')
-    expect(body).toMatch(/Recipient <select name="recipient">.*<option>ann@example.com<\/option>/s)
-    expect(body).toContain('Severity, at least')
-    const ana = await signIn(page, 'ana')
-    const { body: own } = await ana.get('/told')
-    expect(own).toContain('<input name="recipient" value="" list="recipients">')
-    expect(own).not.toMatch(/<option[^<]*ann@/)
-  })
-
-  test('show what a bar of a recipient leads to', async () => {
-    const { json } = await askApi(page, '/messages?account=main&sink=siem')
-    for (const { name, url } of json.by_recipient) {
-      expect(url).toBe(`/told?account=main&sink=siem&recipient=${encodeURIComponent(name)}`)
-    }
   })
 })
 
@@ -251,35 +214,7 @@ test('each reason of what was not told has words, for groups, items, attempts an
   for (const { reason, reason_text: text } of told) expect(text).toBe(reasonText(reason))
 })
 
-test('a group counts one event for each recipient, and an item names the reason of its group', async () => {
-  const { json } = await askApi(page, '/items?reason=fallback')
-  const [item] = json.items
-  expect(item).toMatchObject({ reason: 'fallback', state: 'diverted', rule: 'fallback to siem' })
-  const shown = (await mara.get('/not-told?reason=fallback')).body
-  expect((await mara.get('/not-told')).body).toContain('once for each recipient')
-  expect(shown).toContain('<input name="reason" value="fallback">') // what narrows can be seen, and ended
-  expect(shown).toContain('its sink failed, so another one took it')
-})
-
-test('a list without items says that the filters leave none', async () => {
-  const { body } = await mara.get('/not-told?rule=nothing-has-this')
-  expect(body).toContain('Nothing that fits is kept from anybody.')
-})
-
 describe('an event', () => {
-  test('says since when it stands so in a time that a browser makes its own', async () => {
-    const { destinations } = await eventOf('chat_message')
-    const [muted] = destinations
-    expect(muted).toMatchObject({
-      state: 'suppressed',
-      why: 'its route is muted: night: always',
-      next: null,
-    })
-    expect((await mara.get(events['chat_message']!)).body).toContain(
-      `since <time datetime="${muted.since}"`,
-    )
-  })
-
   test('says that its facts are gone, and how long they are kept', async () => {
     expect((await eventOf('forum_post')).gone_after_s).toBeNull()
     const { id } = await eventOf('forum_post')
@@ -327,17 +262,5 @@ describe('Now', () => {
       24,
       day.seen,
     ])
-  })
-
-  test('pauses a feed with a reason, and Rules a sink', async () => {
-    for (const [view, path] of [
-      ['/', '/feeds/brand/pause'],
-      ['/rules', '/sinks/soc/pause'],
-    ] as const) {
-      const said = await mara.submit(view, path, [['reason', 'their move']])
-      expect(said.body).toContain('is paused since')
-    }
-    const { json } = await askApi(page, '/sinks')
-    expect(json.find(({ sink }: Json) => sink === 'soc').paused.reason).toBe('their move (mara)')
   })
 })

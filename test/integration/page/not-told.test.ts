@@ -115,15 +115,6 @@ test('what is held is a list of its own, account after account, that survives wh
   expect(pages.flat().toSorted()).toEqual([1, 2, 3, 4, 5].map((n) => `a/b/${n}`))
 })
 
-test('what is quarantined is a list of its own', async () => {
-  const ledgers = await ledgersOf('a', 'b')
-  for (const ledger of ledgers) await setAside(ledger, 'a/b/1', 'a/b/2', 'a/b/3')
-  await hold(ledgers[0]!, 'a/b/4')
-  const pages = await pagesOf(ledgers, { state: 'quarantined', limit: 2 })
-  expect(pages.map((page) => page.length)).toEqual([2, 2, 2])
-  expect(pages.flat().toSorted()).toEqual([1, 1, 2, 2, 3, 3].map((n) => `a/b/${n}`))
-})
-
 test('the first page leads to what waits in any account, and to nothing else', async () => {
   const [one, two] = await ledgersOf('a', 'b')
   await silence(one!, 'a/b/silenced')
@@ -135,16 +126,6 @@ test('the first page leads to what waits in any account, and to nothing else', a
   await setAside(one!, 'a/b/malformed')
   const states = (await askNotToldOf([one!, two!])).waiting.map(({ state }) => state)
   expect(states).toEqual(['quarantined', 'held'])
-})
-
-test('an ending with more items than a page has each on one page, though others end meanwhile', async () => {
-  const [ledger] = await ledgersOf('a')
-  await silence(ledger!, 'a/b/1')
-  await silence(ledger!, 'a/b/2', 'a/b/3', 'a/b/4', 'a/b/5', 'a/b/6')
-  let n = 0
-  const pages = await pagesOf([ledger!], { limit: 2 }, () => silence(ledger!, `a/b/x${(n += 1)}`))
-  expect(pages.map((page) => page.length)).toEqual([2, 2, 2])
-  expect(pages.flat().toSorted()).toEqual([1, 2, 3, 4, 5, 6].map((one) => `a/b/${one}`))
 })
 
 async function giveUp(ledger: AccountLedger, ...uids: string[]): Promise<void> {
@@ -200,11 +181,3 @@ test('an item that was sent again and given up anew is listed once, as it ended 
   const { items } = await askNotToldOf([ledger!])
   expect(items.map(({ uid, reason }) => `${uid} ${reason}`)).toEqual(['a/b/1 invalid'])
 })
-
-test.each(['x', '1.2.a', `${'1'.repeat(16)}.${'a'.repeat(24)}.a`])(
-  'the cursor "%s" of what waits is refused',
-  async (cursor) => {
-    const asked = askNotToldOf(await ledgersOf('a'), { state: 'held', cursor })
-    await expect(asked).rejects.toThrow(/cursor/u)
-  },
-)

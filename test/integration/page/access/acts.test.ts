@@ -171,13 +171,4 @@ describe('what is sent', () => {
     expect((await ask(door, path, asked)).status).toBe(status)
     expect(door.acts).toEqual([])
   })
-
-  test('is at most 64 KiB', async () => {
-    const door = await aDoor(store())
-    const { headers } = await signedIn(door)
-    const body = { name: 'a'.repeat(70_000) }
-    for (const path of ['/sign-in', '/acts/resend', '/api/v1/acts/resend']) {
-      expect((await ask(door, path, { headers, body })).status).toBe(413)
-    }
-  })
 })

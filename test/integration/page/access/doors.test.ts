@@ -90,18 +90,6 @@ describe('a trusted proxy', () => {
     expect((await ask(door, '/', { headers: named(), from: '127.0.0.7' })).status).toBe(200)
   })
 
-  test('fills no memory, however often it asks', async () => {
-    const shared = store()
-    const door = await aDoor({ ...shared, http })
-    for (const path of ['/', '/', '/api/v1/status', '/']) {
-      expect((await ask(door, path, { headers: named() })).status).toBe(200)
-    }
-    const formKey = shared.keys.shared('form-key')
-    expect(await shared.redis.keys(shared.keys.shared('*'))).toEqual([formKey])
-    const act = { headers: named(), body: {} }
-    expect((await ask(door, '/api/v1/acts/resend', act)).said).toMatchObject({ reason: 'missing' })
-  })
-
   test('tells from where people sign in, whatever they say themselves', async () => {
     const door = await aDoor({ ...store(), http: { ...http, proxy: { from: ['127.0.0.1'] } } })
     const via = (hops: string) => ({ headers: { 'x-forwarded-for': hops } })
