@@ -27,15 +27,9 @@ function act(path: string, label: string, more: Partial<Act> = {}): Act {
   return made
 }
 
-const resume = act('/acts/resume-sink', 'Resume', {
-  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
-})
-const test = act('/acts/test-sink', 'Send a test', {
-  fields: [{ name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' }],
-})
-const replay = act('/acts/replay', 'Replay', {
-  confirm: 'Sends the 14 dead letters of oncall again, the worst first.',
-})
+const sink = { name: 'sink', label: 'Sink', value: 'oncall', kind: 'hidden' } as const
+const resume = act('/acts/resume-sink', 'Resume', { fields: [sink] })
+const test = act('/acts/test-sink', 'Send a test', { fields: [sink] })
 const resend = act('/acts/resend', 'Send again', {
   confirm: 'Whoever has it already gets it twice, marked as a repeat.',
 })
@@ -130,12 +124,6 @@ const now: ViewData['now'] = {
         'lag 42 min, objective 15 min; failing 9 times, last: unavailable, HTTP 503; next try 08:13:05 UTC',
       remedy: 'nothing, if the service mends itself; tocsin feeds list leaks shows the answers',
       since: minutesAgo(44),
-    }),
-    finding('delivery', 'tickets', {
-      detail: '3 dead letters, which tickets did not take',
-      remedy: 'correct the template of sinks.tickets, then replay them',
-      since: minutesAgo(610),
-      acts: [replay],
     }),
     finding('account', 'initech', {
       status: 'warning',
@@ -239,24 +227,15 @@ const told: ViewData['told'] = {
   csv_url: '/told.csv?since=7d',
 }
 
-const attempts: ViewData['message']['attempts'] = [
-  {
-    number: 1,
-    at: minutesAgo(12),
-    outcome: 'failed',
-    reason: 'timeout',
-    reason_text: 'no answer came in time after it was sent',
-    answer: null,
-  },
-  {
-    number: 2,
-    at: minutesAgo(11),
-    outcome: 'delivered',
-    reason: null,
-    reason_text: null,
-    answer: 'HTTP 200 ok',
-  },
-]
+type Attempt = ViewData['message']['attempts'][number]
+
+function attempt(number: number, reason: string | null, answer: string | null): Attempt {
+  const words = { reason, reason_text: reason === null ? null : reasonText(reason) }
+  const outcome = reason === null ? 'delivered' : 'failed'
+  return { number, at: minutesAgo(13 - number), outcome, ...words, answer }
+}
+
+const attempts = [attempt(1, 'timeout', null), attempt(2, null, 'HTTP 200 ok')]
 
 const headline = 'CRITICAL · Stealer log: joe@acme[.]com at sso[.]acme[.]com'
 
@@ -330,36 +309,30 @@ const event: ViewData['event'] = {
   type: 'Stealer log',
   severity: 'critical',
   title: 'Stealer log: Lumma on DESKTOP-7 (CH), joe@acme[.]com at sso[.]acme[.]com',
-  facts: [
-    { label: 'Accounts', value: 'joe@acme[.]com, ann@acme[.]com, j[.]smith@acme[.]com' },
-    {
-      label: 'Login page',
-      value: 'hxxps://sso[.]acme[.]com/login?next=%2Fadmin%2Fvpn%2Fprofile%2F7719',
-    },
-    { label: 'Password', value: 'h••••!' },
-    { label: 'Computer', value: 'DESKTOP-7, user admin, Windows 11' },
-    { label: 'Address', value: '203[.]0[.]113[.]9 (CH)' },
-    { label: 'Malware', value: 'Lumma, infected 2026-11-26 08:30 UTC' },
-  ],
+  facts: Object.entries({
+    Accounts: 'joe@acme[.]com, ann@acme[.]com, j[.]smith@acme[.]com',
+    'Login page': 'hxxps://sso[.]acme[.]com/login?next=%2Fadmin%2Fvpn%2Fprofile%2F7719',
+    Password: 'h••••!',
+    Computer: 'DESKTOP-7, user admin, Windows 11',
+    Address: '203[.]0[.]113[.]9 (CH)',
+    Malware: 'Lumma, infected 2026-11-26 08:30 UTC',
+  }).map(([label, value]) => ({ label, value })),
   extract: {
     label: 'Found in passwords.txt',
     text: 'URL: sso[.]acme[.]com/login\nUSER: joe@acme[.]com\nPASS: [withheld: may hold a secret]',
   },
   link: 'https://app.example.com/#/events/stealer_log/stealer_logs_live/12345',
   unverified_link: 'hxxps://t[.]me/s/combo_cloud_free/44120',
-  timeline: [
-    { at: minutesAgo(1420), what: 'created', detail: 'by the clock of the service' },
-    { at: minutesAgo(14), what: 'matched', detail: 'identifier acme[.]com' },
-    { at: minutesAgo(13), what: 'fetched', detail: 'feed brand, 22 s after it was matched' },
-    { at: minutesAgo(13), what: 'routed', detail: 'urgent › stealer logs' },
-    { at: minutesAgo(13), what: 'grouped', detail: 'sent at once, as it is critical' },
-    { at: minutesAgo(12), what: 'sent to soc', detail: 'timeout' },
-    {
-      at: minutesAgo(11),
-      what: 'told #soc-alerts',
-      detail: 'second try, 3 min after it was visible',
-    },
-  ],
+  timeline: (
+    [
+      [1420, 'created', 'by the clock of the service'],
+      [14, 'matched', 'identifier acme[.]com'],
+      [13, 'fetched', 'feed brand, 22 s after it was matched'],
+      [13, 'routed', 'urgent › stealer logs'],
+      [12, 'sent to soc', 'timeout'],
+      [11, 'told #soc-alerts', 'second try, 3 min after it was visible'],
+    ] as const
+  ).map(([minutes, what, detail]) => ({ at: minutesAgo(minutes), what, detail })),
   routes: [
     {
       feed: 'brand',
@@ -383,16 +356,7 @@ const event: ViewData['event'] = {
       state: 'retrying',
       why: 'unauthorized, the receiver refuses the key or the sign-in: 401, 403; the receiver answered 401',
       next: { what: 'next try', at: minutesAgo(-2) },
-      attempts: [
-        {
-          number: 1,
-          at: minutesAgo(12),
-          outcome: 'failed',
-          reason: 'unauthorized',
-          reason_text: reasonText('unauthorized'),
-          answer: 'HTTP 401: {"status":"invalid key","message":"Event object is invalid"}',
-        },
-      ],
+      attempts: [attempt(1, 'unauthorized', 'HTTP 401: {"status":"invalid key"}')],
     }),
     destination('digest', {
       recipient: 'security-leads@acme.com',
@@ -402,18 +366,8 @@ const event: ViewData['event'] = {
     }),
   ],
   seen_before: [
-    {
-      kind: 'login',
-      count: 3,
-      last_at: minutesAgo(40_000),
-      url: eventUrl('leaked_credential/24511/88310277'),
-    },
-    {
-      kind: 'host',
-      count: 12,
-      last_at: minutesAgo(1900),
-      url: eventUrl('stealer_log/24511/7'),
-    },
+    { kind: 'login', count: 3, last_at: minutesAgo(40_000), url: eventUrl('leak/24511/8831') },
+    { kind: 'host', count: 12, last_at: minutesAgo(1900), url: eventUrl('stealer_log/24511/7') },
   ],
   identifiers: [
     { name: 'acme[.]com', url: '/search?q=acme.com' },
@@ -448,12 +402,6 @@ const notTold: ViewData['not-told'] = {
       ends: minutesAgo(-3100),
       counts: { ...none, high: 31, medium: 12 },
       total: 43,
-    }),
-    group('inhibition', {
-      rule: 'valid_credential',
-      owner: 'configuration',
-      counts: { ...none, medium: 9, low: 4 },
-      total: 13,
     }),
     group('shadow', {
       rule: 'new-types',
@@ -507,6 +455,34 @@ function node(way: string, more: Partial<Node>): Node {
   return { ...place, ...usual, mode: 'live', ...more }
 }
 
+type Silence = ViewData['rules']['silences'][number]
+
+const pentest: Silence = {
+  id: 'ccada3168',
+  phase: 'active',
+  starts: minutesAgo(1100),
+  until: minutesAgo(-3100),
+  severity: 'high',
+  machines: false,
+  origin: 'operator',
+  owner: 'mira.keller',
+  reason: 'pentest of the VPN by Redteam AG',
+  matchers: ['type="stealer_log"', 'host="vpn[.]acme[.]com"'],
+  hidden: 43,
+  hidden_url: '/not-told?reason=silence&rule=ccada3168&since=90d',
+  acts: [expire],
+}
+const campaign: Partial<Silence> = {
+  id: 'known-campaign',
+  phase: 'over',
+  until: minutesAgo(4),
+  machines: true,
+  origin: 'config',
+  reason: 'known campaign of lookalikes, taken down already',
+  matchers: ['type="lookalike_domain"'],
+  acts: [],
+}
+
 const rules: ViewData['rules'] = {
   tree: [
     node('root', { sinks: ['digest'], events_7d: 902 }),
@@ -531,93 +507,44 @@ const rules: ViewData['rules'] = {
       sinks: ['soc', 'oncall', 'tickets'],
       never: true,
     }),
-    node('root > pastes', {
-      matchers: ['type="paste"'],
-      events_7d: 61,
-      mutes: ['night', 'weekend'],
-    }),
-    node('root > new types', {
-      matchers: [
-        'type!~"stealer_log|paste|bot|ransomleak|leaked_credential|forum_post|chat_message"',
-      ],
-      events_7d: 290,
-      mode: 'shadow',
-    }),
+    node('root > pastes', { matchers: ['type="paste"'], events_7d: 61, mutes: ['night'] }),
+    node('root > new types', { matchers: ['type!~"bot|paste"'], events_7d: 290, mode: 'shadow' }),
   ],
-  silences: [
-    {
-      id: 'ccada3168',
-      phase: 'active',
-      starts: minutesAgo(1100),
-      until: minutesAgo(-3100),
-      severity: 'high',
-      machines: false,
-      origin: 'operator',
-      owner: 'mira.keller',
-      reason: 'pentest of the VPN by Redteam AG',
-      matchers: ['type="stealer_log"', 'host="vpn[.]acme[.]com"'],
-      hidden: 43,
-      hidden_url: '/not-told?reason=silence&rule=ccada3168&since=90d',
-      acts: [expire],
-    },
-    {
-      id: 'known-campaign',
-      phase: 'over',
-      starts: minutesAgo(9000),
-      until: minutesAgo(4000),
-      severity: 'medium',
-      machines: true,
-      origin: 'config',
-      owner: 'brand team',
-      reason: 'known campaign of lookalikes, taken down already',
-      matchers: ['type="lookalike_domain"'],
-      hidden: 0,
-      hidden_url: '/not-told?reason=silence&rule=known-campaign&since=90d',
-      acts: [],
-    },
-  ],
+  silences: [pentest, { ...pentest, ...campaign }],
   mutes: [
     { name: 'night', text: '19:00 to 07:00, Europe/Zurich', routes: ['pastes'], active: false },
-    {
-      name: 'weekend',
-      text: 'Saturday and Sunday, Europe/Zurich',
-      routes: ['pastes', 'urgent'],
-      active: true,
-    },
+    { name: 'weekend', text: 'Saturday and Sunday', routes: ['pastes', 'urgent'], active: true },
   ],
   configuration: {
     generation: '41, 9c1f0a77',
     since: minutesAgo(5300),
     by: null,
-    text: 'accounts:\n  acme:\n    base_url: https://api.example.com\n    api_key: <secret>\nfeeds:\n  brand:\n    type: events\n    identifier_group: 1042\nsinks:\n  soc:\n    type: slack\n    url: <secret>\nroute:\n  sinks: [digest]\n',
+    text: 'accounts:\n  acme:\n    base_url: https://api.example.com\n    api_key: <secret>\n',
   },
-  acts: ['/sinks/soc/pause | pause sink soc', '/items/resend | send 4 items again'].map(
-    (done, at) => ({
-      at: minutesAgo(1380 + at * 70),
+  acts: [
+    {
+      at: minutesAgo(1380),
       by: 'mara',
       via: 'page',
-      act: done.split(' | ')[0]!,
-      words: done.split(' | ')[1]!,
-      account: at === 0 ? '' : 'acme',
+      act: '/items/resend',
+      words: 'send 4 items again',
+      account: 'acme',
       outcome: 'done',
-      items: at === 0 ? [] : ['acme/i:0123456789abcdef01234567:0:soc'],
-      more: at * 3,
-    }),
-  ),
+      items: ['acme/i:0123456789abcdef01234567:0:soc'],
+      more: 3,
+    },
+  ],
   pauses,
   silence_form: {
     act: silence,
-    fields: [
-      {
-        name: 'matchers',
-        label: 'Matchers, such as type="paste"',
-        value: 'type="paste" feed="brand"',
-        kind: 'text',
-      },
-      { name: 'for', label: 'For how long', value: '2h', kind: 'text' },
-      { name: 'severity', label: 'Up to this severity', value: 'medium', kind: 'text' },
-      { name: 'reason', label: 'Reason', value: 'known campaign', kind: 'text' },
-    ],
+    fields: (
+      [
+        ['matchers', 'Matchers, such as type="paste"', 'type="paste" feed="brand"'],
+        ['for', 'For how long', '2h'],
+        ['severity', 'Up to this severity', 'medium'],
+        ['reason', 'Reason', 'known campaign'],
+      ] as const
+    ).map(([name, label, value]) => ({ name, label, value, kind: 'text' })),
     names: ['type=', 'account=', 'severity='],
     problem: 'Matcher 2: not a matcher',
   },
