@@ -52,96 +52,69 @@ test('one that names a registry is accepted, as npm writes it by default', () =>
   expect(saidOf(files)).toEqual([])
 })
 
-test.each([
-  ['without a hash', undefined],
-  ['with a weak hash', 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk='],
-])('a package %s is refused', (_which, integrity) => {
-  entry('zod')['integrity'] = integrity
-  expect(saidOf(files)).toEqual([
-    'check-lock: package-lock.json node_modules/zod: no sha512 integrity; remove the entry and run npm install',
-  ])
-})
+const zod = 'package-lock.json node_modules/zod'
+const strayed = `${zod}: does not come from a registry over https`
+const inexact = 'package.json dependencies.zod: not an exact version'
 
-test.each([
-  'http://registry.example/zod.tgz',
-  'git+ssh://git@code.example/zod.git#0123',
-  'git+https://code.example/zod.git',
-  'file:../zod',
-  '../zod',
-  '',
-])('a package from %j is refused', (resolved) => {
-  entry('zod')['resolved'] = resolved
-  expect(saidOf(files)).toEqual([
-    'check-lock: package-lock.json node_modules/zod: does not come from a registry over https; depend on a version',
-  ])
-})
+const mistakes: [what: string, make: () => unknown, said: string][] = [
+  ['without a hash', () => delete entry('zod')['integrity'], `${zod}: no sha512 integrity`],
+  ['with a weak hash', () => set({ integrity: 'sha1-2jmj7' }), `${zod}: no sha512 integrity`],
+  ['over http', () => set({ resolved: 'http://registry.example/zod.tgz' }), strayed],
+  ['from git', () => set({ resolved: 'git+https://code.example/zod.git' }), strayed],
+  ['from a folder', () => set({ resolved: 'file:../zod' }), strayed],
+  ['from nowhere', () => set({ resolved: '' }), strayed],
+  ['that is a link', () => set({ resolved: 'packages/zod', link: true }), strayed],
+  [
+    'from another host than the others',
+    () => {
+      resolveAll((place) => `https://registry.example/${place}.tgz`)
+      set({ resolved: 'https://elsewhere.example/zod.tgz' })
+    },
+    `${zod}: comes from another host than the others`,
+  ],
+  [
+    'that alone names where it comes from',
+    () => {
+      for (const held of Object.values(files.lock.packages)) delete held['resolved']
+      set({ resolved: 'https://elsewhere.example/zod.tgz' })
+    },
+    `${zod}: names where it comes from and others do not`,
+  ],
+  [
+    'with an install script that nobody has judged',
+    () => set({ hasInstallScript: true }),
+    `${zod}: has an install script`,
+  ],
+  [
+    'whose judged script is no longer there',
+    () => (files.wanted['allowScripts']!['left-pad'] = true),
+    'package.json allowScripts.left-pad: the lock has no such install script',
+  ],
+  ['of another version than was asked for', () => set({ version: '4.0.1' }), 'installs another'],
+  [
+    'that is older than package.json says',
+    () => (files.wanted['devDependencies']!['vitest'] = '1.0.0'),
+    'package.json devDependencies.vitest: the lock has another version',
+  ],
+  ...['^4.0.0', '4', '*', 'latest', 'npm:zod@4.0.0', '>=1.0.0 <2.0.0'].map(
+    (version): (typeof mistakes)[number] => [
+      `asked for as ${version}`,
+      () => {
+        files.wanted['dependencies']!['zod'] = version
+        files.lock.packages['']!['dependencies'] = files.wanted['dependencies']
+      },
+      inexact,
+    ],
+  ),
+]
 
-test('a link to a folder is refused', () => {
-  files.lock.packages['node_modules/local'] = { resolved: 'packages/local', link: true }
-  expect(saidOf(files).join()).toContain('node_modules/local: does not come from a registry')
-})
+function set(given: Entry): void {
+  Object.assign(entry('zod'), given)
+}
 
-test('a package from another host than the others is refused', () => {
-  resolveAll((place) => `https://registry.example/${place}.tgz`)
-  entry('zod')['resolved'] = 'https://elsewhere.example/zod.tgz'
-  expect(saidOf(files)).toEqual([
-    'check-lock: package-lock.json node_modules/zod: comes from another host than the others; use one registry',
-  ])
-})
-
-test('a package that alone names where it comes from is refused', () => {
-  for (const held of Object.values(files.lock.packages)) delete held['resolved']
-  entry('zod')['resolved'] = 'https://elsewhere.example/zod.tgz'
-  expect(saidOf(files)).toEqual([
-    'check-lock: package-lock.json node_modules/zod: names where it comes from and others do not; remove its "resolved" and run npm install',
-  ])
-})
-
-test('an install script that nobody has judged is refused, a nested one too', () => {
-  entry('zod')['hasInstallScript'] = true
-  files.lock.packages['node_modules/zod/node_modules/@a/b'] = {
-    version: '1.0.0',
-    integrity: 'sha512-AAAA',
-    hasInstallScript: true,
-  }
-  expect(saidOf(files)).toEqual(
-    ['node_modules/zod', 'node_modules/zod/node_modules/@a/b'].map(
-      (place) =>
-        `check-lock: package-lock.json ${place}: has an install script; say in allowScripts of package.json whether it may run`,
-    ),
-  )
-})
-
-test('a judgement on a script that is no longer there is refused', () => {
-  files.wanted['allowScripts']!['left-pad'] = true
-  expect(saidOf(files)).toEqual([
-    'check-lock: package.json allowScripts.left-pad: the lock has no such install script; remove the line',
-  ])
-})
-
-test.each(['^4.0.0', '~4.0.0', '4', '*', 'latest', 'npm:zod@4.0.0', '>=1.0.0 <2.0.0'])(
-  'the version %j is refused',
-  (version) => {
-    files.wanted['dependencies']!['zod'] = version
-    files.lock.packages['']!['dependencies'] = files.wanted['dependencies']
-    expect(saidOf(files)).toEqual([
-      `check-lock: package.json dependencies.zod: not an exact version; write ${String(entry('zod')['version'])}`,
-    ])
-  },
-)
-
-test('a lock that is older than package.json is refused', () => {
-  files.wanted['devDependencies']!['vitest'] = '1.0.0'
-  expect(saidOf(files)).toEqual([
-    'check-lock: package.json devDependencies.vitest: the lock has another version; run npm install',
-  ])
-})
-
-test('a lock that installs another version than it was asked for is refused', () => {
-  entry('zod')['version'] = '4.0.1'
-  expect(saidOf(files)).toEqual([
-    'check-lock: package.json dependencies.zod: the lock installs another; run npm install',
-  ])
+test.each(mistakes)('a package %s is refused', (_what, make, said) => {
+  make()
+  expect(saidOf(files)).toEqual([expect.stringContaining(said)])
 })
 
 test('a lock of another form, or none, is refused', () => {

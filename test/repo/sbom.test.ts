@@ -55,14 +55,6 @@ beforeAll(() => {
   written = bill.parse(JSON.parse(text))
 })
 
-test('it is the bill of this version', () => {
-  const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    name: string
-    version: string
-  }
-  expect(written.metadata.component).toMatchObject({ name, version })
-})
-
 test('it lists every production package of the lock once, and no other', () => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, Locked>
