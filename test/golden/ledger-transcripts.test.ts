@@ -233,6 +233,7 @@ test('items resend, move and discard', async () => {
       items move --sink lake --yes
       items discard --sink soc
       items discard --sink soc --yes --by ann
+      items list --state discarded --sink soc --severity critical
       items discard --sink soc --yes
       items discard $q0
       items discard $q0 --yes

@@ -61,3 +61,16 @@ describe.each(commands)('%s --reveal', (_name, argsOf) => {
     expect((await run(...argsOf())).out).not.toContain('xxxx')
   })
 })
+
+test('assets list masks a watched secret in data and name, unless it is revealed', async () => {
+  const { runGiven, run } = await aServiceScene(tests)
+  const name = 'sunflower' // a secret that looks like a word
+  const asset = { name, type: 'secret', search_types: ['leak'], data: { secret: name } }
+  await runGiven(JSON.stringify(asset), 'api', 'assets.create', '--body=-', '--yes')
+  for (const form of ['text', 'json', 'ndjson']) {
+    const list = ['assets', 'list', '--type=secret', `--output=${form}`]
+    const masked = await run(...list)
+    expect([masked.code, masked.out.includes(name)]).toEqual([0, false])
+    expect((await run(...list, '--reveal')).out).toContain(name)
+  }
+})
