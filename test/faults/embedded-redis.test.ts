@@ -96,16 +96,6 @@ test('of several that begin at once one starts it', async () => {
   for (const one of held.toReversed()) await one.release()
 })
 
-test('who joined it has it again when the one that started it has ended', async () => {
-  const home = join(folder, 'data')
-  const first = await hold(home)
-  const second = await hold(home)
-  const before = await pidOf(home)
-  await first.release()
-  expect(await pidOf(home)).not.toBe(before)
-  await second.release()
-})
-
 test('a server that could not be started again is, once what was missing is back', async () => {
   const home = join(folder, 'data')
   const lines: string[] = []

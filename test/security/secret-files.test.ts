@@ -43,9 +43,12 @@ async function check(path: string): Promise<Checked> {
   return { code: child.exitCode, said: `${out}${err}` }
 }
 
-function configuration(
-  files: Record<'key' | 'proxy' | 'authorities' | 'slack' | 'smtp' | 'hook', string>,
-): string {
+type Files = Record<'key' | 'proxy' | 'authorities' | 'slack' | 'smtp' | 'hook', string>
+
+/** `all`: the file that each key names, but for `some`. */
+function configuration(all: string, some: Partial<Files> = {}): string {
+  const every = { key: all, proxy: all, authorities: all, slack: all, smtp: all, hook: all }
+  const files = { ...every, ...some }
   const path = at('tocsin.yaml')
   writeFileSync(
     path,
@@ -66,14 +69,8 @@ route: {sinks: [soc]}
 
 describe('check, of a configuration', () => {
   test('that names what is no file of a secret ends, and says so of each', async () => {
-    const path = configuration({
-      key: 'pipe',
-      proxy: '/dev/zero',
-      authorities: '/dev/zero',
-      slack: 'huge',
-      smtp: 'folder',
-      hook: 'link-to-zero',
-    })
+    const some = { key: 'pipe', slack: 'huge', smtp: 'folder', hook: 'link-to-zero' }
+    const path = configuration('/dev/zero', some)
     const { code, said } = await check(path)
     expect(said).toMatch(/api_key_file: the file \S+pipe is no regular file/)
     expect(said).toMatch(/proxy_file: the file \/dev\/zero is no regular file/)
@@ -87,14 +84,7 @@ describe('check, of a configuration', () => {
   test('that names somebody else’s file quotes nothing of it', async () => {
     const up = '../'.repeat(folder.split('/').length + 2)
     const passwd = `${up}${at('passwd').slice(1)}`
-    const path = configuration({
-      key: passwd,
-      proxy: passwd,
-      authorities: passwd,
-      slack: passwd,
-      smtp: passwd,
-      hook: passwd,
-    })
+    const path = configuration(passwd)
     for (const form of ['text', 'json']) {
       const { code, out, err } = await tocsin('check', path, '--output', form)
       const said = `${out}${err}`
@@ -112,14 +102,7 @@ describe('check, of a configuration', () => {
 })
 
 test('a configuration may come through a pipe', async () => {
-  const path = configuration({
-    key: at('link'),
-    proxy: at('none'),
-    authorities: at('none'),
-    slack: at('none'),
-    smtp: at('none'),
-    hook: at('none'),
-  })
+  const path = configuration(at('none'), { key: at('link') })
   const command = `exec "$0" "$1" check <(cat "$2")`
   const { stdout, stderr, status } = spawnSync(
     'bash',

@@ -1,39 +1,23 @@
 /** What a command loads decides how soon it starts, and what the daemon loads how much memory it holds when idle. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startRedis, type TestRedis } from '../../support/redis.ts'
+import { expect, test } from 'vitest'
+import { redisForTests } from '../../support/ledger.ts'
+import { aFile } from './tocsin.ts'
 
+const tests = redisForTests()
 const root = join(import.meta.dirname, '../../..')
-const folder = mkdtempSync(join(tmpdir(), 'tocsin-modules-'))
-const recorder = join(folder, 'recorder.mjs')
-const config = join(folder, 'tocsin.yaml')
-let redis: TestRedis
 
-beforeAll(async () => {
-  redis = await startRedis()
-  writeFileSync(recorder, recording)
-  writeFileSync(
-    config,
-    `redis: {url: '${redis.url}'}
+const config = (): string => `redis: {url: '${tests.server.url}', prefix: modules}
 http: {port: 0}
 accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: key}}
 feeds: {brand: {type: events, identifier_group: 7}}
 sinks: {siem: {type: webhook, url: 'http://127.0.0.1:9/in', secret: a-secret-of-24-bytes-abc, allow_private: true}}
 route: {sinks: [siem]}
-`,
-    { mode: 0o600 },
-  )
-})
-
-afterAll(async () => {
-  await redis.stop()
-  rmSync(folder, { recursive: true })
-})
+`
 
 /** Preloaded: writes what the process has loaded into the file TOCSIN_TEST_MODULES, one URL a line. */
 const recording = `
@@ -50,25 +34,20 @@ process.on('exit', () => writeFileSync(process.env.TOCSIN_TEST_MODULES, urls.joi
 `
 
 /** Packages that take time and memory to load. */
-const heavy = [
-  'bullmq',
-  'fastify',
-  'ioredis',
-  'nodemailer',
-  'pino-pretty',
-  'prom-client',
-  'smtp-server',
-  'undici',
-  'yaml',
-  'zod',
-]
+const heavy =
+  'bullmq fastify ioredis nodemailer pino-pretty prom-client smtp-server undici yaml zod'.split(' ')
 
 /** What of them one process loads, and our own files, as paths below src; a daemon is stopped once it says that it runs. */
-async function loadedBy(...args: string[]): Promise<{ packages: string[]; files: string[] }> {
-  const file = join(folder, `modules-${args[0]}`)
-  const command = ['--import', recorder, '--disable-sigusr1', join(root, 'src/main.ts'), ...args]
+async function loadedBy(
+  command: string,
+  ...more: string[]
+): Promise<{ packages: string[]; files: string[] }> {
+  const file = aFile('modules', '')
+  const recorder = aFile('recorder.mjs', recording)
+  const words = [...command.split(' '), ...more]
+  const node = ['--import', recorder, '--disable-sigusr1', join(root, 'src/main.ts'), ...words]
   const env = { ...process.env, TOCSIN_TEST_MODULES: file }
-  const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn(process.execPath, node, { env, stdio: ['ignore', 'pipe', 'ignore'] })
   child.stdout.on('data', (chunk) => {
     if (String(chunk).includes('tocsin runs')) child.kill('SIGTERM')
   })
@@ -91,30 +70,26 @@ test('help loads no part of Tocsin but the list of commands', async () => {
   expect(files.filter((file) => file.startsWith('store/'))).toEqual([])
 })
 
-test.each([
-  ['the check of a file', ['check', config]],
-  ['the schema', ['schema']],
-])('%s loads what reads a configuration, and nothing that connects', async (_what, args) => {
-  expect((await loadedBy(...args)).packages).toEqual(['yaml', 'zod'])
-})
+test.each(['check', 'schema'])(
+  '%s loads what reads a configuration, and nothing that connects',
+  async (command) => {
+    const file = command === 'check' ? [aFile('tocsin.yaml', config())] : []
+    expect((await loadedBy(command, ...file)).packages).toEqual(['yaml', 'zod'])
+  },
+)
 
-test.each([
-  ['feeds list', ['feeds', 'list', '--config', config]],
-  ['accounts list', ['accounts', 'list', '--config', config]],
-  ['sinks list', ['sinks', 'list', '--config', config]],
-  ['items show', ['items', 'show', 'a/b/c', '--config', config]],
-  ['items list', ['items', 'list', '--config', config]],
-])(
+test.each(['feeds list', 'accounts list', 'sinks list', 'items show a/b/c', 'items list'])(
   '%s loads the client of Redis, and not that of a sink or the service, nor the sandbox',
-  async (_what, args) => {
-    const { packages, files } = await loadedBy(...args)
+  async (command) => {
+    const file = aFile('tocsin.yaml', config())
+    const { packages, files } = await loadedBy(command, '--config', file)
     expect(packages).toEqual(['ioredis', 'yaml', 'zod'])
-    expect(files.filter((file) => acting.test(file))).toEqual([])
+    expect(files.filter((one) => acting.test(one))).toEqual([])
   },
 )
 
 test('the daemon loads no kind of sink that its configuration has not, and no sandbox', async () => {
-  const { packages, files } = await loadedBy('run', '--config', config)
+  const { packages, files } = await loadedBy('run', '--config', aFile('tocsin.yaml', config()))
   const ofIt = ['bullmq', 'fastify', 'ioredis', 'prom-client', 'undici', 'yaml', 'zod']
   expect(packages).toEqual(ofIt)
   expect(files.filter((file) => acting.test(file)).toSorted()).toEqual([
