@@ -1,6 +1,6 @@
 import { createCipheriv } from 'node:crypto'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { scanForSecrets } from './scan-for-secrets.ts'
 import { planted } from './planted-secrets.ts'
 
@@ -35,23 +35,18 @@ const spellings: Record<string, (secret: string) => string | Uint8Array> = {
 
 const secrets = { ...planted, odd: `a"b\\c&d<e>'f g+h/i=j?k%l#m`, wide: 'pässwörter-für-Übung' }
 
-describe.each(Object.entries(spellings))('a secret %s', (_spelling, write) => {
-  test.each(Object.entries(secrets))('is found: %s', (name, secret) => {
-    expect(
-      scanForSecrets([{ where: 'there', content: write(secret) }], { [name]: secret }),
-    ).toEqual([`${name} in there`])
-  })
-})
-
 test('any secret of eight characters or more is found in each spelling', () => {
-  const anySecret = fc.string({ unit: 'grapheme', minLength: 8, maxLength: 40 })
+  const drawn = fc.string({ unit: 'grapheme', minLength: 8, maxLength: 40 })
+  const anySecret = fc.oneof(drawn, fc.constantFrom(...Object.values(secrets)))
   fc.assert(
-    fc.property(anySecret, fc.constantFrom(...Object.keys(spellings)), (secret, spelling) => {
+    fc.property(anySecret, (secret) => {
       fc.pre(!/^[.\s]+$/.test(secret))
-      const content = spellings[spelling]!(secret)
-      expect(scanForSecrets([{ where: 'there', content }], { secret })).toHaveLength(1)
+      for (const write of Object.values(spellings)) {
+        const found = scanForSecrets([{ where: 'there', content: write(secret) }], { secret })
+        expect(found).toEqual(['secret in there'])
+      }
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   )
 })
 
