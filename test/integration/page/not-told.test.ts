@@ -181,3 +181,14 @@ test('an item that was sent again and given up anew is listed once, as it ended 
   const { items } = await askNotToldOf([ledger!])
   expect(items.map(({ uid, reason }) => `${uid} ${reason}`)).toEqual(['a/b/1 invalid'])
 })
+
+test('what is quarantined has pages too, and a cursor that is none is refused', async () => {
+  const ledgers = await ledgersOf('a', 'b')
+  for (const ledger of ledgers) await setAside(ledger, 'a/b/1', 'a/b/2', 'a/b/3')
+  const pages = await pagesOf(ledgers, { state: 'quarantined', limit: 2 })
+  expect(pages.map((page) => page.length)).toEqual([2, 2, 2])
+  for (const cursor of ['x', '1.2.a', `${'1'.repeat(16)}.${'a'.repeat(24)}.a`]) {
+    const asked = askNotToldOf(ledgers, { state: 'held', cursor })
+    await expect(asked).rejects.toThrow(/cursor/u)
+  }
+})
