@@ -367,6 +367,12 @@ test('the tenants and lists name both accounts, their feeds, and what waits', as
   )
 })
 
+test('the pages of tenants have each once', async () => {
+  const rows = await askAll('/tenants?limit=1', 'rows')
+  const names: string[] = rows.map(({ account }) => account)
+  expect(names.toSorted()).toEqual(['main', 'other'])
+})
+
 describe('a search', () => {
   const uidsOf = (results: { uid: string }[]): string[] => results.map(({ uid }) => uid).toSorted()
 
