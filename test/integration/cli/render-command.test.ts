@@ -23,8 +23,6 @@ feeds:
 sinks:
   soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush", time_zone: Europe/Zurich }
   clear: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush", reveal: true }
-  chat: { type: teams, url: "https://x.logic.azure.com/workflows/a?sig=hush-hush" }
-  duty: { type: pagerduty, routing_key: 0123456789abcdef0123456789abcdef }
   siem: { type: webhook, url: "https://siem.example.com/hook", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw }
   oncall:
     type: email
@@ -35,7 +33,7 @@ sinks:
 route:
   sinks: [siem]
   routes:
-    - { name: urgent, matchers: ['severity>=high'], sinks: [soc, clear, chat, oncall], note: Ask the owner, mention: [U012AB3CD] }
+    - { name: urgent, matchers: ['severity>=high'], sinks: [soc, clear, oncall], note: Ask the owner, mention: [U012AB3CD] }
 messages: { next_steps: { stealer_log: Reset the login } }
 `
 }
