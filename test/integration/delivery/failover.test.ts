@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
 import { createRetryNow, forEachPage } from '../../../src/delivery/relief/reroute.ts'
+import { makeRetriesDue } from '../../../src/store/pending-items.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {
   expectConservation,
@@ -109,6 +110,14 @@ test('who sends is told of a single try that is brought forward, and of none whe
   await wake.retryAll('lake')
   await wake.retryAll('lake')
   expect(told).toEqual([`${rig.ledger.account} lake`])
+})
+
+test('what the sink itself refused, or put off, keeps its time', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await takeIn(rig.ledger, events('lake', 'high', 'high', 'high'))
+  rig.sinks.lake.next('rejected', 'rate_limited', 'unavailable')
+  await rig.deliverDue('lake')
+  expect(await makeRetriesDue(rig.ledger, 'lake', 9)).toHaveLength(1)
 })
 
 test('a fallback of which each recipient is in trouble gets nothing', async () => {

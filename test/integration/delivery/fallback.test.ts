@@ -221,6 +221,21 @@ test.each([
   },
 )
 
+test('members of a turn that was cut off while it sealed go too', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(
+    rig.ledger,
+    uids(3).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs += 16_000
+  dieAt(rig.ledger, 'close-flush', 1)
+  await expect(rig.seal()).rejects.toThrow('killed')
+  rig.clock.aheadMs += 31_000
+  await rig.circuit.report('soc', 'gone')
+  await rig.relieve()
+  await expectNothingWaits(rig, 'soc')
+})
+
 test('what the retry table gives up goes to the fallback instead of dying', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 1)

@@ -71,3 +71,17 @@ test('a probe that is kept back, or finds its event delivered, leaves its place 
   const uids = rig.soc.received.map(({ members }) => members[0]?.event.uid)
   expect(uids).toEqual(['a/b/2', 'a/b/3'])
 })
+
+test('what may have been accepted already is not taken back by a silence that began since', async () => {
+  let isSilenced = false
+  const rig = await aRig('webhook', () =>
+    isSilenced ? { act: 'suppress', reason: 'silence', rule: 's1' } : { act: 'send' },
+  )
+  const ref = await rig.show({ uid: 'a/b/1' })
+  rig.soc.next('timeout')
+  await rig.deliver(ref)
+  isSilenced = true
+  await rig.deliver(ref)
+  expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
+  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject({ state: 'delivered' })
+})

@@ -3,8 +3,12 @@ import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   countDeadLetters,
+  firstDueMs,
   type Group,
+  groupItems,
   makeRetriesDue,
+  postponeDue,
+  readMemberRefs,
   releaseDetail,
   withholdItems,
 } from '../../../src/store/pending-items.ts'
@@ -141,6 +145,44 @@ test('an outcome of an overtaken attempt changes nothing, unless it was delivere
   }
   const { sinks } = await expectConservation(ledger)
   expect([sinks['soc']?.delivered, sinks['siem']?.delivered]).toEqual([1, 2])
+})
+
+test('what was delivered meanwhile is in no batch, though it still stands among those that wait', async () => {
+  const ledger = await tests.ledger()
+  await show(ledger, 1, ['siem'], 1_000)
+  await show(ledger, 2, ['siem'])
+  const [waiting, done] = [refOf(ledger, 1, 'siem'), refOf(ledger, 2, 'siem')]
+  await attemptOf(ledger, done, { outcome: 'delivered' })
+  await tests.redis.zadd(ledger.key('collect', 'siem'), 1, done)
+  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem' }, [done, waiting])
+  expect(await beginAttempt(ledger, batch!, 't', lease)).toMatchObject({
+    members: [{ uid: 'a/b/1' }],
+  })
+  await expectConservation(ledger)
+})
+
+test('items that still go singly are gathered and counted, and listed a page at a time', async () => {
+  const ledger = await tests.ledger()
+  for (const n of [1, 2, 3, 4]) await show(ledger, n)
+  const [delivered, ...refs] = [4, 3, 2, 1].map((n) => refOf(ledger, n))
+  await attemptOf(ledger, delivered!, { outcome: 'delivered' })
+  await attemptOf(ledger, refs[0]!, { ...retry, inMs: 9_000 })
+  expect(await groupItems(ledger, [], { soc: group })).toBe(0)
+  expect(await groupItems(ledger, [delivered!, ...refs], { soc: group })).toBe(3)
+  expect(await groupItems(ledger, refs, { soc: group })).toBe(0)
+  expect(await readMemberRefs(ledger, 'g', { offset: 0, count: 2 })).toEqual(refs.slice(0, 2))
+  expect(await readMemberRefs(ledger, 'g', { offset: 2, count: 2 })).toEqual(refs.slice(2))
+  await expectConservation(ledger)
+})
+
+test('work that is postponed is due that much later, and what is not due does not become so', async () => {
+  const ledger = await tests.ledger()
+  await show(ledger, 1)
+  await postponeDue(ledger, refOf(ledger, 1), 3_600_000)
+  const dueInMs = (await firstDueMs(ledger, 'soc'))! - Date.now()
+  expect(Math.abs(dueInMs - 3_600_000)).toBeLessThan(60_000)
+  await postponeDue(ledger, 'i:gone:0:soc', 1)
+  expect(await dueOf(ledger, 'soc')).toEqual([refOf(ledger, 1)])
 })
 
 test('the history keeps the last five attempts, of each 200 characters of the answer, and counts all', async () => {

@@ -85,6 +85,25 @@ test('every way in which an item ends is counted once, by destination, severity 
   await expectConservation(ledger)
 })
 
+test('what is sent again counts as delivered again, and not as told later', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' })])
+  const ref = refOf(ledger, 'a/b/1')
+  await deliver(ledger, ref)
+  await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })
+  await deliver(ledger, ref)
+  const counts = await readDays(ledger)
+  const kinds = counts.map(({ kind, count }) => `${kind} ${count}`)
+  expect(kinds.toSorted()).toEqual([
+    'ended 2',
+    'event 1',
+    'message 2',
+    'new 1',
+    'route 1',
+    'told 1',
+  ])
+})
+
 test('an event is visible since it matched, and what stood there before since it was read', async () => {
   const ledger = await tests.ledger()
   const nowMs = await redisMs(ledger.redis)

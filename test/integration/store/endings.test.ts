@@ -134,6 +134,25 @@ test('a batch is one ending with the worst of its severities, and what Tocsin it
   expect(own).toMatchObject({ isOwn: true, messageId: undefined })
 })
 
+test('the halves of a batch that was refused are messages of their own', async () => {
+  const ledger = await tests.ledger()
+  const ids = ['1', '2', '3']
+  await takeIn(
+    ledger,
+    ids.map((id) => routed({ uid: `a/b/${id}` }, ['siem'])),
+    { batchWaitMs: 1_000 },
+  )
+  const refs = ids.map((id) => refOf(ledger, id, 'siem'))
+  const batch = (await sealBatch(ledger, { sink: 'siem', destination: 'siem' }, refs))!
+  const { halves = [] } = await attemptOf(ledger, batch, { outcome: 'split', reason: 'invalid' })
+  for (const half of halves) await attemptOf(ledger, half, { outcome: 'delivered' })
+  const endings = await readEndings(ledger, { count: 9 })
+  expect(endings.map(({ messageId }) => messageId)).toEqual(
+    halves.toReversed().map((ref) => `b${ref.split(':')[1]}`),
+  )
+  expect(endings.map(({ items }) => items.length)).toEqual([1, 2])
+})
+
 test('an item that is sent again and delivered again has two endings, and the second tells no delay', async () => {
   const ledger = await tests.ledger()
   await show(ledger, ['1'])

@@ -162,3 +162,10 @@ test('events that a rescan finds late are counted, and change nothing of the tai
   expect([newestMs, lastCaughtUpMs]).toEqual([undefined, undefined])
   expect(recent).toMatchObject({ isDone: true, lastCompletedMs: requestedAtMs })
 })
+
+test('an event dated in the future does not carry the newest time past now', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', createdAtMs: 32_503_680_000_000 })])
+  const state = await openFeed(ledger, 'brand', 0)
+  expect(state.newestMs).toBeLessThanOrEqual(state.nowMs)
+})

@@ -252,3 +252,10 @@ const write = (ledger: AccountLedger, marks: { m: string; b: number }[]) =>
 async function known(ledger: AccountLedger, marks: { m: string; b: number }[]): Promise<number> {
   return (await run(ledger, 'known', marks)).reduce((sum, one) => sum + one, 0)
 }
+
+test('a mark stays an integer of eight bytes in a compact set', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  const [name = ''] = await tests.redis.keys(ledger.key('marks', '*'))
+  expect(await tests.redis.object('ENCODING', name)).toBe('intset')
+})
