@@ -255,7 +255,10 @@ async function known(ledger: AccountLedger, marks: { m: string; b: number }[]): 
 
 test('a mark stays an integer of eight bytes in a compact set', async () => {
   const ledger = await tests.ledger()
-  await takeIn(ledger, [event])
+  await takeIn(
+    ledger,
+    Array.from({ length: 20 }, (_none, n) => routed({ uid: `a/b/${n}` })),
+  )
   const [name = ''] = await tests.redis.keys(ledger.key('marks', '*'))
   expect(await tests.redis.object('ENCODING', name)).toBe('intset')
 })
