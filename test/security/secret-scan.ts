@@ -57,8 +57,11 @@ function madeUp(outputs: readonly Output[]): string[] {
   return bad.map(({ where }) => `a password of the sandbox in ${where}`)
 }
 
-/** Without these nothing was put to the test. */
+/** Without these nothing was put to the test, nor by a command that there is not. */
 function missing(outputs: readonly Output[]): string[] {
+  const unknown = outputs.filter(({ content }) =>
+    /^error: (?:unknown|too many)/m.test(Buffer.from(content).toString('latin1')),
+  )
   const expected: [string, RegExp][] = [
     ['log', /poll failed[^]*delivery failed|delivery failed[^]*poll failed/],
     ['log', /"level":"trace"|"level":"debug"/],
@@ -71,12 +74,13 @@ function missing(outputs: readonly Output[]): string[] {
     ['mail to oncall', /stealer/i],
     ['webhook at hooks', /stealer/i],
   ]
-  return expected.flatMap(([where, words]) => {
+  const notSaid = expected.flatMap(([where, words]) => {
     const named = outputs.filter((output) => output.where === where)
     return named.some(({ content }) => words.test(Buffer.from(content).toString('latin1')))
       ? []
       : [`nothing like ${words.source} in ${where}`]
   })
+  return [...unknown.map(({ where }) => `no such command: ${where}`), ...notSaid]
 }
 
 /** One sink may be told, and is: so the secret was there to be found, and went through Redis. */
@@ -183,18 +187,16 @@ function asked(scene: SecretScene): string[][] {
   const uids = ['stealer_log/planted/1', 'paste/nobody/1', scene.sandbox.events()[0]!.uid]
   return [
     ...uids.map((uid) => ['items', 'show', uid]),
-    ['items', 'list', '--state', 'quarantined'],
-    ['items', 'list', '--state', 'all'],
-    ...['check', 'audit', 'plan', 'doctor'].map((name) => [name]),
+    ...['quarantined', 'all'].map((state) => ['items', 'list', '--state', state]),
+    ...['check', 'audit', 'doctor', 'status', 'report'].map((name) => [name]),
     ...['siem', 'vault', 'soc', 'oncall'].map((sink) => ['render', uids[0] ?? '', '--sink', sink]),
     ['audit', '--feed', 'main'],
-    ...['feeds', 'sinks', 'items', 'silences'].map((noun) => [noun, 'list']),
-    ['routes', 'show'],
+    ...['accounts', 'feeds', 'sinks', 'items', 'silences'].map((noun) => [noun, 'list']),
     ['routes', 'explain', 'stealer_log/planted/1'],
     ['events', 'get', 'stealer_log/planted/1', '--account', 'main'],
     ['events', 'search', '--group', '1042', '--account', 'main'],
     ['events', 'search', '--group', '1', '--account', 'tok422'],
-    ['credentials', 'feed', '1119', '--account', 'main'],
+    ['api', 'credentials.feed', '--identifier-id', '1119', '--account', 'main'],
     ['credentials', 'search', '--domain', 'example.com', '--account', 'main'],
     ['events', 'get', 'paste/nobody/0', '--account', 'tok400'],
   ]
