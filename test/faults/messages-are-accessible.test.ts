@@ -1,9 +1,9 @@
-/** axe-core in a real browser over every kind of mail, and over the page of all messages. */
+/** axe-core in a real browser over every kind of mail. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { mailContent } from '../../src/sinks/email/email-sink.ts'
 import { drawMail, drawPage, markup } from '../../src/sandbox/drawing/html.ts'
-import { galleryPage, specialScenes } from '../gallery/page.ts'
+import { specialScenes } from '../gallery/page.ts'
 import { axeFindingsIn } from '../support/axe.ts'
 import {
   hasChromium,
@@ -72,24 +72,6 @@ describe.skipIf(!hasChromium())('in a browser', () => {
       expect(await findingsOf(kinds, rendering, pageRules)).toEqual([])
     },
   )
-
-  test.each(renderings.slice(0, 2))(
-    'axe finds nothing in the page of all messages at $width px in $colorScheme',
-    async (rendering) => {
-      expect(await findingsOf([['gallery', await galleryPage()]], rendering)).toEqual([])
-    },
-  )
-
-  test('axe finds nothing in the messages of each type, opened', async () => {
-    const html = await galleryPage()
-    const findings = await inChromium(html, renderings[2]!, async (page) => {
-      await page.evaluate(
-        `for (const one of [...document.querySelectorAll('main > details')].slice(0, 12)) one.open = true`,
-      )
-      return findingsIn(page)
-    })
-    expect(findings).toEqual([])
-  })
 
   test('a mail stands on the ground that its words are made for, dark on light or light on dark', async () => {
     const html = drawPage({ title: 'Mail', content: drawMail('Mail', mails[0]![1]) })
