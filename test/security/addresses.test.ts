@@ -1,15 +1,12 @@
 /** No sink is pointed at an address that is not public, however the address is written. */
 import type { LookupFunction } from 'node:net'
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/lib/clock.ts'
-import { createLogger } from '../../src/lib/logger.ts'
-import { secretFromText } from '../../src/lib/config/secret.ts'
+import { describe, expect, test } from 'vitest'
 import { nonPublicClass, refuseLiteral } from '../../src/sinks/address-guard.ts'
 import { SinkError, type Sink } from '../../src/sinks/sink.ts'
-import { createSlackSink } from '../../src/sinks/slack/slack-sink.ts'
 import { aTcpServer, aWebhookSink, anHttpServer } from '../integration/sinks/webhook/harness.ts'
 import { aDelivery } from '../support/deliveries.ts'
+import { aSlackSink } from './slack-sink.ts'
 
 const privateRanges = [
   [10, 0, 0, 0, 8],
@@ -113,23 +110,6 @@ test('a name that leads to a private address at the connect is refused, and noth
   expect(await failureOf(sink)).toMatchObject({ reason: 'forbidden_address' })
   expect(server.connections()).toBe(0)
 })
-
-function aSlackSink(url: string, allowPrivate: boolean): Sink {
-  const sink = createSlackSink(
-    {
-      name: 'soc',
-      type: 'slack',
-      url: secretFromText(url),
-      limitPerSecond: 1,
-      allowPrivate,
-      digest: undefined,
-      reveal: false,
-    },
-    { logger: createLogger({ level: 'silent' }), clock: systemClock },
-  )
-  onTestFinished(() => sink.close())
-  return sink
-}
 
 async function failureOf(sink: Sink): Promise<SinkError> {
   const error = await sink.send(aDelivery(sink), { signal: AbortSignal.timeout(30_000) }).then(

@@ -7,17 +7,14 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { mapTexts } from '../../src/cli/api/masks.ts'
 import { parseItem } from '../../src/feeds/types/events.ts'
 import { canonicalJson } from '../../src/feeds/types/field-reader.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { createLogger } from '../../src/lib/logger.ts'
-import { secretFromText } from '../../src/lib/config/secret.ts'
 import { withholdIn } from '../../src/masking/masking.ts'
-import { createSlackSink } from '../../src/sinks/slack/slack-sink.ts'
 import { wireFullEvent } from '../../src/upstream/resources/events.ts'
 import { wireSearchPage, type WireSearchPage } from '../../src/upstream/resources/page.ts'
 import { readAnswer } from '../../src/upstream/access/session.ts'
 import { createTransport } from '../../src/upstream/transport.ts'
 import { aDelivery } from '../support/deliveries.ts'
 import { anAccount } from '../support/replica.ts'
+import { aSlackSink } from './slack-sink.ts'
 
 async function serving(answer: (response: ServerResponse) => void): Promise<string> {
   const asked: unknown[] = []
@@ -36,19 +33,7 @@ async function serving(answer: (response: ServerResponse) => void): Promise<stri
 
 describe('an answer of Slack', () => {
   async function send(answer: (response: ServerResponse) => void): Promise<unknown> {
-    const sink = createSlackSink(
-      {
-        name: 'soc',
-        type: 'slack',
-        url: secretFromText(await serving(answer)),
-        limitPerSecond: 1,
-        allowPrivate: true,
-        digest: undefined,
-        reveal: false,
-      },
-      { logger: createLogger({ level: 'silent' }), clock: systemClock },
-    )
-    onTestFinished(() => sink.close())
+    const sink = aSlackSink(await serving(answer))
     const signal = AbortSignal.timeout(30_000)
     return sink.send(aDelivery(sink), { signal }).catch((error: unknown) => error)
   }
