@@ -131,21 +131,6 @@ test.concurrent.each(failures)(
   },
 )
 
-test.concurrent('a token revoked in mid-walk costs no poll', async () => {
-  const before = (sandbox: Sandbox): void => {
-    sandbox.addEvents(25)
-    sandbox.faults.add({ ...broken, effect: 'delay', ms: 1_000 })
-  }
-  await rehearse({ before }, async ({ sandbox, metric, settled }) => {
-    await until('a page is under way', () => sandbox.faults.list().length === 0)
-    sandbox.tokens.revokeAll()
-    await settled(25)
-    expect(searchesOf(sandbox).map((request) => request.status)).toContain(401)
-    expect(sandbox.tokens.issued()).toBe(2)
-    expect(await metric(failedPolls('auth'))).toBe(0)
-  })
-})
-
 interface NoDetail {
   name: string
   fault?: FaultInput

@@ -212,25 +212,19 @@ test('an environment in which no certificate is checked is named', () => {
   ])
 })
 
-/**
- * A template holds words for people and no secret, so its file needs no mode 600.
- */
+/** A template holds words for people and no secret, so its file needs no mode 600. */
 test('every file that a key names holds a secret, certificates and templates apart', () => {
-  const names = configKeys()
-    .filter((key) => !key.includes('.templates.'))
-    .map((key) => key.split('.').at(-1) ?? '')
+  const keys = configKeys().filter((key) => !key.includes('.templates.'))
+  const nameOf = (key: string): string => key.split('.').at(-1) ?? ''
+  const unknown = keys
+    .map(nameOf)
     .filter((name) => name.endsWith('_file') && findSecretKey(name) === undefined)
-  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file'])
+  expect([...new Set(unknown)].toSorted()).toEqual(['ca_file', 'cert_file'])
+  // redacted, an error could not show them
+  const twins = keys.filter((key) => keys.includes(`${key}_file`)).map(nameOf)
+  expect(twins).toContain('api_key')
+  expect(twins.filter((name) => findSecretKey(name) !== name)).toEqual([])
   expect(findSecretKey('key_file')).toBe('key')
   expect(findSecretKey('token_file')).toBe('token')
-})
-
-/** Templates have twins, too, and hold words for people: redacted, an error could not show them. */
-test('every key that has a twin for a file is known as a secret', () => {
-  const keys = configKeys()
-  const twins = keys.filter((key) => keys.includes(`${key}_file`) && !key.includes('.templates.'))
-  const names = twins.map((key) => key.split('.').at(-1) ?? '')
-  expect(names).toContain('api_key')
-  expect(names.filter((name) => findSecretKey(name) !== name)).toEqual([])
   expect(findSecretKey('name')).toBeUndefined()
 })
