@@ -20,10 +20,12 @@ import {
 
 /** `waitsS`: the seconds of a silence that count. */
 const rows: [Step, answer: string, SinkReason, waitsS?: number][] = [
+  ['GREETING', 'banana', 'unavailable'],
   ['GREETING', 'hang', 'unavailable', 60],
   ['GREETING', 'close', 'unavailable'],
   ['GREETING', '450 busy', 'unavailable'],
   ['GREETING', '554 no SMTP service here', 'misconfigured'],
+  ['EHLO', 'banana', 'unavailable'],
   ['EHLO', 'hang', 'unavailable', 60],
   ['EHLO', 'cut', 'unavailable'],
   ['EHLO', '550 5.7.1 your name is not welcome', 'misconfigured'],
