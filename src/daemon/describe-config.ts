@@ -10,7 +10,7 @@ import type { EngineContext } from './context.ts'
 
 /** The parts that are described, as far as they exist yet. */
 interface Described {
-  context: Pick<EngineContext, 'config' | 'metrics' | 'clock'>
+  context: Pick<EngineContext, 'config' | 'metrics'>
   files: FileContents
   upstream: { expectedPolling: (feed: string) => ExpectedPolling }
   parts?: { lanes: Pick<Lanes, 'feedPlace'> } | undefined
@@ -21,7 +21,7 @@ export function describeConfig(
   { context, files, upstream, parts }: Described,
   version: string,
 ): void {
-  const { config, metrics, clock } = context
+  const { config, metrics } = context
   const namesOf = (named: readonly { name: string }[]): string[] => named.map(({ name }) => name)
   metrics.startAtZero({
     feeds: namesOf(config.feeds),
@@ -34,7 +34,6 @@ export function describeConfig(
   metrics.buildInfo.set({ version }, 1)
   metrics.configHash.set(hashConfig({ config, files }))
   metrics.configLastReloadSuccessful.set(1)
-  metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
   describePolling(context, upstream.expectedPolling, parts?.lanes)
   for (const { name, rescan } of config.feeds) {
     if (rescan?.everyMs !== undefined)

@@ -150,7 +150,7 @@ async function confirmActiveOnce(context: EngineContext): Promise<void> {
 }
 
 function takeConfirmation(
-  { clock, logger, generation, metrics }: EngineContext,
+  { clock, logger, generation }: EngineContext,
   { active, previous }: Confirmation,
 ): void {
   if (isForgotten(generation.previous, previous)) {
@@ -158,9 +158,7 @@ function takeConfirmation(
     logger.error({ remedy: lossRemedy }, `redis holds ${describeLoss(generation.loss)}`)
   }
   generation.previous = previous
-  if (active === undefined) return
-  generation.number = active
-  metrics.configGeneration.set(active)
+  if (active !== undefined) generation.number = active
 }
 
 /** Notes the loss, and writes again what the ledgers cannot do without. */

@@ -35,7 +35,6 @@ export interface UpstreamClientOptions {
   transport?: Transport
   /** Called after every request that was sent. */
   onRequest?: (info: RequestInfo) => void
-  onTokenRefresh?: (result: 'renewed' | 'failed') => void
   /** Called with the month's remaining global searches whenever an answer states them. */
   onQuota?: (remaining: number) => void
   random?: () => number
@@ -88,7 +87,6 @@ function createParts(options: UpstreamClientOptions) {
   const tokens = createTokenCache({
     ...shared,
     generate: (signal) => generateToken({ account, clock, accountKey, pacer, state }, signal),
-    onRefresh: options.onTokenRefresh,
   })
   const session = createSession({ account, clock, accountKey, pacer, state, tokens })
   const lookup = createOrganizationLookup({

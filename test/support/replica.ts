@@ -50,7 +50,7 @@ export interface Replica {
 }
 
 export interface ReplicaOptions extends Partial<
-  Pick<UpstreamClientOptions, 'onRequest' | 'onQuota' | 'onTokenRefresh' | 'random'>
+  Pick<UpstreamClientOptions, 'onRequest' | 'onQuota' | 'random'>
 > {
   redisUrl: string
   /** One for each test, so that tests share nothing. */

@@ -73,7 +73,6 @@ function buildPing(
     ...parts,
     everyMs,
     ping: () => sendPing(ping),
-    onPing: (outcome) => parts.metrics.canaryPingsTotal.inc({ outcome }),
   })
 }
 

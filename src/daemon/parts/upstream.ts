@@ -62,8 +62,6 @@ export function buildUpstream(context: EngineContext): Upstream {
           void noteQuota(redis, keys, account.name, { remaining, atMs: clock.now() }).catch(
             (error: unknown) => logger.debug({ err: error }, 'the quota was not noted'),
           ),
-        onTokenRefresh: (result) =>
-          metrics.tokenRefreshesTotal.inc({ account: account.name, result }),
       }),
     ]),
   )

@@ -184,14 +184,6 @@ export const metricTable = {
   api_searches_remaining: sharedWhenKnown('Remaining search quota, from the last response.', {
     account: 'accounts',
   }),
-  token_refreshes_total: counter(
-    'Renewals of the access token.',
-    {
-      account: 'accounts',
-      result: ['renewed', 'failed'],
-    },
-    'sparse',
-  ),
   account_paused: shared(
     '1 while requests of the account are paused, by reason.',
     {
@@ -348,9 +340,6 @@ export const metricTable = {
     'Last canary that the sink accepted; only for sinks with a canary.',
     sink,
   ),
-  canary_pings_total: counter('Pings of canary.ping, one for each canary that arrived.', {
-    outcome: ['delivered', 'failed'],
-  }),
   suppressed_total: counter(
     'Items settled without a message, by reason.',
     {
@@ -392,14 +381,6 @@ export const metricTable = {
   ),
   retention_trimmed_total: counter('Settled events dropped to make room.', {}),
   config_last_reload_successful: gauge('1 if the last read of the configuration succeeded.', {}),
-  config_last_reload_success_timestamp_seconds: gauge(
-    'When the configuration was last read successfully.',
-    {},
-  ),
-  config_generation: gauge(
-    'Number of the running configuration; grows with what is done with events.',
-    {},
-  ),
   config_hash: gauge('Hash of the running configuration, sinks and secrets included.', {}),
   http_refusals_total: counter(
     'Refused requests of the page and its API, by reason.',

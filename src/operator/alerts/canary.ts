@@ -84,8 +84,7 @@ export async function noteCanary(
 
 /**
  * Pings a dead-man switch once for each canary that all its sinks accepted: whatever stops Tocsin
- * or a sink also stops the pings. One replica pings, once; a failed ping is counted and not
- * repeated.
+ * or a sink also stops the pings. One replica pings, once; a failed ping is logged and not repeated.
  */
 interface CanaryPingOptions {
   everyMs: number
@@ -93,7 +92,6 @@ interface CanaryPingOptions {
   keys: Keys
   /** Errors name no address. */
   ping: () => Promise<void>
-  onPing: (outcome: 'delivered' | 'failed') => void
   /** Whether this configuration is the active one. */
   isActive: () => boolean
   clock: Clock
@@ -144,17 +142,12 @@ async function claimPing(
   return (await ledger.redis.set(name, '1', 'PX', 2 * everyMs, 'NX')) === 'OK'
 }
 
-async function pingForSlot(
-  { ping, onPing, logger }: CanaryPingOptions,
-  slotMs: number,
-): Promise<void> {
+async function pingForSlot({ ping, logger }: CanaryPingOptions, slotMs: number): Promise<void> {
   const slot = new Date(slotMs).toISOString()
   try {
     await ping()
-    onPing('delivered')
     logger.debug({ slot }, 'pinged for the canary')
   } catch (error) {
-    onPing('failed')
     logger.warn({ slot, cause: errorMessage(error) }, 'the ping for the canary failed')
   }
 }

@@ -26,7 +26,6 @@ interface TokenCacheOptions {
   account: string
   /** Requests a token from the API. */
   generate: (signal: AbortSignal) => Promise<string>
-  onRefresh?: ((result: 'renewed' | 'failed') => void) | undefined
   redis: Redis
   keys: Keys
   clock: Clock
@@ -42,7 +41,7 @@ const lifetimeMs = 3_600_000
 const retryMs = 15_000
 
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
-  const { clock, logger, accountKey, generate, onRefresh, random = Math.random } = options
+  const { clock, logger, accountKey, generate, random = Math.random } = options
   const closing = new AbortController()
   const store = createTokenStore(options)
   // differs a little by replica
@@ -64,16 +63,10 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
 
   async function generateToken(key: AccountKey): Promise<Token> {
     const bornMs = clock.monotonic()
-    try {
-      const value = await generate(closing.signal)
-      const token = { value, leftMs: lifetimeMs - (clock.monotonic() - bornMs) }
-      await store.save(key, token)
-      onRefresh?.('renewed')
-      return token
-    } catch (error) {
-      onRefresh?.('failed')
-      throw error
-    }
+    const value = await generate(closing.signal)
+    const token = { value, leftMs: lifetimeMs - (clock.monotonic() - bornMs) }
+    await store.save(key, token)
+    return token
   }
 
   function renewQuietly(key: AccountKey): void {
