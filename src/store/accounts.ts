@@ -14,7 +14,7 @@ import {
   openExistingLedger,
 } from './account-ledger.ts'
 import { countQuarantined } from './feed-state.ts'
-import { countDeadLetters, readSinkNames } from './pending-items.ts'
+import { readSinkNames } from './pending-items.ts'
 
 export interface AccountEntry {
   name: string
@@ -135,11 +135,6 @@ export interface Holdings {
   feeds: string[]
 }
 
-export async function countPending(ledger: AccountLedger): Promise<number> {
-  const { sinks } = await readAccounting(ledger)
-  return Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0)
-}
-
 export async function readHoldings(ledger: AccountLedger): Promise<Holdings> {
   const { feeds, sinks } = await readAccounting(ledger)
   const pending: Record<string, number> = {}
@@ -148,14 +143,23 @@ export async function readHoldings(ledger: AccountLedger): Promise<Holdings> {
       if (count !== 0) pending[state] = (pending[state] ?? 0) + count
     }
   }
-  const letters = (await readSinkNames(ledger)).map((sink) => countDeadLetters(ledger, sink))
   return {
     pending,
-    pendingTotal: Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
-    deadLetters: (await Promise.all(letters)).reduce((sum, count) => sum + count, 0),
+    pendingTotal: sumPending({ pending }),
+    deadLetters: await countDeadLetters(ledger),
     quarantined: Object.values(await countQuarantined(ledger)).reduce((sum, open) => sum + open, 0),
     feeds: upstreamFeedNames(feeds),
   }
+}
+
+/** Without those that are older than the history: retention drops them. */
+async function countDeadLetters(ledger: AccountLedger): Promise<number> {
+  const oldestMs = (await redisNow(ledger)) - ledger.retention.history
+  const sinks = await readSinkNames(ledger)
+  const counts = await Promise.all(
+    sinks.map((sink) => ledger.redis.zcount(ledger.key('dead', sink), `(${oldestMs}`, '+inf')),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** Feeds that an account ever had, sorted, without Tocsin's own feed. */

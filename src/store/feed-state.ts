@@ -27,7 +27,7 @@ export interface Scan {
   readsFromMs?: number
   /** What a feed type or a rescan keeps besides the cursor; changes from page to page. */
   notes?: Record<string, unknown>
-  /** Of a tail: the span that it left to a rescan, with an id. Undefined for scans of 0.4. */
+  /** Of a tail: the span that it left to a rescan, with an id. */
   behind?: { id: string; fromMs: number; toMs: number }
   /**
    * For `left` more pages it asks for fewer items than `usual`: a page was too large to be read.
@@ -127,7 +127,7 @@ interface RescanTimes {
   matched: { fingerprint: string; toMs: number } | undefined
   /** Events created in a week, by the last scan of the whole window. */
   perWeek: number | undefined
-  /** When the feed was first polled; undefined for feeds of 0.4. */
+  /** When the feed was first polled. */
   firstPollMs: number | undefined
 }
 

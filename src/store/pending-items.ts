@@ -378,17 +378,3 @@ export async function* scanDeadRecords(
     isEnd = refs.length < lettersPerPage
   }
 }
-
-/** Counts a sink's dead letters, without those among the thousand oldest whose record has expired. */
-export async function countDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
-  const name = ledger.key('dead', sink)
-  const oldestMs = (await redisNow(ledger)) - ledger.retention.history
-  const old = await ledger.redis.zrangebyscore(name, '-inf', oldestMs, 'LIMIT', 0, 1_000)
-  const lookups = ledger.redis.pipeline().zcard(name)
-  for (const ref of old) lookups.exists(ledger.key('rec', ref.split(':')[1] ?? ''))
-  const [total = 0, ...kept] = ((await lookups.exec()) ?? []).map(([error, count]) => {
-    if (error) throw error
-    return Number(count)
-  })
-  return total - kept.filter((exists) => exists === 0).length
-}

@@ -11,7 +11,13 @@ import { connectRedis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
 import { type AccountLedger, openLedger, type Standing } from '../../src/store/account-ledger.ts'
 import { type Accounting, readAccounting, type SinkCounts } from '../../src/store/accounts.ts'
-import { type Ending, readEndings } from '../../src/store/history/endings.ts'
+import {
+  type Ending,
+  type PageOptions,
+  readEntries,
+  type Stream,
+  toEnding,
+} from '../../src/store/history/endings.ts'
 import { openFeed } from '../../src/store/feed-state.ts'
 import {
   type AcceptResult,
@@ -235,6 +241,11 @@ async function countDays(ledger: AccountLedger): Promise<Map<string, number>> {
     }
   }
   return counts
+}
+
+/** Entries of one account, newest first, each as an ending of its own. */
+export async function readEndings(ledger: Stream, options: PageOptions): Promise<Ending[]> {
+  return (await readEntries(ledger, options)).map(toEnding)
 }
 
 /** The newest first. */

@@ -75,11 +75,7 @@ export interface PageOptions extends Span {
   count: number
 }
 
-/** Reads entries of one account, newest first, each as an ending of its own. */
-export async function readEndings(ledger: Stream, options: PageOptions): Promise<Ending[]> {
-  return (await readEntries(ledger, options)).map(toEnding)
-}
-
+/** Reads entries of one account, newest first. */
 export async function readEntries(ledger: Stream, options: PageOptions): Promise<Entry[]> {
   return (await readTexts(ledger, options)).map((text) => parseEntry(ledger, text))
 }

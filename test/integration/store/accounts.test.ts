@@ -7,7 +7,6 @@ import { scanKeys } from '../../../src/redis/health.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { openLedgers } from '../../../src/store/account-ledger.ts'
 import {
-  countPending,
   noteConfigured,
   noteDiscarding,
   openLeftLedgers,
@@ -211,5 +210,4 @@ test('what an account holds is summed over its sinks, and names no state in whic
     quarantined: 2,
     feeds: ['brand'],
   })
-  expect(await countPending(ledger)).toBe(2)
 })

@@ -10,7 +10,7 @@ import {
   type EndingFilter,
   listEndings,
 } from '../../../src/store/history/ending-list.ts'
-import { type Ending, readEndings, readEntries } from '../../../src/store/history/endings.ts'
+import { type Ending, readEntries } from '../../../src/store/history/endings.ts'
 import {
   discardItem,
   moveItem,
@@ -20,7 +20,14 @@ import {
 import { readRecord } from '../../../src/store/records.ts'
 import { attemptOf, beginAttempt, sealBatch } from '../../support/attempts.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
-import { expectConservation, redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
+import {
+  expectConservation,
+  readEndings,
+  redisForTests,
+  redisMs,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 import { runs } from '../../support/runs.ts'
 import { runScriptAt } from '../../support/script-clock.ts'
 
