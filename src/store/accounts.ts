@@ -293,10 +293,12 @@ export function parseAccounting(counters: Iterable<[string, string]>): Accountin
   const accounting: Accounting = { feeds: createNameMap(), sinks: createNameMap() }
   for (const [field, text] of counters) {
     const [kind, name = '', counter = '', state = ''] = field.split('|')
-    if (kind === 'f')
-      addFeedCount((accounting.feeds[name] ??= emptyFeedCounts()), counter, Number(text))
-    if (kind === 's')
-      addSinkCount((accounting.sinks[name] ??= emptySinkCounts()), [counter, state], Number(text))
+    const count = Number(text)
+    if (kind === 'f') addCount((accounting.feeds[name] ??= emptyFeedCounts()), counter, count)
+    if (kind !== 's') continue
+    const sink = (accounting.sinks[name] ??= emptySinkCounts())
+    if (counter === 'pending') sink.pending[state] = (sink.pending[state] ?? 0) + count
+    else addCount(sink, counter, count)
   }
   for (const feed of Object.values(accounting.feeds)) {
     const ended = feed.new + feed.duplicate + feed.quarantined + feed.baseline
@@ -328,26 +330,7 @@ function emptySinkCounts(): SinkCounts {
   return { created: 0, replayed: 0, ...outcomes, pending: {}, unaccounted: 0 }
 }
 
-const feedCounters = [
-  'fetched',
-  'new',
-  'duplicate',
-  'quarantined',
-  'baseline',
-  'late',
-  'ahead',
-  'raised',
-] as const
-
-function addFeedCount(feed: FeedCounts, counter: string, count: number): void {
-  const known = feedCounters.find((name) => name === counter)
-  if (known) feed[known] += count
-}
-
-const sinkCounters = ['created', 'replayed', 'delivered', 'dead', 'suppressed', 'diverted'] as const
-
-function addSinkCount(sink: SinkCounts, [counter, state]: [string, string], count: number): void {
-  if (counter === 'pending') sink.pending[state] = (sink.pending[state] ?? 0) + count
-  const known = sinkCounters.find((name) => name === counter)
-  if (known) sink[known] += count
+function addCount(counts: FeedCounts | SinkCounts, counter: string, count: number): void {
+  const known = counts as unknown as Record<string, number>
+  if (Object.hasOwn(known, counter)) known[counter] = (known[counter] ?? 0) + count
 }
