@@ -203,6 +203,7 @@ test('what an account holds is summed over its sinks, and names no state in whic
     const outcome = sink === 'lake' ? 'dead' : 'retry'
     await settleAttempt(ledger, attempt, { outcome, inMs: 0 })
   }
+  await tests.redis.zadd(ledger.key('dead', 'soc'), 1, 'i:expired:0:soc') // beyond the history
   expect(await readHoldings(ledger)).toEqual({
     pending: { retrying: 2 },
     pendingTotal: 2,
