@@ -11,4 +11,4 @@ local weeks = open_weeks(horizon)
 for i = 3, #ARGV, 2 do
   write_mark(weeks, { m = ARGV[i], b = tonumber(ARGV[i + 1]) }, horizon)
 end
-return tonumber(redis.call('HGET', key('weeks'), this_week .. ':n'))
+return held_in(open_this_week(weeks))

@@ -89,22 +89,30 @@ export async function listByTerm(
       })
 }
 
-const entryId = /^\d{1,15}-\d{1,15}$/u
+const entryPlace = /^(\d{1,15}-\d{1,15})\.(\d{1,4})$/u
 
+/** An entry of the stream has the ids of the records that one page brought, in their order. */
 async function listOfIdentifier(
   ledger: AccountLedger,
   { t }: StoredTerm,
   { limit, before = '' }: PageOptions,
 ): Promise<TermPage> {
-  const from = entryId.test(before) ? `(${before}` : '+'
-  const name = ledger.key('of', t)
-  const entries = await ledger.redis.xrevrange(name, from, '-', 'COUNT', limit + 1)
-  const page = entries.slice(0, limit)
+  const [, last = '+', taken = '0'] = entryPlace.exec(before) ?? []
+  const entries = await ledger.redis.xrevrange(ledger.key('of', t), last, '-', 'COUNT', limit + 1)
+  const places = entries.flatMap(([id, fields]) =>
+    (fields[1] ?? '')
+      .split(' ')
+      .toReversed()
+      .map((recordId, place) => ({ recordId, next: `${id}.${place + 1}` })),
+  )
+  const from = entries[0]?.[0] === last ? Number(taken) : 0
+  const page = places.slice(from, from + limit)
   const records = await readRecords(
     ledger,
-    page.map(([, fields]) => fields[1] ?? ''),
+    page.map(({ recordId }) => recordId),
   )
-  return { records, next: entries.length > limit ? page.at(-1)?.[0] : undefined }
+  const hasMore = places.length > from + limit
+  return { records, next: hasMore ? page.at(-1)?.next : undefined }
 }
 
 /** A place in a chain: a record, and how many there are from it on, back to the first. */

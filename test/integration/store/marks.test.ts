@@ -225,6 +225,7 @@ async function run(
         write_mark(weeks, mark, tonumber(ARGV[2]))
       end
     end
+    finish()
     return answers`
   const script = withIncludes(text)
   const args = marks.flatMap(({ m, b }) => [m, b])

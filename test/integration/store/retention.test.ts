@@ -325,6 +325,17 @@ test('an event weighs what Redis says of its record and payload, and its places 
   expect(await ledger.run('weigh-records', 0, 1)).toBe(own + 120 + 300) // two keys, one entry, one ending, a message's part
 })
 
+test('an event that goes nowhere is settled at once: its record and content expire', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: uidOf(1) }, [])])
+  const { history, payload } = ledger.retention
+  for (const [kind, keptMs] of [['rec', history] as const, ['pay', payload] as const]) {
+    const leftMs = await tests.redis.pttl(ledger.key(kind, recordIdOf(ledger, 1)))
+    expect(leftMs).toBeGreaterThan(keptMs - 60_000)
+    expect(leftMs).toBeLessThanOrEqual(keptMs)
+  }
+})
+
 test('what is kept of a message goes with the first of its events', async () => {
   const ledger = await tests.ledger()
   const events = [1, 2].map((n) => routed({ uid: uidOf(n) }, ['siem']))

@@ -163,7 +163,7 @@ local function open(holder, token)
 end
 
 local function extend(ref)
-  redis.call('ZADD', due_of(ref), 'XX', now + ask.lease, ref)
+  put(due_of(ref), ref, now + ask.lease)
 end
 
 local function begin_item(attempt)

@@ -274,12 +274,13 @@ if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
 end
 
 local function claim_all(refs)
-  for _, ref in ipairs(refs) do
-    local at = tonumber(redis.call('ZSCORE', due, ref) or '')
+  local times = #refs > 0 and redis.call('ZMSCORE', due, unpack(refs)) or {}
+  for i, ref in ipairs(refs) do
+    local at = tonumber(times[i] or '')
     if bytes > ask.bytes then
       break
     elseif not at or (at > now and redis.call('HEXISTS', key('claims'), ref) == 1) then
-      redis.call('ZREM', ready, ref) -- it is settled, or claimed
+      put(ready, ref, false) -- it is settled, or claimed
     else
       local taken = take(ref)
       if taken then
@@ -289,6 +290,7 @@ local function claim_all(refs)
       end
     end
   end
+  write_sets() -- what follows reads them
 end
 
 local probed = {}
@@ -296,7 +298,9 @@ for destination, wait in pairs(waits) do
   probed[destination] = wait == 0 or nil
 end
 if next(probed) and not (ask.ref or ask.probe) then
-  claim_all(choose_probes(looked, probed))
+  local probes = choose_probes(looked, probed)
+  write_sets()
+  claim_all(probes)
 end
 -- what is put off leaves its place, up to a number that takes Redis no longer than a claim
 repeat

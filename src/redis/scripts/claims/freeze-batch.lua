@@ -9,15 +9,12 @@
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
-local collection = 'c:' .. ask.sink
-local found, records = {}, {}
-for _, ref in ipairs(ask.refs) do
-  if redis.call('ZREM', key('collect', ask.sink), ref) == 1 then
-    local place = split_ref(ref)
-    local rid, n = place[2], tonumber(place[3])
-    local record = records[rid] or load_record(rid)
-    records[rid] = record
-    local item = record and record.i[n + 1]
+local found = {}
+local scores = redis.call('ZMSCORE', key('collect', ask.sink), unpack(ask.refs))
+for i, ref in ipairs(ask.refs) do
+  if scores[i] then
+    put(key('collect', ask.sink), ref, false)
+    local rid, n, record, item = load_item(ref)
     if item and item.st == 'queued' then
       found[#found + 1] = { ref = ref, rid = rid, n = n, record = record, item = item }
     end
@@ -25,9 +22,7 @@ for _, ref in ipairs(ask.refs) do
 end
 
 -- The caller holds the claim on c:<sink>. An empty batch is no longer due; a rest stays claimed.
-if redis.call('ZCARD', key('collect', ask.sink)) == 0 then
-  unwake(collection)
-end
+end_empty_batch(ask.sink)
 if #found == 0 then
   return ''
 end
@@ -35,8 +30,8 @@ end
 local refs, members = {}, {}
 for i, member in ipairs(found) do
   refs[i] = member.ref
+  unwake(member.ref)
 end
-unwake_all(ask.sink, refs)
 local bid = redis.sha1hex(table.concat(refs, ' '))
 local risks, rank, own = 0, 0, true
 for i, member in ipairs(found) do

@@ -9,8 +9,9 @@
 
 local ask = cjson.decode(ARGV[1])
 local frozen = key('members', ask.bid)
-for _, ref in ipairs(redis.call('ZRANGE', frozen, 0, ask.max - 1)) do
+local refs = redis.call('ZRANGE', frozen, 0, ask.max - 1)
+for _, ref in ipairs(refs) do
   settle_member(ref, ask)
-  redis.call('ZREM', frozen, ref)
 end
+call_all('ZREM', frozen, refs, 1)
 return redis.call('ZCARD', frozen)

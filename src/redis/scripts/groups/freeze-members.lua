@@ -25,13 +25,13 @@ local function keep(member, rid, n, record, item)
   item.at = nil
   item.y = nil
   item.b = ask.bid
-  redis.call('ZADD', key('members', ask.bid), member.o, member.r)
+  put(key('members', ask.bid), member.r, member.o)
   save_record(rid, record)
 end
 
 for _, member in ipairs(ask.members) do
   local rid, n, record, item = load_item(member.r)
-  if item and item.y and redis.call('ZREM', key('collect', item.y), member.r) == 1 then
+  if item and item.y and uncollect(item.y, member.r) then
     if member.a == 'keep' then
       keep(member, rid, n, record, item)
     else

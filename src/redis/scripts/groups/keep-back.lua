@@ -12,7 +12,7 @@ local ask = cjson.decode(ARGV[1])
 
 local function is_waiting(ref, item)
   if ask.sink then
-    return redis.call('ZREM', key('collect', ask.sink), ref) == 1 and item and item.st == 'queued'
+    return uncollect(ask.sink, ref) and item and item.st == 'queued'
   end
   return item and item.n == 0 and not item.y and item.st == 'queued'
 end
@@ -25,7 +25,7 @@ for _, member in ipairs(ask.members) do
     kept[#kept + 1] = member.r
   end
 end
-if ask.sink and redis.call('ZCARD', key('collect', ask.sink)) == 0 then
-  unwake('c:' .. ask.sink)
+if ask.sink then
+  end_empty_batch(ask.sink)
 end
 return kept

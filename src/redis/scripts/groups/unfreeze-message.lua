@@ -68,9 +68,10 @@ if batch and batch.m then
   unwake(ask.ref)
   return cjson.encode({ status = 'open' })
 end
-for _, ref in ipairs(redis.call('ZRANGE', frozen, 0, ask.max - 1)) do
+local refs = redis.call('ZRANGE', frozen, 0, ask.max - 1)
+for _, ref in ipairs(refs) do
   free(ref)
-  redis.call('ZREM', frozen, ref)
 end
+call_all('ZREM', frozen, refs, 1)
 return cjson.encode({ status = batch and 'going' or 'none', left = redis.call('ZCARD', frozen), about = facts.about,
   facts = { n = facts.n, h = facts.h, rr = facts.rr, x = facts.x } })

@@ -53,7 +53,6 @@ local weeks = open_weeks(ask.horizon)
 local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0, ahead = 0, raised = 0 }
 local made = {}
 local fresh = {}
-local records = 0
 local has_quarantined = redis.call('EXISTS', key('quarantine')) == 1
 
 local function has_item(record, candidate, rank)
@@ -89,10 +88,9 @@ local function known_pair(event, is_new_record)
   return pair, name
 end
 
--- Notes in the record that showed a pair first in how many more records it was seen. What it notes
--- in the record of the event itself is overwritten when that record is saved whole.
-local function tell_first(pair)
-  local first = load_record(pair.r)
+-- Notes in another record that showed a pair first in how many more records it was seen.
+local function tell_first(pair, event)
+  local first = pair.r ~= event.rid and load_record(pair.r)
   if first then
     first.ag = { n = pair.n - 1, s = pair.s }
     save_record(pair.r, first)
@@ -183,10 +181,11 @@ end
 
 local function keep_payload(event, record, payload, how)
   local name = key('pay', event.rid)
-  if (how.changed and not is_on_its_way(record)) or redis.call('EXISTS', name) == 0 then
-    redis.call('SET', name, payload)
+  local is_replaced = how.is_new or (how.changed and not is_on_its_way(record))
+  if is_replaced or redis.call('EXISTS', name) == 0 then
+    store(name, payload)
   end
-  rest(event.rid, record, ask.retention, how.is_new)
+  rest(event.rid, record, ask.retention)
 end
 
 -- An event that came back more severe while its item waits in a group is sent once, with the new
@@ -194,7 +193,7 @@ end
 local function supersede(event, record, destination)
   for i, item in ipairs(record.i) do
     if item.d == destination and item.y and not final[item.st] then
-      redis.call('ZREM', key('collect', item.y), item_ref(event.rid, i - 1, item))
+      uncollect(item.y, item_ref(event.rid, i - 1, item))
       suppress(event.rid, i - 1, item, 'superseded', event.sv)
       tell_made(event.rid, i - 1, item, 'superseded')
     end
@@ -216,7 +215,7 @@ local function add_items(event, record)
   end
   if pair then
     redis.call('SET', pair_name, cjson.encode(pair), 'PX', event.pr.ms)
-    tell_first(pair)
+    tell_first(pair, event)
   end
 end
 
@@ -240,9 +239,10 @@ local function note_ahead(event)
 end
 
 -- Notes a new record for what it concerns.
+local trimmed
 local function note_terms(event, record)
   local history = ask.retention.history
-  local trimmed = tonumber(redis.call('GET', key('trimmed')) or '0')
+  trimmed = trimmed or tonumber(redis.call('GET', key('trimmed')) or '0')
   for _, term in ipairs(event.of) do
     if term.k == 'identifier' then
       note_identifier(event.rid, term, math.max(now - history, trimmed), history)
@@ -303,7 +303,6 @@ local function take_in(place, event, payload)
   if is_new and ask.feed ~= '_tocsin' then
     tally('event', severity_word(event.sv))
   end
-  records = records + (is_new and 1 or 0)
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
   if raised then
     counts.raised = counts.raised + 1
@@ -325,7 +324,6 @@ local function take_in(place, event, payload)
   record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w, ur = event.ur, v = visible }
   add_items(event, record)
   remember_inhibitor(event)
-  save_record(event.rid, record)
   keep_payload(event, record, payload, { changed = raised, is_new = is_new })
 end
 
@@ -384,6 +382,7 @@ local function note_unreadable(quarantined)
   redis.call('HSET', feed, 'unreadable', cjson.encode(note))
 end
 
+load_records(ask.events)
 for i, event in ipairs(ask.events) do
   take_in(i - 1, event, ARGV[2 + i])
   if has_quarantined then
@@ -392,9 +391,6 @@ for i, event in ipairs(ask.events) do
 end
 for i, bad in ipairs(ask.bad) do
   set_aside(bad, ARGV[2 + #ask.events + i])
-end
-if records > 0 then
-  bump('records', records)
 end
 for name, by in pairs(counts) do
   if by > 0 or sequence == 0 then -- the first commit creates all counters of the feed

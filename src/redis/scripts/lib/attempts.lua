@@ -34,14 +34,19 @@ end
 -- Claims a ref: it is due again when the lease ends. The claim notes the owner and since when (ms)
 -- the ref was due, so that giving it back restores that time.
 local function claim(ref, owner, lease, due_since)
-  redis.call('ZADD', due_of(ref), now + lease, ref)
-  redis.call('ZREM', key('ready', sink_of(ref)), ref)
-  redis.call('HSET', key('claims'), ref, owner .. ' ' .. string.format('%.0f', due_since))
+  local sink = sink_of(ref)
+  put(key('due', sink), ref, now + lease)
+  put(key('ready', sink), ref, false)
+  unit.claims[ref] = owner .. ' ' .. string.format('%.0f', due_since)
 end
 
 -- Returns since when (ms) a ref was due that this owner holds; nil if it does not hold it.
 local function held_since(ref, owner)
-  local holder, since = string.match(redis.call('HGET', key('claims'), ref) or '', '^(%S+) (%d+)$')
+  local claimed = unit.claims[ref]
+  if claimed == nil then
+    claimed = redis.call('HGET', key('claims'), ref)
+  end
+  local holder, since = string.match(claimed or '', '^(%S+) (%d+)$')
   return holder == owner and tonumber(since) or nil
 end
 

@@ -14,17 +14,33 @@ local function key(kind, id, part)
   return id and base .. ':' .. kind .. ':' .. id or base .. ':' .. kind
 end
 
--- Counts and endings are gathered while a script runs, and written when it ends: see finish().
-local sums = { counters = {}, dated = {}, endings = {} }
+-- A script's unit of work. What it has read of records stays decoded; what it changes is gathered, and finish()
+-- writes it, a command a key. So a script that fails half way has written none of this. A script that reads a set
+-- after it has changed it calls write_sets() before.
+local unit = {
+  records = {}, -- id -> record, or false: there is none
+  stored = {}, -- ids of records that were there before
+  changed = {}, -- ids of records to save: in order, and as a set
+  texts = {}, -- keys and texts that do not expire, one after the other
+  expiring = {}, -- id -> when its payload expires, ms
+  filed = {}, -- records and their places in the index
+  resting = {}, -- id -> its retention: it is filed in the index anew
+  sets = {}, -- sorted set -> member -> score, or false: it leaves
+  claims = {}, -- ref -> who holds it, or false: nobody
+  at_end = {}, -- what an included file writes at the end
+  counters = {},
+  dated = {},
+  endings = {},
+}
 
 local function bump(field, by)
-  sums.counters[field] = (sums.counters[field] or 0) + by
+  unit.counters[field] = (unit.counters[field] or 0) + by
 end
 
 -- Counts by day and hour: what came in, what ended and how, and how soon people were told.
 local function tally(...)
   local field = table.concat({ ... }, '|')
-  sums.dated[field] = (sums.dated[field] or 0) + 1
+  unit.dated[field] = (unit.dated[field] or 0) + 1
 end
 
 local known_severities = { info = true, low = true, medium = true, high = true, critical = true }
@@ -48,11 +64,11 @@ end
 -- Adds an item to the ending that it shares with others of this script.
 local function note_ending(item, state, how)
   local id = ending_id(item, state, how)
-  local ending = sums.endings[id]
+  local ending = unit.endings[id]
   if not ending then
     ending = { o = outcome_letters[state], d = item.d, b = item.b, r = how.reason, by = how.rule, own = true, part = how.part, items = {}, rk = 0, n = 0 }
-    sums.endings[id] = ending
-    sums.endings[#sums.endings + 1] = ending
+    unit.endings[id] = ending
+    unit.endings[#unit.endings + 1] = ending
   end
   ending.own = ending.own and item.own
   local wait = how.visible and math.max(0, now - how.visible)
@@ -97,36 +113,78 @@ end
 
 local hour_ms, day_ms = 3600000, 86400000
 
-local function write_counts(name)
-  for field, by in pairs(sums.dated) do
-    redis.call('HINCRBY', name, field, by)
+-- Calls a command with arguments of which each takes `width` places, in pieces that Lua can unpack; returns the
+-- sum of its replies.
+local most_arguments = 4000
+local function call_all(command, name, arguments, width)
+  local piece, sum = most_arguments - most_arguments % width, 0
+  for from = 1, #arguments, piece do
+    sum = sum + redis.call(command, name, unpack(arguments, from, math.min(#arguments, from + piece - 1)))
+  end
+  return sum
+end
+
+-- Puts a member into a sorted set, or takes it out (score: false).
+local function put(name, member, score)
+  local set = unit.sets[name]
+  if not set then
+    set = {}
+    unit.sets[name] = set
+  end
+  set[member] = score
+end
+
+-- Puts a member into a sorted set unless it is there.
+local function put_first(name, member, score)
+  local set = unit.sets[name]
+  if not (set and set[member]) then
+    local known = not (set and set[member] == false) and redis.call('ZSCORE', name, member)
+    put(name, member, known or score)
   end
 end
 
--- Ends every script that includes this file: scripts.ts calls it.
-local function finish()
-  for field, by in pairs(sums.counters) do
-    redis.call('HINCRBY', key('counters'), field, by)
+-- Stores a text that does not expire.
+local function store(name, text)
+  unit.texts[#unit.texts + 1], unit.texts[#unit.texts + 2] = name, text
+end
+
+local function write_sets()
+  for name, set in pairs(unit.sets) do
+    local added, left = {}, {}
+    for member, score in pairs(set) do
+      if score then
+        added[#added + 1], added[#added + 2] = score, member
+      else
+        left[#left + 1] = member
+      end
+    end
+    call_all('ZADD', name, added, 2)
+    call_all('ZREM', name, left, 1)
   end
-  for _, ending in ipairs(sums.endings) do
-    write_ending(ending)
-  end
-  if not next(sums.dated) then
-    return
-  end
-  local day, hour = math.floor(now / day_ms), key('hour', math.floor(now / hour_ms))
-  local first = redis.call('HGET', key('counters'), 'first_day')
-  if not first or tonumber(first) > day then
-    redis.call('HSET', key('counters'), 'first_day', day)
-  end
-  write_counts(key('day', day)) -- trim-records drops it
-  write_counts(hour)
-  redis.call('PEXPIRE', hour, 2 * day_ms)
+  unit.sets = {}
 end
 
 local function load_record(rid)
-  local text = redis.call('GET', key('rec', rid))
-  return text and cjson.decode(text)
+  local record = unit.records[rid]
+  if record == nil then
+    local text = redis.call('GET', key('rec', rid))
+    record = text and cjson.decode(text) or false
+    unit.records[rid], unit.stored[rid] = record, text and true
+  end
+  return record or nil
+end
+
+-- Loads the records that are about to be looked at, {rid} each.
+local function load_records(list)
+  local names = {}
+  for i, one in ipairs(list) do
+    names[i] = key('rec', one.rid)
+  end
+  local texts = #names > 0 and redis.call('MGET', unpack(names)) or {}
+  for i, one in ipairs(list) do
+    unit.records[one.rid] = texts[i] and cjson.decode(texts[i]) or false
+    unit.stored[one.rid] = texts[i] and true
+  end
 end
 
 -- Loads the item that a ref names; returns its record's id, its index, the record, and the item.
@@ -152,16 +210,19 @@ local function note_owed(rid, record)
   end
   for sink, at in pairs(since) do
     if at < math.huge then
-      redis.call('ZADD', key('owed', sink), at, rid)
+      put(key('owed', sink), rid, at)
     else
-      redis.call('ZREM', key('owed', sink), rid)
+      put(key('owed', sink), rid, false)
     end
   end
 end
 
 local function save_record(rid, record)
-  redis.call('SET', key('rec', rid), cjson.encode(record), 'KEEPTTL')
-  note_owed(rid, record)
+  unit.records[rid] = record
+  if not unit.changed[rid] then
+    unit.changed[rid] = true
+    unit.changed[#unit.changed + 1] = rid
+  end
 end
 
 local function item_ref(rid, n, item)
@@ -233,23 +294,17 @@ end
 -- Makes a ref due at `at` (ms) and drops any claim on it. The ready set holds the refs that are due
 -- and not claimed, so that the worst can be found.
 local function wake(ref, at, rank)
-  redis.call('ZADD', due_of(ref), at, ref)
-  redis.call('HDEL', key('claims'), ref)
-  if at <= now then
-    redis.call('ZADD', key('ready', sink_of(ref)), ready_score(rank or default_rank, at), ref)
-  else
-    redis.call('ZREM', key('ready', sink_of(ref)), ref)
-  end
-end
-
-local function unwake_all(sink, refs)
-  redis.call('ZREM', key('due', sink), unpack(refs))
-  redis.call('ZREM', key('ready', sink), unpack(refs))
-  redis.call('HDEL', key('claims'), unpack(refs))
+  local sink = sink_of(ref)
+  put(key('due', sink), ref, at)
+  put(key('ready', sink), ref, at <= now and ready_score(rank or default_rank, at))
+  unit.claims[ref] = false
 end
 
 local function unwake(ref)
-  unwake_all(sink_of(ref), { ref })
+  local sink = sink_of(ref)
+  put(key('due', sink), ref, false)
+  put(key('ready', sink), ref, false)
+  unit.claims[ref] = false
 end
 
 -- Fraction of the score that keeps items in order which join a group or batch in one millisecond.
@@ -257,14 +312,32 @@ local collected = tonumber(clock[2]) % 1000
 
 local function collect(id, ref)
   collected = collected + 1
-  redis.call('ZADD', key('collect', id), string.format('%.3f', now + collected / 1000), ref)
+  put(key('collect', id), ref, string.format('%.3f', now + collected / 1000))
 end
 
--- Removes an item from its group or its sink's batch; an empty batch is no longer due.
+-- Takes a ref out of a collection; returns whether it was there.
+local function uncollect(id, ref)
+  local name = key('collect', id)
+  local score = unit.sets[name] and unit.sets[name][ref]
+  if score == nil then
+    return redis.call('ZREM', name, ref) == 1
+  end
+  put(name, ref, false)
+  return score ~= false
+end
+
+-- A sink's batch that is empty is no longer due.
+local function end_empty_batch(sink)
+  write_sets()
+  if redis.call('EXISTS', key('collect', sink)) == 0 then
+    unwake('c:' .. sink)
+  end
+end
+
+-- Removes an item from its group or its sink's batch.
 local function leave_collection(ref, item)
-  local was_there = redis.call('ZREM', key('collect', item.y or item.k), ref) == 1
-  if was_there and not item.y and redis.call('EXISTS', key('collect', item.k)) == 0 then
-    unwake('c:' .. item.k)
+  if uncollect(item.y or item.k, ref) and not item.y then
+    end_empty_batch(item.k)
   end
 end
 
@@ -334,7 +407,7 @@ local function enqueue(rid, n, item, batch_wait)
     return 'single'
   end
   collect(item.k, item_ref(rid, n, item))
-  redis.call('ZADD', due_of('c:' .. item.k), 'NX', now + batch_wait, 'c:' .. item.k)
+  put_first(key('due', item.k), 'c:' .. item.k, now + batch_wait)
   return 'collect'
 end
 
@@ -384,22 +457,11 @@ local function place_of(record)
   return pending and -pending or settled or record.t
 end
 
--- Files a record in the index and sets its expiry: it expires only once every item is final. Every
--- change that makes items pending or final ends with this call. `is_new`: the caller counts the
--- record; otherwise it is counted here if the index did not have it.
-local function rest(rid, record, retention, is_new)
-  local at = place_of(record)
-  local is_added = redis.call('ZADD', key('records'), at, rid) == 1
-  if is_added ~= (is_new or false) then
-    bump('records', is_added and 1 or -1)
-  end
-  if at < 0 then
-    redis.call('PERSIST', key('rec', rid))
-    redis.call('PERSIST', key('pay', rid))
-    return
-  end
-  redis.call('PEXPIREAT', key('rec', rid), at + retention.history)
-  redis.call('PEXPIREAT', key('pay', rid), at + retention.payload)
+-- Saves a record, and files it in the index by its items: it expires only once every item is final. Every change
+-- that makes items pending or final ends with this call.
+local function rest(rid, record, retention)
+  save_record(rid, record)
+  unit.resting[rid] = retention
 end
 
 -- Holds or suppresses an item, as its verdict {a, reason, rule, at?, place?} says.
@@ -409,7 +471,6 @@ local function keep_back(rid, n, record, item, verdict, retention)
   else
     suppress(rid, n, item, verdict.reason, verdict.rule)
   end
-  save_record(rid, record)
   rest(rid, record, retention)
 end
 
@@ -439,7 +500,9 @@ local function end_item(rid, n, record, item, how)
   local own = item_ref(rid, n, item)
   if item.st ~= 'batch' then -- freezing has removed a message's members from all of these
     unwake(own)
-    leave_collection(own, item) -- an attempt that answers late may find it in a group or batch
+    if item.st ~= 'sending' then
+      leave_collection(own, item) -- an attempt that answers late may find it in a group or batch
+    end
   end
   local last = item.h and item.h[#item.h]
   move(item, how.outcome, {
@@ -457,7 +520,6 @@ local function end_item(rid, n, record, item, how)
   if how.outcome == 'dead' then
     redis.call('ZADD', key('dead', item.k), now, own)
   end
-  save_record(rid, record)
   rest(rid, record, how.retention)
 end
 
@@ -477,4 +539,86 @@ local function split_ref(ref)
     parts[#parts + 1] = part
   end
   return parts
+end
+
+-- The end of every script that includes this file: scripts.ts calls finish().
+
+local function write_record(rid)
+  local record, retention = unit.records[rid], unit.resting[rid]
+  local name, text = key('rec', rid), cjson.encode(record)
+  note_owed(rid, record)
+  if not retention then
+    redis.call('SET', name, text, 'KEEPTTL')
+    return
+  end
+  local at = place_of(record)
+  unit.filed[#unit.filed + 1], unit.filed[#unit.filed + 2] = at, rid
+  if at >= 0 then
+    redis.call('SET', name, text, 'PXAT', at + retention.history)
+    unit.expiring[rid] = at + retention.payload
+  else
+    store(name, text)
+    if unit.stored[rid] then
+      redis.call('PERSIST', key('pay', rid))
+    end
+  end
+end
+
+local function write_claims()
+  local held, free = {}, {}
+  for ref, holder in pairs(unit.claims) do
+    if holder then
+      held[#held + 1], held[#held + 2] = ref, holder
+    else
+      free[#free + 1] = ref
+    end
+  end
+  call_all('HSET', key('claims'), held, 2)
+  call_all('HDEL', key('claims'), free, 1)
+end
+
+local function write_counts(name, counts)
+  for field, by in pairs(counts) do
+    redis.call('HINCRBY', name, field, by)
+  end
+end
+
+local function write_dated()
+  if not next(unit.dated) then
+    return
+  end
+  local day, hour = math.floor(now / day_ms), key('hour', math.floor(now / hour_ms))
+  local first = redis.call('HGET', key('counters'), 'first_day')
+  if not first or tonumber(first) > day then
+    redis.call('HSET', key('counters'), 'first_day', day)
+  end
+  write_counts(key('day', day), unit.dated) -- trim-records drops it
+  write_counts(hour, unit.dated)
+  redis.call('PEXPIRE', hour, 2 * day_ms)
+end
+
+local function finish()
+  for _, write in ipairs(unit.at_end) do
+    write()
+  end
+  for _, rid in ipairs(unit.changed) do
+    write_record(rid)
+  end
+  if #unit.texts > 0 then
+    redis.call('MSET', unpack(unit.texts))
+  end
+  for rid, at in pairs(unit.expiring) do
+    redis.call('PEXPIREAT', key('pay', rid), at)
+  end
+  local added = call_all('ZADD', key('records'), unit.filed, 2)
+  if added > 0 then
+    bump('records', added)
+  end
+  write_sets()
+  write_claims()
+  write_counts(key('counters'), unit.counters)
+  for _, ending in ipairs(unit.endings) do
+    write_ending(ending)
+  end
+  write_dated()
 end

@@ -108,13 +108,24 @@ local function split_bucket(entry, horizon)
   redis.call('HSET', key('weeks'), entry.week, entry.buckets)
 end
 
+-- How many marks a week holds; what a script adds is counted when it ends.
+local function held_in(entry)
+  if not entry.held then
+    entry.held, entry.written = tonumber(redis.call('HGET', key('weeks'), entry.week .. ':n') or '0'), 0
+    unit.at_end[#unit.at_end + 1] = function()
+      redis.call('HINCRBY', key('weeks'), entry.week .. ':n', entry.written)
+    end
+  end
+  return entry.held
+end
+
 local function write_mark(weeks, mark, horizon)
   local entry = open_this_week(weeks)
   local name = bucket_key(entry, mark)
   if redis.call('SADD', name, mark.m) == 1 then
     redis.call('PEXPIRE', name, horizon + week_ms, 'NX')
-    local held = redis.call('HINCRBY', key('weeks'), entry.week .. ':n', 1)
-    if held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
+    entry.held, entry.written = held_in(entry) + 1, entry.written + 1
+    if entry.held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
       split_bucket(entry, horizon)
     end
   end

@@ -2,17 +2,38 @@
 -- Logins and hosts are in hashes of two generations, each as long as the history; a field is a digest, its
 -- value "<in how many records> <when the last was first seen, s> <the last record>".
 
--- Notes a record for an identifier; what ended before `from` (ms) is forgotten.
+-- Notes a record for an identifier: one entry holds all records of a script. What ended before `from` (ms) is
+-- forgotten.
+local identified = {}
 local function note_identifier(rid, term, from, history)
   local name = key('of', term.t)
-  append(name, { 'MINID', '~', string.format('%.0f', math.max(0, from)) }, { 'r', rid })
-  redis.call('PEXPIRE', name, history)
+  local noted = identified[name]
+  if not noted then
+    noted = {}
+    identified[name] = noted
+    unit.at_end[#unit.at_end + 1] = function()
+      append(name, { 'MINID', '~', string.format('%.0f', math.max(0, from)) }, { 'r', table.concat(noted, ' ') })
+      redis.call('PEXPIRE', name, history)
+    end
+  end
+  noted[#noted + 1] = rid
+end
+
+-- The generation before holds something only if the account's counts begin before this one.
+local oldest_generation
+local function first_generation(generation, history)
+  if not oldest_generation then
+    local first = redis.call('HGET', key('counters'), 'first_day')
+    local is_older = first and tonumber(first) * day_ms < generation * history
+    oldest_generation = is_older and generation - 1 or generation
+  end
+  return oldest_generation
 end
 
 -- What is known of a login or host: {n, at (ms), r}; nil: it was not seen within the history.
 local function recall(term, history)
   local generation = math.floor(now / history)
-  for place = generation, generation - 1, -1 do
+  for place = generation, first_generation(generation, history), -1 do
     local text = redis.call('HGET', key('seen', place, term.b), term.t)
     local count, seconds, last = string.match(text or '', '^(%d+) (%d+) (%x+)$')
     if count then

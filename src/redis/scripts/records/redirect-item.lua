@@ -157,7 +157,6 @@ end
 
 local answer = ask.verb == 'resend' and resend() or give_up()
 if answer == 'done' then
-  save_record(rid, record)
   rest(rid, record, ask.retention)
 end
 return cjson.encode({ status = answer, made = #made > 0 and made or nil })
