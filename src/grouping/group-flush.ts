@@ -5,7 +5,6 @@ import {
   compareForDigest,
   compareSeverities,
   summarise,
-  type Summary,
   type SummaryKind,
 } from '../messages/summary.ts'
 import type { FlushContext } from './flush-context.ts'
@@ -51,11 +50,12 @@ function composeGroupMessage(flushes: Flush[], members: Member[]): MessageAbout 
   const [lead] = flushes
   const isStorm =
     flushes.length > 1 || (lead !== undefined && lead.stormId === deriveMessageId(lead))
+  const sink = lead?.about.divertedFrom
   const summary = summarise(members, {
     kind: isStorm ? 'storm' : summaryKind(lead),
     labels: isStorm ? {} : (lead?.about.labels ?? {}),
     route: isStorm ? null : (lead?.about.route ?? null),
-    ...describeUndelivered(lead, members),
+    ...(sink !== undefined && { divertedFrom: sink }),
   })
   const account = lead?.ledger.account ?? ''
   return {
@@ -63,21 +63,6 @@ function composeGroupMessage(flushes: Flush[], members: Member[]): MessageAbout 
     shown: chooseShown(members, maxShownInGroup).map(({ ref }) => ({ account, ref })),
     accounts: [account],
     repeatRisks: Math.max(0, ...members.map(({ repeatRisks }) => repeatRisks)),
-  }
-}
-
-/** Fallback groups only: the sink that could not be reached, and since when. */
-function describeUndelivered(
-  lead: Flush | undefined,
-  members: Member[],
-): Pick<Summary, 'undelivered'> {
-  const sink = lead?.about.divertedFrom
-  if (sink === undefined) return {}
-  return {
-    undelivered: {
-      sink,
-      sinceMs: Math.min(...members.map(({ itemCreatedAtMs }) => itemCreatedAtMs)),
-    },
   }
 }
 

@@ -13,8 +13,6 @@ export interface Member extends SummaryPart {
   uid: string
   destination: string
   repeatRisks: number
-  /** When the item was created, ms; `createdAtMs` is the event's. */
-  itemCreatedAtMs: number
   verdict: Verdict
 }
 
@@ -62,7 +60,6 @@ function toMember({ ref, record, item, payload }: FoundItem, verdict: Verdict): 
     uid: record.uid,
     destination: item.destination,
     repeatRisks: item.repeatRisks,
-    itemCreatedAtMs: item.createdAtMs,
     verdict,
     severity: item.severity,
     type: record.type,

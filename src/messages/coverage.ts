@@ -86,13 +86,12 @@ function alarmOfBehind(feed: Feed, timeIn: TimeFormatter): string {
 }
 
 function alarmOfUnread(feed: Feed): string {
-  const list = '"tocsin items list --state quarantined" shows which'
   const { quarantined = 0 } = feed
   const some = `${quarantined === 1 ? '1 item' : `${quarantined} items`} of feed ${feedName(feed)}`
   const whole = `Half or more of what feed ${feedName(feed)} shows cannot be read`
   return feed.isUnreadable === true
-    ? `${whole}, so events are missing here; ${list}.`
-    : `${some} could not be read and ${quarantined === 1 ? 'is' : 'are'} missing here; ${list}.`
+    ? `${whole}, so events are missing here.`
+    : `${some} could not be read and ${quarantined === 1 ? 'is' : 'are'} missing here.`
 }
 
 function formatFeed(feed: Feed, timeIn: TimeFormatter): string {

@@ -246,8 +246,12 @@ function buildHeadline(
 
 /** Says why these events share a message, if the title does not. */
 function kindNote(summary: Summary, timeIn: TimeFormatter): string[] {
-  const { kind, digest, byFeed, undelivered } = summary
-  if (undelivered !== undefined) return [undeliveredNote(undelivered)]
+  const { kind, digest, byFeed, divertedFrom: sink } = summary
+  if (sink !== undefined) {
+    return [
+      `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes to ${sink} by itself later.`,
+    ]
+  }
   if (kind === 'backlog') {
     const [feed, ...others] = byFeed
     const of = feed && others.length === 0 ? ` of feed ${feed.name}` : ''
@@ -262,22 +266,16 @@ function kindNote(summary: Summary, timeIn: TimeFormatter): string[] {
     : []
 }
 
-function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>): string {
-  // whole seconds, rounded down so that no item is left out
-  const since = `${new Date(sinceMs).toISOString().slice(0, 19)}Z`
-  return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin items resend --sink ${sink} --state diverted --since ${since}`
-}
-
 /**
  * `account`: " of acme", which belongs to the events and not to a sink; a first line has no room for a
  * backlog's feed beside it.
  */
-function formatOpening({ kind, total, byFeed, undelivered }: Summary, account = ''): string {
+function formatOpening({ kind, total, byFeed, divertedFrom }: Summary, account = ''): string {
   const [feed, ...others] = byFeed
   const noun = total === 1 ? 'event' : 'events'
   const events = `${noun}${account}`
-  if (undelivered !== undefined) {
-    return `${total} ${events} could not be delivered to ${undelivered.sink}`
+  if (divertedFrom !== undefined) {
+    return `${total} ${events} could not be delivered to ${divertedFrom}`
   }
   switch (kind) {
     case 'group':

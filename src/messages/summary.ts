@@ -36,8 +36,8 @@ export interface Summary {
   firstAtMs: number
   lastAtMs: number
   digest?: DigestFacts
-  /** The events could not be delivered to this sink since then, ms, and go to its fallback. */
-  undelivered?: { sink: string; sinceMs: number }
+  /** The events could not be delivered to this sink, and go to its fallback. */
+  divertedFrom?: string
 }
 
 /** An event that a digest names because it could not be delivered. */
@@ -101,7 +101,7 @@ export interface SummaryPart {
 }
 
 /** What is known of the message besides its events. */
-export type SummaryAbout = Pick<Summary, 'kind' | 'labels' | 'route' | 'digest' | 'undelivered'>
+export type SummaryAbout = Pick<Summary, 'kind' | 'labels' | 'route' | 'digest' | 'divertedFrom'>
 
 /** Names in a count; less frequent ones are counted as `other`. */
 const maxNames = 10

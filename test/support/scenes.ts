@@ -233,7 +233,6 @@ const severalMembers = manyMembers(6)
 const accountMembers = severalMembers.map((member, at) => {
   return { ...member, account: at < 3 ? 'acme' : 'globex', namesAccount: true }
 })
-const down = { sink: 'oncall', sinceMs: Date.UTC(2026, 10, 21, 4, 30) }
 
 const page = 'https://tocsin.example.net'
 const ofAcme = accountMembers.slice(0, 3)
@@ -269,7 +268,7 @@ export const moreScenes: Scene[] = [
   ],
   [
     'a reminder of a sink that was down',
-    delivery(severalMembers, summarised(severalMembers, { undelivered: down })),
+    delivery(severalMembers, summarised(severalMembers, { divertedFrom: 'oncall' })),
   ],
   ['a storm', delivery(severalMembers, summarised(severalMembers, { kind: 'storm' }))],
   ['what was held', delivery(severalMembers, summarised(severalMembers, { kind: 'held' }))],

@@ -327,8 +327,8 @@ export async function createDelivery(
     const request = { sink, messageId, options }
     const { about, members, attachment } = await readSummaryParts(request, message)
     if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
-    const { total, kind, undelivered, digest, lastAtMs } = about.summary
-    const isSole = total === 1 && kind !== 'digest' && undelivered === undefined
+    const { total, kind, divertedFrom, digest, lastAtMs } = about.summary
+    const isSole = total === 1 && kind !== 'digest' && divertedFrom === undefined
     // the page knows a message by its events
     const path = messagePath(id, digest?.toMs ?? lastAtMs)
     const pageUrl = total === 0 ? undefined : options.pageAddress(path)

@@ -78,16 +78,10 @@ function joinParagraphs(paragraphs: readonly string[]): string {
 /** Columns of a line: what a quoted reply leaves of the 80 of a terminal. */
 const maxColumns = 78
 const quoteMark = '  | '
-const commandIndent = '  '
 
-/**
- * Wraps words of Tocsin or of its operator; what is below the first line is indented. A command at
- * the end has a line of its own, which can be copied.
- */
+/** Wraps words of Tocsin or of its operator; what is below the first line is indented. */
 function wrapOwn(text: string): string {
-  const [, words = text, command] = /^(.*:) (tocsin .*)$/.exec(text) ?? []
-  const lines = wrapText(words, maxColumns, { rest: '  ' })
-  return [...lines, ...(command === undefined ? [] : [`${commandIndent}${command}`])].join('\n')
+  return wrapText(text, maxColumns, { rest: '  ' }).join('\n')
 }
 
 /**
@@ -95,7 +89,7 @@ function wrapOwn(text: string): string {
  * that none of them passes for ours. Links and uids stay whole, since people click and copy them.
  */
 function wrapLine(line: string): string[] {
-  if (line.startsWith(uidLabel) || line.startsWith(`${commandIndent}tocsin `)) return [line]
+  if (line.startsWith(uidLabel)) return [line]
   const [, label, link] = /^([A-Z][A-Za-z ]*:) (https?:\/\/\S+)$/.exec(line) ?? []
   if (label !== undefined && link !== undefined) {
     return measureWidth(line) <= maxColumns ? [line] : [label, link]

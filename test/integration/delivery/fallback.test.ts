@@ -108,7 +108,7 @@ test('a sink that is gone hands over at once', async () => {
   expect(body).toContain('tocsin_items_created_total{sink="lake"} 2\n')
 })
 
-test('people get one message: how many could not be delivered where, and what sends them there', async () => {
+test('people get one message: how many could not be delivered where', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(
     rig.ledger,
@@ -125,17 +125,8 @@ test('people get one message: how many could not be delivered where, and what se
   rig.clock.aheadMs += 16_000
   expect(await rig.flush()).toBe(1)
   expect(rig.sinks.oncall.received).toMatchObject([
-    { summary: { kind: 'group', total: 5, undelivered: { sink: 'soc' } } },
+    { summary: { kind: 'group', total: 5, divertedFrom: 'soc' } },
   ])
-  const sinceMs = rig.sinks.oncall.received[0]!.summary!.undelivered!.sinceMs
-  const found: string[] = []
-  for await (const { ref } of scanItems(rig.ledger, {
-    sink: 'soc',
-    states: new Set(['diverted']),
-    fromMs: sinceMs,
-  }))
-    found.push(ref)
-  expect(found).toHaveLength(5)
 })
 
 test('a sealed batch is opened: its items go, and a later send says that it may be a repeat', async () => {

@@ -125,9 +125,7 @@ describe('an empty digest', () => {
     ]
     const message = renderDigest({ feeds })
     expect(message.subject).toBe(`Digest 2026-11-21 08:00: nothing new, but ${inSubject}`)
-    expect(message.alarms).toEqual([
-      `${alarm}; "tocsin items list --state quarantined" shows which.`,
-    ])
+    expect(message.alarms).toEqual([`${alarm}.`])
     expect(message.statement).toMatch(/does not mean/)
     expect(message.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
     expect(message.feeds[0]?.text).toMatch(/; 5 in the quarantine$/)
