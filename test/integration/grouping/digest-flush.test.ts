@@ -74,9 +74,12 @@ test('what goes at once is counted by severity, and in nothing else', async () =
     'a/b/worst',
     'a/b/odd',
   ])
+  rig.oncall.next('recipient_refused')
+  await rig.show(ledger!, { uid: 'a/b/refused', severity: 'critical' })
   rig.toMorning(1)
   await rig.flush()
-  const { summary } = rig.oncall.received[2]!
+  const { summary } = rig.oncall.received[3]!
+  expect(summary!.digest!.dead).toBe(1)
   expect(summary!.total).toBe(1)
   expect(summary!.digest!.alreadySent).toEqual([
     { severity: 'dire', count: 1 },
@@ -84,7 +87,7 @@ test('what goes at once is counted by severity, and in nothing else', async () =
   ])
   rig.toMorning(2)
   await rig.flush()
-  expect(rig.oncall.received[3]!.summary!.digest!.alreadySent).toEqual([])
+  expect(rig.oncall.received[4]!.summary!.digest!.alreadySent).toEqual([])
 })
 
 /** As if so much had happened to items of the sink meanwhile. */
