@@ -225,9 +225,6 @@ export function sumCounts(counts: readonly { count: number }[]): number {
   return counts.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** Unknown severities that are shown each; further ones share an entry. */
-const maxUnknown = 3
-
 /** Code points of an unknown severity in a message. */
 const maxWordLength = 20
 
@@ -248,16 +245,11 @@ function unknownLabel(severity: Severity): string {
   return word === '' || word === noSeverity ? 'UNKNOWN' : defang(`UNKNOWN ("${word}")`)
 }
 
-/** Prepares counts for a message: unknown words sanitized, and only a few of them. */
+/** Prepares counts for a message: all unknown words are one count, which comes first. */
 export function cleanSeverities(counts: readonly SeverityCount[]): SeverityCount[] {
-  const unknown = counts.filter(({ severity }) => !isKnownSeverity(severity))
-  const rest = sumCounts(unknown.slice(maxUnknown))
+  const unknown = sumCounts(counts.filter(({ severity }) => !isKnownSeverity(severity)))
   return [
-    ...unknown.slice(0, maxUnknown).map(({ severity, count }) => ({
-      severity: sanitizeLine(severity, maxWordLength) || noSeverity,
-      count,
-    })),
-    ...(rest > 0 ? [{ severity: 'other words', count: rest }] : []),
+    ...(unknown > 0 ? [{ severity: noSeverity, count: unknown }] : []),
     ...counts.filter(({ severity }) => isKnownSeverity(severity)),
   ]
 }
