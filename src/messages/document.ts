@@ -48,8 +48,6 @@ export interface Document {
   /** Events of a digest's window that could not be delivered: the worst of them. */
   undelivered: { severity: Severity; title: string; link: string | null }[]
   bySeverity: SeverityCount[]
-  /** Those of them that the subject does not count. */
-  uncounted: SeverityCount[]
   /** The events, as many as are shown, and what is said of the others. */
   lines: DocumentLine[]
   more: string | null
@@ -110,7 +108,6 @@ export const noParts = {
   related: [],
   undelivered: [],
   bySeverity: [],
-  uncounted: [],
   lines: [],
   more: null,
   counts: [],

@@ -58,7 +58,7 @@ export function renderSummary(subject: SummarySubject): Document {
   const lines = members
     .slice(0, summaryLimits.lines)
     .map((member) => toLine(member, { timeIn, namesAccount: isOfSeveral(digest) }))
-  const { headline, title, subject: line, uncounted } = buildHeadings(subject, { lines, timeIn })
+  const { headline, title, subject: line } = buildHeadings(subject, { lines, timeIn })
   const notes = [...sendingNotes(members, subject), ...kindNote(summary, timeIn)]
   return {
     ...noParts,
@@ -69,7 +69,6 @@ export function renderSummary(subject: SummarySubject): Document {
     subject: sanitizeLine(line, summaryLimits.subject),
     typeLabel: null,
     bySeverity,
-    uncounted,
     notes: notes.map((note) => sanitizeLine(note, summaryLimits.note)),
     lines,
     counts: buildCounts(summary),
@@ -179,37 +178,27 @@ type TimeFormatter = (atMs: number) => string
 function buildHeadings(
   { summary, members, isTest }: SummarySubject,
   { lines, timeIn }: { lines: readonly DocumentLine[]; timeIn: TimeFormatter },
-): Pick<Document, 'headline' | 'title' | 'subject' | 'uncounted'> {
+): Pick<Document, 'headline' | 'title' | 'subject'> {
   const { digest } = summary
-  const bySeverity = cleanSeverities(summary.bySeverity)
-  const inSubject = countedInSubject(summary, bySeverity)
-  const uncounted = bySeverity.slice(inSubject)
   const test = testMark({ isTest })
   if (digest !== undefined) {
     const title = `${test}${digestTitle(summary, digest, timeIn)}`
     const subject = `${test}${digestSubject(summary, digest, timeIn)}`
-    return { headline: title, title, subject, uncounted }
+    return { headline: title, title, subject }
   }
   const headline = `${test}${buildHeadline(summary, members, lines)}`
-  const tag = severityLabels(bySeverity.slice(0, inSubject))
+  const tag = severityLabels(leadingSeverities(cleanSeverities(summary.bySeverity)))
   return {
     headline,
     title: `${test}${buildTitle(summary, members)}`,
     subject: tag === '' ? headline : `[${tag}] ${headline}`,
-    uncounted,
   }
 }
 
-const maxInSubject = 2
-
-/**
- * How many of the highest severities a subject counts. That of a group needs the room for its worst
- * event, but an unknown severity must not hide a critical one.
- */
-function countedInSubject({ digest }: Summary, [top]: readonly SeverityCount[]): number {
-  return digest === undefined && top !== undefined && isKnownSeverity(top.severity)
-    ? 1
-    : maxInSubject
+/** The subject of a group needs its room for the worst event, but an unknown severity hides no critical one. */
+function leadingSeverities(counts: SeverityCount[]): SeverityCount[] {
+  const [top] = counts
+  return counts.slice(0, top === undefined || isKnownSeverity(top.severity) ? 1 : 2)
 }
 
 /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
@@ -337,7 +326,7 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormat
     digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
   ].filter((trouble) => trouble !== null)
-  const heading = `${digestName(digest, timeIn)}: ${formatDigestCounts(summary, digest, maxInSubject)}`
+  const heading = `${digestName(digest, timeIn)}: ${formatDigestCounts(summary, digest, 2)}`
   if (troubles.length === 0) return heading
   return `${heading}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
 }

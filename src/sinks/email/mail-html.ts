@@ -67,19 +67,19 @@ function buildContent(document: Document, foot: readonly string[]): string {
  * whoever looks.
  */
 function leadText(document: Document): string {
-  const { alarms, notes, statement, uncounted, headline, title, facts, details, lines } = document
+  const { alarms, notes, statement, bySeverity, headline, title, facts, details, lines } = document
   const unsaid = [...facts, ...details].filter(
     ({ kind, value }) => kind !== 'secret' && !title.includes(value),
   )
   const titles = lines.map((line) => line.title).filter((one) => !headline.includes(one))
-  const counts = formatSeverities(uncounted)
+  const counts = bySeverity.length > 1 ? formatSeverities(bySeverity) : ''
   return [
     ...alarms.slice(0, 2),
-    ...notes,
     statement ?? '',
-    ...unsaid.map(({ label, value }) => `${label}: ${value}`),
-    counts === '' ? '' : `also ${counts}`,
+    counts,
     ...[...new Set(titles)].slice(0, 3),
+    ...notes,
+    ...unsaid.map(({ label, value }) => `${label}: ${value}`),
   ]
     .filter(Boolean)
     .join(' · ')
