@@ -12,7 +12,7 @@ import type { FileContents } from './file-contents.ts'
 import { parseFile, readFileText } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { configFile } from './schema.ts'
-import { environmentWarnings, secretWarnings } from './secret-warnings.ts'
+import { secretWarnings } from './secret-warnings.ts'
 import { findWarnings } from './warnings.ts'
 import type { Source } from './yaml-source.ts'
 
@@ -46,11 +46,7 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
   const { content, tree, files, place } = parseFile(text, source, shape)
   const config = deepFreeze(toConfig(content))
   const hash = configHash(config)
-  const found = findWarnings(config)
-  const warnings = [
-    ...environmentWarnings(source.env),
-    ...place([...found, ...secretWarnings(tree, source)]),
-  ]
+  const warnings = place([...findWarnings(config), ...secretWarnings(tree, source)])
   return { config, warnings, hash, files, place }
 }
 

@@ -8,7 +8,7 @@ import { type Finding, isSection, refusal, type Refusal } from '../lib/config/co
 import { quoteForShell } from '../lib/errors.ts'
 import { findSecretKey } from '../lib/config/secret.ts'
 import { isLoopback } from '../lib/config/web-address.ts'
-import type { Environment, Mistake } from './config.ts'
+import type { Environment } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
 import type { Source, Tree } from './yaml-source.ts'
 
@@ -26,22 +26,6 @@ interface WrittenSecret {
 export function secretWarnings(tree: WrittenTree, source: Source): Finding[] {
   const secrets = findSecrets(tree, source.env)
   return [...secrets.flatMap(exposedFile), ...exposedConfiguration(secrets, source.file)]
-}
-
-/** Warns of environment variables that make all connections unsafe. */
-export function environmentWarnings(env: Environment): Mistake[] {
-  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return []
-  return [
-    {
-      file: 'environment',
-      line: 0,
-      column: 0,
-      path: 'NODE_TLS_REJECT_UNAUTHORIZED',
-      problem: 'no certificate is checked: whoever is in between reads keys, tokens and messages',
-      remedy:
-        'remove the variable, and name your own authorities in ca_file or NODE_EXTRA_CA_CERTS',
-    },
-  ]
 }
 
 type WrittenTree = Pick<Tree, 'value' | 'variablesAt'>

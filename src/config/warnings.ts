@@ -21,7 +21,6 @@ export function findWarnings(config: Config): Finding[] {
     ...sinkWarnings(config),
     ...messageWarnings(config),
     ...unusedSinks(config),
-    ...broadInhibitions(config),
     ...deadRuleWarnings(config),
   ]
 }
@@ -102,16 +101,6 @@ function readUrl({ url }: Config['redis']): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Without `equal`, one event suppresses everything that a rule's targets match. */
-function broadInhibitions({ inhibitRules }: Config): Finding[] {
-  return inhibitRules.flatMap(({ equal }, index) => {
-    if (equal.length > 0) return []
-    const problem = 'one source suppresses every target, whatever it is about'
-    const remedy = 'name in equal what both must have in common, such as [identifier]'
-    return [{ path: ['inhibit_rules', index], problem, remedy }]
-  })
 }
 
 /**

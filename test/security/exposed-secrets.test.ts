@@ -203,15 +203,6 @@ test.each([
   },
 )
 
-test('an environment in which no certificate is checked is named', () => {
-  const named = (value: string): string[] =>
-    warningsOf(written({}), { NODE_TLS_REJECT_UNAUTHORIZED: value })
-  expect(named('1')).toEqual([])
-  expect(named('0')).toEqual([
-    expect.stringMatching(/^environment NODE_TLS_REJECT_UNAUTHORIZED: .*; remove the variable/),
-  ])
-})
-
 /** A template holds words for people and no secret, so its file needs no mode 600. */
 test('every file that a key names holds a secret, certificates and templates apart', () => {
   const keys = configKeys().filter((key) => !key.includes('.templates.'))

@@ -426,11 +426,6 @@ test.each<[what: string, parts: Parts, warnings: string[]]>([
   ],
   ['mail in clear', mail('mail.example.com'), ['sinks.oncall.tls: mail and passwords go in clear']],
   ['mail in clear on this machine', mail('127.0.0.1:2525'), []],
-  [
-    'a rule of inhibition without equal',
-    { top: rule.replace('equal: [identifier], ', '') },
-    ['inhibit_rules[0]: one source suppresses every target, whatever it is about'],
-  ],
 ])('%s is warned of: %s', (_what, parts, warnings) => {
   const found = load(fileWith(parts)).warnings
   expect(found.map(({ path, problem }) => `${path}: ${problem}`)).toEqual(warnings)
