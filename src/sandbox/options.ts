@@ -48,7 +48,7 @@ export interface SandboxOptions {
   port?: number
   smtpPort?: number
   seed?: number
-  /** Mean rate of the Poisson process over all groups; 0: no event arrives by itself. */
+  /** Events that arrive by themselves, over all groups; 0: none. */
   eventsPerSecond?: number
   /** Number of events at the start, spread over the last 24 h. */
   backlog?: number
@@ -70,15 +70,12 @@ export interface SandboxOptions {
   emptyPages?: number
   organizations?: SandboxOrganization[]
   groups?: SandboxGroup[]
-  tokenLifetimeMs?: number
   /** false: requests over the limit are counted but not refused. */
   enforceLimits?: boolean
   /** How long a threat-flow report is `processing`, by the clock of events; default 20 s. */
   reportMs?: number
   /** Messages per second, and burst size, per Slack URL. */
   slackLimit?: ReceiverLimit
-  /** The routing key that its PagerDuty knows: 32 letters and digits. */
-  pagerDutyKey?: string
   /** `whsec_` and 24 to 64 bytes in base64; by default the same for every sandbox. */
   webhookSecret?: string
   /** How many received messages and how many requests are kept. */
@@ -133,11 +130,9 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     shortPages: 0,
     emptyPages: 0,
     organizations: [defaultOrganization],
-    tokenLifetimeMs: 3_600_000,
     enforceLimits: true,
     reportMs: 20_000,
     slackLimit: { perSecond: 1, burst: 3 },
-    pagerDutyKey: 'sandbox'.padEnd(32, '0'),
     webhookSecret: 'whsec_cmVoZWFyc2FsLW9ubHktbm90LWEtc2VjcmV0',
     keep: 100_000,
     now: () => systemClock.now(),
@@ -157,8 +152,6 @@ export interface Random {
   int(min: number, max: number): number
   pick<T>(list: readonly T[]): T
   hex(digits: number): string
-  /** An exponentially distributed number: the gaps of a Poisson process. */
-  exponential(mean: number): number
 }
 
 export function createRandom(seed: number): Random {
@@ -182,7 +175,6 @@ export function createRandom(seed: number): Random {
     chance: (probability) => next() < probability,
     pick: <T>(list: readonly T[]) => list[int(0, list.length - 1)] as T,
     hex: (digits) => Array.from({ length: digits }, () => int(0, 15).toString(16)).join(''),
-    exponential: (mean) => -mean * Math.log(1 - next()),
   }
 }
 

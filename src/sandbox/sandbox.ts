@@ -19,7 +19,7 @@ import { createEventSupply, type EventSupply } from './history/supply.ts'
 import { createMonitoring, type Monitoring } from './monitoring/monitoring.ts'
 import { createRandom, type SandboxOptions, type SandboxSettings, withDefaults } from './options.ts'
 import { startMailReceiver } from './receivers/mail-receiver.ts'
-import { addPagerDutyReceiver } from './receivers/pagerduty-receiver.ts'
+import { addPagerDutyReceiver, pagerDutyKey } from './receivers/pagerduty-receiver.ts'
 import { createInbox, type Inbox, type Received, type SinkName } from './receivers/received.ts'
 import { addSlackReceiver } from './receivers/slack-receiver.ts'
 import { addTeamsReceiver } from './receivers/teams-receiver.ts'
@@ -116,7 +116,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     webhookSecret: settings.webhookSecret,
     teamsUrl: `${url}/teams/workflows/sandbox/triggers/manual/paths/invoke?api-version=1&sig=teams-hush-hush`,
     pagerDutyUrl: url,
-    pagerDutyKey: settings.pagerDutyKey,
+    pagerDutyKey,
     smtpUrl: `smtp://${host}:${smtp.port}`,
     apiKeys: settings.organizations.flatMap(({ keys }) => keys.map(({ key }) => key)),
     receivedUrl: `${url}${livePath}`,

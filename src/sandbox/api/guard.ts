@@ -96,20 +96,17 @@ export interface Tokens extends TokenControl {
   isValid(grant: TokenGrant): boolean
 }
 
+/** An hour (docs/api-notes.md, Tokens). */
+const tokenLifetimeMs = 3_600_000
+
 interface TokenOptions {
   organizations: readonly SandboxOrganization[]
-  lifetimeMs: number
   now: () => number
   /** The tenants that a key may use, its default first. */
   listTenants: (key: string) => readonly number[]
 }
 
-export function createTokens({
-  organizations,
-  lifetimeMs,
-  now,
-  listTenants,
-}: TokenOptions): Tokens {
+export function createTokens({ organizations, now, listTenants }: TokenOptions): Tokens {
   const owners = new Map(organizations.flatMap((one) => one.keys.map(({ key }) => [key, one])))
   const grants = new Map<string, TokenGrant>()
   const revoked = new Set<TokenGrant>()
@@ -131,7 +128,7 @@ export function createTokens({
       const tenant = tenantId ?? tenants[0]
       if (tenant === undefined || !tenants.includes(tenant)) return 'forbidden'
       const token = `sandbox-token-${randomBytes(24).toString('hex')}`
-      const expiresAtMs = now() + lifetimeMs
+      const expiresAtMs = now() + tokenLifetimeMs
       const grant = { token, key, organizationId: owner.id, tenantId: tenant, expiresAtMs }
       grants.set(token, grant)
       issued += 1

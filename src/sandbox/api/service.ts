@@ -43,10 +43,10 @@ interface ServiceParts {
 
 export function addService(root: FastifyInstance, given: ServiceParts): PretendService {
   const { settings, history, monitoring, log } = given
-  const { organizations, tokenLifetimeMs: lifetimeMs, now } = settings
+  const { organizations, now } = settings
   const tenants = createTenants(settings)
   const listTenants = (key: string): number[] => tenants.ofKey(key).map(({ id }) => id)
-  const tokens = createTokens({ organizations, lifetimeMs, now, listTenants })
+  const tokens = createTokens({ organizations, now, listTenants })
   const rates = createRateWindows(organizations)
   const quota = createSearchQuota(settings)
   const pages = createPages(settings)

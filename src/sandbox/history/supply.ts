@@ -1,7 +1,6 @@
 /** Adds events to the sandbox: at the start, on request, and by arrivals. */
-import { systemClock } from '../../lib/clock.ts'
 import { createLoop, type Loop } from '../../lib/loop.ts'
-import { createRandom, type SandboxGroup, type SandboxSettings } from '../options.ts'
+import type { SandboxGroup, SandboxSettings } from '../options.ts'
 import { createGenerator } from './generator.ts'
 import type { EventChange, History, SandboxEvent } from './history.ts'
 
@@ -22,7 +21,7 @@ export function createEventSupply(
   history: History,
   subjects: () => readonly SandboxGroup[],
 ): { supply: EventSupply; arrivals: Loop | undefined } {
-  const { now, backlog, eventsPerSecond } = settings
+  const { now, backlog, eventsPerSecond, logger } = settings
   const generator = createGenerator(settings.seed)
   const { random } = generator
   let rawItems = 0
@@ -44,8 +43,14 @@ export function createEventSupply(
 
   const agesMs = Array.from({ length: backlog }, () => random.int(0, 86_400_000))
   agesMs.forEach(addAged)
+  const arrivals = createLoop({
+    name: 'sandbox arrivals',
+    everyMs: 1000 / eventsPerSecond,
+    logger,
+    tick: async () => addAged(0),
+  })
   return {
-    arrivals: eventsPerSecond > 0 ? createArrivals(settings, addAged) : undefined,
+    arrivals: eventsPerSecond > 0 ? arrivals : undefined,
     supply: {
       addEvents,
       addEvent: (given) => addEvents(1, given)[0] as SandboxEvent,
@@ -54,24 +59,4 @@ export function createEventSupply(
       changeEvent: history.change,
     },
   }
-}
-
-/** Arrivals: a Poisson process. `arrive` gets the age at arrival. */
-function createArrivals(
-  { seed, eventsPerSecond, logger }: SandboxSettings,
-  arrive: (ageMs: number) => void,
-): Loop {
-  const random = createRandom(seed + 3)
-  const gapMs = (): number => random.exponential(1000 / eventsPerSecond)
-  let nextAt = systemClock.monotonic() + gapMs()
-
-  return createLoop({
-    name: 'sandbox arrivals',
-    everyMs: 25,
-    logger,
-    async tick() {
-      const now = systemClock.monotonic()
-      for (; nextAt <= now; nextAt += gapMs()) arrive(Math.floor(now - nextAt))
-    },
-  })
 }
