@@ -62,32 +62,29 @@ function readText(file: string): string {
   return readFileSync(join(prometheusFolder, file), 'utf8')
 }
 
-/** Its cases ask for every alert. */
-export const casesOfAll = 'rules-once.test.yaml'
-
 /**
- * Writes the cases that ask for one alert alone into a file for each alert, beside the rules that it is made of:
- * promtool evaluates all rules of a file for each minute of each case. Returns the names of the files.
+ * Writes the cases that ask for one alert alone into a file for each alert, beside the rules that it is made of,
+ * and those of "rings once" beside all rules: promtool evaluates all rules of a file for each minute of each case.
+ * Returns the names of the files.
  */
 export function writeCasesByAlert(folder: string): string[] {
-  return ruleTestFiles()
-    .filter((file) => file !== casesOfAll)
-    .flatMap((file) => {
-      const [head = '', ...cases] = readText(file).split(/^(?=  - name: )/m)
-      const { length } = read<{ tests: RuleCase[] }>(file).tests
-      if (cases.length !== length) throw new Error(`${file}: not each case begins with its name`)
-      const byAlert = Map.groupBy(cases, (text) => /name: ['"]?(\w+)/.exec(text)?.[1] ?? '')
-      return [...byAlert].map(([alert, own]) => {
-        const rulesFile = `${alert}.rules.yaml`
-        writeFileSync(join(folder, rulesFile), stringify(narrowRules(alert)))
-        const name = `${alert}.${file}`
-        writeFileSync(
-          join(folder, name),
-          head.replace('[rules.yaml]', `[${rulesFile}]`) + own.join(''),
-        )
-        return name
-      })
+  writeFileSync(join(folder, 'rules.yaml'), readText('rules.yaml'))
+  return ruleTestFiles().flatMap((file) => {
+    const [head = '', ...cases] = readText(file).split(/^(?=  - name: )/m)
+    const { length } = read<{ tests: RuleCase[] }>(file).tests
+    if (cases.length !== length) throw new Error(`${file}: not each case begins with its name`)
+    const byAlert = Map.groupBy(cases, (text) => /name: ['"](\w+)(?! rings once)\b/.exec(text)?.[1])
+    return [...byAlert].map(([alert, own]) => {
+      const rulesFile = alert === undefined ? 'rules.yaml' : `${alert}.rules.yaml`
+      if (alert !== undefined) writeFileSync(join(folder, rulesFile), stringify(narrowRules(alert)))
+      const name = `${alert ?? 'all'}.${file}`
+      writeFileSync(
+        join(folder, name),
+        head.replace('[rules.yaml]', `[${rulesFile}]`) + own.join(''),
+      )
+      return name
     })
+  })
 }
 
 /** The alert, and the recording rules that its expression needs, in their groups and their order. */

@@ -6,7 +6,6 @@ import { parse } from 'yaml'
 import {
   aggregationsOf,
   alertRules,
-  casesOfAll,
   mistakesIn,
   prometheusFolder,
   promtool,
@@ -33,16 +32,12 @@ describe.skipIf(!hasPromtool)('promtool', () => {
     )
   })
 
-  test('finds the cases of each alert as they say', async () => {
+  test('finds every case as it says', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tocsin-rules-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const files = writeCasesByAlert(folder)
     const said = await promtool(folder, 'test', 'rules', ...files)
     expect(said.match(/SUCCESS/g)).toHaveLength(files.length)
-  }, 300_000)
-
-  test('finds that an outage rings once', async () => {
-    expect(await promtool(prometheusFolder, 'test', 'rules', casesOfAll)).toContain('SUCCESS')
   }, 300_000)
 })
 
