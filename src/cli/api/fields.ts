@@ -40,8 +40,16 @@ interface OptionField extends Field {
   kind: Kind
 }
 
-/** Every field of a request but its cursor. */
+const knownFields = new WeakMap<Operation, Field[]>()
+
+/** Every field of a request but its cursor. An operation is asked several times for what takes milliseconds. */
 function fieldsOf(row: Operation): Field[] {
+  const fields = knownFields.get(row) ?? readFields(row)
+  knownFields.set(row, fields)
+  return fields
+}
+
+function readFields(row: Operation): Field[] {
   const path = Object.fromEntries(parameterNames(row).map((name) => [name, parameterShape(name)]))
   const shapes = [z.object(path), row.query, row.body].filter((shape) => shape !== undefined)
   return shapes
