@@ -7,6 +7,11 @@ export function runs({ short, long }: { short: number; long: number }): number {
   return isLongRun ? long : short
 }
 
+/** Every case in `npm run test:faults`, and in `npm test` the given few of them. */
+export function allOr<Case>(all: readonly Case[], few: readonly Case[]): readonly Case[] {
+  return isLongRun ? all : few
+}
+
 /** The cases that `npm test` draws are always the same; `npm run test:faults` draws others each time. */
 export function seeded(): { seed?: number } {
   return isLongRun ? {} : { seed: 31 }
