@@ -4,15 +4,20 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withholds } from '../../src/masking/masking.ts'
 import { cpuMs, explosiveTexts, frames, readers } from './explosive-search.ts'
 
 const longLine = 20_000
 
+let thread: Worker
+
+beforeAll(() => {
+  thread = new Worker(new URL('explosive-search.ts', import.meta.url), { execArgv: [] })
+})
+afterAll(async () => void (await thread.terminate()))
+
 test.each(Object.keys(readers))('no text keeps the reader of %s busy', async (name) => {
-  const thread = new Worker(new URL('explosive-search.ts', import.meta.url), { execArgv: [] })
-  onTestFinished(async () => void (await thread.terminate()))
   thread.postMessage(name)
   expect(await once(thread, 'message')).toEqual([[]])
 })

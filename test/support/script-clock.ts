@@ -5,7 +5,7 @@ import { loadScript } from '../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 
 /** The text of a script that reads such a time of Redis' clock, ms. */
-export function scriptAt(text: string, nowMs: number): string {
+function scriptAt(text: string, nowMs: number): string {
   const micros = Math.round(nowMs * 1000)
   const time = `{ '${Math.floor(micros / 1_000_000)}', '${micros % 1_000_000}' }`
   return text.replaceAll(`redis.call('TIME')`, () => time)

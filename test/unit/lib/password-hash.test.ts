@@ -8,13 +8,9 @@ test('a hash names its parameters, differs each time, and fits its password alon
   expect(one).toMatch(/^\$scrypt\$ln=17,r=8,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
   expect(other).not.toBe(one)
   expect(passwordHashProblem(one)).toBeUndefined()
-  expect(await isPassword(password, one)).toBe(true)
+  // a keyboard may send an accent as two characters
+  expect(await isPassword(password.normalize('NFD'), one)).toBe(true)
   expect(await isPassword(`${password}.`, one)).toBe(false)
-  expect(await isPassword('', one)).toBe(false)
-})
-
-test('an accent that a keyboard sends as two characters is the same', async () => {
-  expect(await isPassword(password.normalize('NFD'), await hashPassword(password))).toBe(true)
 })
 
 test('a hash by another program from known parameters is taken', async () => {
@@ -38,7 +34,10 @@ test.each([
   [`$scrypt$ln=17,r=8,p=1$$${rest}`, 'cut off'],
   [`$scrypt$ln=17,r=8,p=1$${salt}$${rest}=`, 'cut off'],
   [`$scrypt$ln=17,r=8,p=1$${salt}$${rest}$more`, 'cut off'],
-])('%s is refused and never fits', async (written, problem) => {
+])('%s is refused', (written, problem) => {
   expect(passwordHashProblem(written)).toContain(problem)
+})
+
+test.each(['hunter2', `$scrypt$ln=17,r=8,p=1$${salt}$`])('%s never fits', async (written) => {
   expect(await isPassword('hunter2', written)).toBe(false)
 })
