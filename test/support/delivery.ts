@@ -46,6 +46,8 @@ export interface DeliveryRigOptions {
   createDrain?: (sink: Sink) => SinkDrain
   /** As which late items join their group. */
   outlets?: ReadonlyMap<string, Outlet>
+  /** Members have joined groups of an account. */
+  noteGroups?: (account: string) => void
 }
 
 export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
@@ -73,7 +75,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     logger: silent,
   })
   const drains: Drains = new Drains({
-    noteGroups: () => undefined,
+    noteGroups: given.noteGroups ?? (() => undefined),
     sinks,
     createDrain: given.createDrain ?? ((sink) => new SinkDrain(sink, options)),
     ledgers: ledgers,

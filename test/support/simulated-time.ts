@@ -21,9 +21,10 @@ interface Timer {
 }
 
 /** Expires nothing: what a script expires by its own clock stays by the simulated one. */
-export async function simulateTime(real: Redis, startMs = Date.now()): Promise<SimulatedTime> {
+export function simulateTime(real: Redis, startMs = Date.now()): SimulatedTime {
   let nowMs = startMs
   let underWay = 0
+  let noteIdle = (): void => undefined
   const timers = new Set<Timer>()
   const sleep = (ms: number, signal?: AbortSignal): Promise<void> => {
     if (signal?.aborted) return Promise.resolve()
@@ -45,48 +46,62 @@ export async function simulateTime(real: Redis, startMs = Date.now()): Promise<S
       return await work
     } finally {
       underWay -= 1
+      if (underWay === 0) noteIdle()
     }
   }
 
-  async function setTo(ms: number): Promise<void> {
-    nowMs = ms
-    await real.mset('simulated:s', Math.floor(ms / 1000), 'simulated:us', (ms % 1000) * 1000)
+  let shownMs: number | undefined
+  /** Tells Redis the time, before the next command that reads it. */
+  function showTime(): void {
+    if (shownMs === nowMs) return
+    shownMs = nowMs
+    const [s, us] = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000]
+    void track(real.mset('simulated:s', s, 'simulated:us', us))
   }
 
   /** Until no command is under way, and none was for some turns of the event loop. */
   async function settle(): Promise<void> {
-    for (let quiet = 0; quiet < 3; quiet = underWay === 0 ? quiet + 1 : 0) await setImmediate()
+    for (let quiet = 0; quiet < 3; quiet = underWay === 0 ? quiet + 1 : 0) {
+      // no turns while Redis works: they cost as much as all else
+      if (underWay > 0) await new Promise<void>((resolve) => (noteIdle = resolve))
+      await setImmediate()
+    }
   }
 
-  await setTo(startMs)
   return {
     clock: { now: () => nowMs, monotonic: () => nowMs - startMs, sleep },
-    redis: atSimulatedTime(real, track),
+    redis: atSimulatedTime(real, track, showTime),
     async pass(ms) {
       const endMs = nowMs + ms
       for (;;) {
         await settle()
         const next = Math.min(...[...timers].map(({ atMs }) => atMs))
         if (next > endMs) break
-        await setTo(Math.max(next, nowMs))
+        nowMs = Math.max(next, nowMs)
         for (const timer of [...timers].filter(({ atMs }) => atMs <= nowMs)) timer.fire()
       }
-      await setTo(endMs)
+      nowMs = endMs
     },
   }
 }
 
 type Track = <T>(work: Promise<T>) => Promise<T>
 
-function atSimulatedTime(real: Redis, track: Track): Redis {
+function atSimulatedTime(real: Redis, track: Track, showTime: () => void): Redis {
   const runText = createTextRunner(real, (text) =>
     text.replaceAll(`redis.call('TIME')`, `redis.call('MGET', 'simulated:s', 'simulated:us')`),
   )
   const own: Record<string, (...args: unknown[]) => unknown> = {
     // the text runs instead, as on a server that does not have the script yet
     evalsha: () => Promise.reject(new Error('NOSCRIPT')),
-    eval: (text, ...args) => track(runText(String(text), ...(args as number[]))),
-    time: () => track(real.mget('simulated:s', 'simulated:us')),
+    eval(text, ...args) {
+      showTime()
+      return track(runText(String(text), ...(args as number[])))
+    },
+    time() {
+      showTime()
+      return track(real.mget('simulated:s', 'simulated:us'))
+    },
   }
   const watch = (target: object, overrides: typeof own): object => {
     const watched: object = new Proxy(target, {
