@@ -1,14 +1,72 @@
 /** What is counted, logged and told of a page that was taken in. */
-import { isKnownSeverity } from '../event.ts'
+import { isKnownSeverity, severityRank } from '../event.ts'
 import type { PolledFeed } from './types/polled-feed.ts'
 import type { UnreadField } from './types/field-reader.ts'
+import { findFeedType } from './types/feed-types.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics/metrics.ts'
 import type { FeedState } from '../store/feed-state.ts'
 import type { AcceptResult, Page, RoutedEvent } from '../store/intake.ts'
-import type { PollerOptions } from './poll-run.ts'
+import { checkMatchFilter } from './match-time.ts'
+import type { LoggedRun, PollerOptions, PollOutcome } from './poll-run.ts'
+import type { RescanPlace } from './rescan.ts'
+import { beginsAtStartBound } from './scan.ts'
 
-export type Committed = Extract<AcceptResult, { status: 'committed' }>
+type Committed = Extract<AcceptResult, { status: 'committed' }>
+
+interface TakenIn {
+  state: FeedState
+  aheadMs: number
+  page: Page
+  hasMore: boolean
+  place: RescanPlace | undefined
+}
+
+/** Counts a page, tells the sinks what it made, and says whether the feed goes on. */
+export async function announce(
+  options: PollerOptions,
+  run: LoggedRun,
+  { state, aheadMs, page, hasMore, place }: TakenIn,
+  accepted: Committed,
+): Promise<PollOutcome> {
+  const { feed } = run
+  const { unordered } = findFeedType(feed)
+  countPage(options, feed, page, accepted)
+  run.log.add(run, accepted)
+  const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
+  if (!place && !isBacklog && !page.isBeyond && !unordered)
+    observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
+  await options.queue(feed.account, accepted.changes)
+  if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
+  await checkMatchFilter(options, feed, state, { ...accepted, scan: page.scan })
+  // short rescans end often: the run continues with the longer ones
+  const isEnded = accepted.isEnded && page.scan.held === undefined
+  const goesOn = place ? !isWholeScan(place, page) : (unordered?.goesOn?.(page.scan) ?? false)
+  const isMore = (hasMore && !isEnded) || goesOn
+  run.onPage?.({
+    newEvents: accepted.newEvents.length,
+    urgentEvents: accepted.newEvents.filter(isUrgent).length,
+    hasMore: isMore,
+    isBacklog,
+    isNewScan: isNewScan(state, page),
+  })
+  return { status: isMore ? 'more' : 'caught_up' }
+}
+
+function isNewScan({ scan: before, lastCaughtUpMs }: FeedState, page: Page): boolean {
+  const { scan, isCaughtUp } = page
+  const isFirstEnd = isCaughtUp && lastCaughtUpMs === undefined
+  const isOther = scan.fingerprint !== before?.fingerprint || scan.behind?.id !== before.behind?.id
+  return isFirstEnd || isOther
+}
+
+function isUrgent({ event }: RoutedEvent): boolean {
+  return severityRank(event.severity) >= severityRank('high')
+}
+
+function isWholeScan(place: RescanPlace, { rescan }: Page): boolean {
+  return place === 'whole' && rescan?.isSnapshot === false
+}
 
 /** Counts a page that was taken in, and warns of what cannot be read in it. */
 export function countPage(

@@ -24,7 +24,7 @@ export interface PollerOptions {
     about: { isBacklog: boolean; isFresh: boolean },
   ) => EventPlan
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the jobs for a commit's changes. May fail: the reconciler finds the changes later. */
+  /** Tells the sinks of a commit's changes. May fail: a slow pass finds them later. */
   queue: (account: string, made: ItemChange[]) => Promise<void>
   generation: () => number
   /** Whether the ledger may grow; if not, events stay at the API. */
@@ -157,8 +157,8 @@ export function createWaitingLog(
   }
 }
 
-/** The stages of a page, in their order. */
-export type PollStage = 'open' | 'choose' | 'fetch' | 'parse' | 'commit' | 'announce'
+/** The stages of a page, in their order: `slot` waits for the API, `fetch` for its answer. */
+export type PollStage = 'open' | 'choose' | 'slot' | 'fetch' | 'parse' | 'commit' | 'announce'
 
 /** What was taken in of a feed since its last line. */
 interface Tally {
@@ -186,6 +186,9 @@ export interface PollLog {
   /** `hasMore`: the scan goes on in another run. */
   end(run: LoggedFeed, hasMore: boolean): void
 }
+
+/** A run whose stages and pages the log has. */
+export type LoggedRun = PollRun & { log: PollLog }
 
 const linePages = 50
 const lineMs = 60_000
@@ -241,7 +244,8 @@ function writeTally(
   const found = Object.fromEntries(Object.entries(others).filter(([, count]) => count > 0))
   const worst = severities[worstRank - 1]
   const took = Object.entries(stages).map(([stage, ms]) => [stage, Math.round(ms)] as const)
-  const ofPages = { ...about, stages: Object.fromEntries(took) }
+  const waited = about.ms - took.reduce((sum, [, ms]) => sum + ms, 0) // other feeds had their turns
+  const ofPages = { ...about, stages: { wait: Math.max(0, waited), ...Object.fromEntries(took) } }
   const fields = { feed, account, pages, fetched, new: fresh, ...found, worst, ...ofPages }
   const isNews = fresh + counts.quarantined + counts.raised > 0
   logger[isNews ? 'info' : 'debug'](fields, kind === 'rescan' ? 'rescanned' : 'polled')

@@ -3,33 +3,28 @@
  * once before the next is requested. A failure leaves the cursor where it was. The poller sends no
  * messages.
  *
- * A page goes through six stages: open (the feed's state), choose (choose.ts), fetch (fetch.ts),
+ * A page goes through seven stages: open (the feed's state), choose (choose.ts), slot and fetch (fetch.ts),
  * parse (parse.ts), commit (store/intake.ts) and announce (announce.ts).
  */
-import { severityRank } from '../event.ts'
 import type { PolledFeed } from './types/polled-feed.ts'
-import { findFeedType } from './types/feed-types.ts'
 import { errorMessage } from '../lib/errors.ts'
-import { type FeedState, noteFeedTrouble, openFeed } from '../store/feed-state.ts'
-import { acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
+import { noteFeedTrouble, openFeed } from '../store/feed-state.ts'
+import { acceptPage } from '../store/intake.ts'
 import { UpstreamError } from '../upstream/error.ts'
-import { type Committed, countPage, observeDelays } from './announce.ts'
+import { announce } from './announce.ts'
 import { chooseScan } from './choose.ts'
 import { fetchPage } from './fetch.ts'
-import { checkMatchFilter, isFilterIgnored } from './match-time.ts'
+import { isFilterIgnored } from './match-time.ts'
 import { buildPage } from './parse.ts'
 import {
   createPollLog,
+  type LoggedRun,
   type Poller,
   type PollerOptions,
-  type PollLog,
   type PollOutcome,
-  type PollRun,
   type PollRequest,
   type PollStage,
 } from './poll-run.ts'
-import type { RescanPlace } from './rescan.ts'
-import { beginsAtStartBound } from './scan.ts'
 
 /** Pages per run, so that a long backlog does not hold a lane forever. */
 const pagesPerRun = 50
@@ -101,8 +96,6 @@ function describeCause({ reason, status, fault }: UpstreamError): string {
   return [reason, status, fault].filter((part) => part !== undefined).join(' ')
 }
 
-type LoggedRun = PollRun & { log: PollLog }
-
 /** Logs also what a run took in that failed in the end. */
 async function pollAndLog(options: PollerOptions, run: LoggedRun): Promise<PollOutcome> {
   run.log.begin(run)
@@ -143,7 +136,7 @@ async function pollPage(
   const next = await timed('choose', () => chooseScan(options, run, { state, aheadMs }, pages))
   if ('status' in next) return next
   if (pageOfRun === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
-  const fetched = await timed('fetch', () => fetchPage(options, run, state, next))
+  const fetched = await timeFetch(options, run, (queued) => fetchPage(options, queued, state, next))
   const { place } = next
   const context = { state, fetched, aheadMs, place }
   const { page, hasMore } = await timed('parse', () => buildPage(options, run, context))
@@ -159,70 +152,54 @@ async function pollPage(
 
 /** Observes how long a stage took, also one that fails. */
 async function timeStage<T>(
-  { clock, metrics }: PollerOptions,
+  options: PollerOptions,
   run: LoggedRun,
   stage: PollStage,
   work: () => T | Promise<T>,
 ): Promise<T> {
-  const beganMs = clock.monotonic()
+  const beganMs = options.clock.monotonic()
   try {
     return await work()
   } finally {
-    const ms = clock.monotonic() - beganMs
-    metrics.feedPollStageSeconds.observe({ stage }, ms / 1000)
-    run.log.addStage(run, stage, ms)
+    noteStage(options, run, stage, options.clock.monotonic() - beganMs)
   }
 }
 
-interface TakenIn {
-  state: FeedState
-  aheadMs: number
-  page: Page
-  hasMore: boolean
-  place: RescanPlace | undefined
-}
-
-async function announce(
+/** Tells the wait for API slots from the time until the answers are there. */
+async function timeFetch<T>(
   options: PollerOptions,
   run: LoggedRun,
-  { state, aheadMs, page, hasMore, place }: TakenIn,
-  accepted: Committed,
-): Promise<PollOutcome> {
-  const { feed } = run
-  const { unordered } = findFeedType(feed)
-  countPage(options, feed, page, accepted)
-  run.log.add(run, accepted)
-  const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
-  if (!place && !isBacklog && !page.isBeyond && !unordered)
-    observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
-  await options.queue(feed.account, accepted.changes)
-  if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
-  await checkMatchFilter(options, feed, state, { ...accepted, scan: page.scan })
-  // short rescans end often: the run continues with the longer ones
-  const isEnded = accepted.isEnded && page.scan.held === undefined
-  const goesOn = place ? !isWholeScan(place, page) : (unordered?.goesOn?.(page.scan) ?? false)
-  const isMore = (hasMore && !isEnded) || goesOn
-  run.onPage?.({
-    newEvents: accepted.newEvents.length,
-    urgentEvents: accepted.newEvents.filter(isUrgent).length,
-    hasMore: isMore,
-    isBacklog,
-    isNewScan: isNewScan(state, page),
-  })
-  return { status: isMore ? 'more' : 'caught_up' }
+  work: (queued: LoggedRun) => Promise<T>,
+): Promise<T> {
+  const { clock } = options
+  const beganMs = clock.monotonic()
+  let slotMs = 0
+  let joinedMs: number | undefined
+  const leaveQueue = (): void => {
+    if (joinedMs !== undefined) slotMs += clock.monotonic() - joinedMs
+    joinedMs = undefined
+  }
+  const queued: LoggedRun = {
+    ...run,
+    onJoin() {
+      joinedMs = clock.monotonic()
+      run.onJoin?.()
+    },
+    onSlot() {
+      leaveQueue()
+      run.onSlot?.()
+    },
+  }
+  try {
+    return await work(queued)
+  } finally {
+    leaveQueue()
+    noteStage(options, run, 'slot', slotMs)
+    noteStage(options, run, 'fetch', clock.monotonic() - beganMs - slotMs)
+  }
 }
 
-function isNewScan({ scan: before, lastCaughtUpMs }: FeedState, page: Page): boolean {
-  const { scan, isCaughtUp } = page
-  const isFirstEnd = isCaughtUp && lastCaughtUpMs === undefined
-  const isOther = scan.fingerprint !== before?.fingerprint || scan.behind?.id !== before.behind?.id
-  return isFirstEnd || isOther
-}
-
-function isUrgent({ event }: RoutedEvent): boolean {
-  return severityRank(event.severity) >= severityRank('high')
-}
-
-function isWholeScan(place: RescanPlace, { rescan }: Page): boolean {
-  return place === 'whole' && rescan?.isSnapshot === false
+function noteStage({ metrics }: PollerOptions, run: LoggedRun, stage: PollStage, ms: number): void {
+  metrics.feedPollStageSeconds.observe({ stage }, ms / 1000)
+  run.log.addStage(run, stage, ms)
 }

@@ -15,7 +15,7 @@ export interface Document {
   headline: string
   /** The heading of mails; of several events with their counts. */
   title: string
-  /** The line of a notification; a mail's subject has its own. */
+  /** The line of a notification; of several events it is the mail's subject, too. */
   notification: string
   subject: string
   /** The type of the one event: "Stealer log"; null: the message is about several. */

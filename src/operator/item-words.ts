@@ -2,7 +2,7 @@
 import { formatUtcTime } from '../lib/time-zone.ts'
 import { cleanLine } from '../messages/sanitize.ts'
 import type { SinkReason } from '../sinks/sink.ts'
-import { reasonOf, stateOf } from '../store/item-states.ts'
+import { reasonOf, ruleOf, stateOf } from '../store/item-states.ts'
 import type { AttemptNote, Item, LedgerRecord, Suppression } from '../store/records.ts'
 import { formatIsoTime } from './reports/columns.ts'
 import type { DestinationLabels } from './recipients.ts'
@@ -45,7 +45,7 @@ export function itemJson(item: Item, labels: DestinationLabels): Record<string, 
     state: stateOf(item),
     held_for: item.state === 'held' ? (item.heldFor ?? null) : null,
     suppressed_for: item.state === 'suppressed' ? (item.heldFor ?? null) : null,
-    rule: item.rule ?? null,
+    rule: ruleOf(item) ?? null,
     raised_from: item.raisedFrom ?? null,
     created_at: formatIsoTime(item.createdAtMs),
     due_at: item.endedAtMs === undefined ? formatIsoTime(item.atMs) : null,
@@ -169,7 +169,8 @@ export function reasonText(reason: string): string | null {
 }
 
 function causeOf(item: Item): string {
-  const { state, rule = '', history } = item
+  const { state, history } = item
+  const rule = ruleOf(item) ?? ''
   if (state === 'group') return 'for the next message of its group'
   if (state === 'digest') return 'for the next digest'
   if (state === 'diverted' || state === 'discarded') return cleanLine(rule, 200)

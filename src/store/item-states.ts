@@ -53,6 +53,11 @@ export function reasonOf({ state, history, heldFor, rule }: Item): string | unde
   return state === 'diverted' || state === 'discarded' ? rule : undefined
 }
 
+/** The rule that keeps it back; of a shadow the route that is in it. */
+export function ruleOf({ rule, heldFor, routes }: Item): string | undefined {
+  return rule ?? (heldFor === 'shadow' ? routes[0] : undefined)
+}
+
 const fallbackRulePrefix = 'fallback to '
 
 export function fallbackRule(sink: string): string {

@@ -241,7 +241,7 @@ export const metricTable = {
   }),
   feed_poll_stage_seconds: histogram(
     'Duration of a stage of a poll, for each page.',
-    { stage: ['open', 'choose', 'fetch', 'parse', 'commit', 'announce'] },
+    { stage: ['open', 'choose', 'slot', 'fetch', 'parse', 'commit', 'announce'] },
     answerBuckets,
   ),
   event_match_to_fetch_seconds: histogram(

@@ -7,7 +7,7 @@ import { type SeverityCounts, severityCounts } from '../../operator/status.ts'
 import { type DatedCount, type Outcome, readCounts } from '../../store/history/dated-counts.ts'
 import { listQuarantined } from '../../store/feed-state.ts'
 import { type LedgerItem, recordItems } from '../../store/items.ts'
-import { wentToFallback } from '../../store/item-states.ts'
+import { ruleOf, wentToFallback } from '../../store/item-states.ts'
 import { type Asker, isHidden } from '../asker.ts'
 import {
   badCursor,
@@ -108,7 +108,7 @@ function filterOf(
     !isHidden(asker, item.feeds) &&
     (destinations?.has(item.item?.destination ?? '') ?? true) &&
     (reason === undefined || reason === item.reason || reason === countedReason(item)) &&
-    (rule === undefined || rule === ruleOf(item)) &&
+    (rule === undefined || rule === (item.item && ruleOf(item.item))) &&
     (sink === undefined || item.item?.sink === sink) &&
     (severity === undefined || severityRank(item.severity) >= severityRank(severity))
 }
@@ -117,11 +117,6 @@ function filterOf(
 function countedReason({ state, item, reason }: LedgerItem): string | undefined {
   if (state === 'diverted') return item && wentToFallback(item) ? 'fallback' : 'moved'
   return state === 'discarded' ? 'discarded' : reason
-}
-
-/** The rule of a shadow is the route that is in it. */
-function ruleOf({ item, reason }: LedgerItem): string | null {
-  return item?.rule ?? (reason === 'shadow' ? item?.routes[0] : undefined) ?? null
 }
 
 async function findEnded(
@@ -135,7 +130,15 @@ async function findEnded(
   const outcomes = new Set((state ? [state] : [...endedStates]) as Outcome[])
   // the endings of a shadow do not name their route: its items do
   const named = reason === 'shadow' ? undefined : rule
-  const filter = { ...period, outcomes, sink, reason, rule: named, leastSeverity: severity }
+  const filter = {
+    ...period,
+    outcomes,
+    sink,
+    destinations: destinationsOf(asker, query.recipient),
+    reason,
+    rule: named,
+    leastSeverity: severity,
+  }
   const options = { limit, before, scanAtMost, isByEntry: true }
   const { endings, next, scannedToMs } = await refuseCursor(() =>
     listEndings(ledgers, filter, options),
@@ -186,6 +189,7 @@ function describeItem(asker: Asker, one: LedgerItem) {
   const { account } = ledger
   const recordId = ref.split(':')[1] ?? ''
   const destination = item?.destination
+  const rule = (item && ruleOf(item)) ?? null
   return {
     at: toIso(sinceMs),
     event_url: entry ? null : eventUrl({ account, recordId }),
@@ -198,8 +202,8 @@ function describeItem(asker: Asker, one: LedgerItem) {
     state,
     reason,
     reason_text: reasonText(reason),
-    rule: ruleOf(one),
-    rule_url: ruleUrl(asker, reason, ruleOf(one)),
+    rule,
+    rule_url: ruleUrl(asker, reason, rule),
     id: `${account}/${ref}`,
     acts: actsOn(state),
   }

@@ -77,7 +77,7 @@ async function* walkHeld(
   }
 }
 
-/** They are a thousand at most in an account. */
+/** They are 250 at most in an account. */
 async function* walkQuarantine(
   ledgers: readonly AccountLedger[],
   start: Place | undefined,

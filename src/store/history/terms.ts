@@ -98,7 +98,9 @@ async function listOfIdentifier(
   { limit, before = '' }: PageOptions,
 ): Promise<TermPage> {
   const [, last = '+', taken = '0'] = entryPlace.exec(before) ?? []
-  const entries = await ledger.redis.xrevrange(ledger.key('of', t), last, '-', 'COUNT', limit + 1)
+  // all of the first entry may have been listed before, and one more tells whether the list goes on
+  const count = limit + 2
+  const entries = await ledger.redis.xrevrange(ledger.key('of', t), last, '-', 'COUNT', count)
   const places = entries.flatMap(([id, fields]) =>
     (fields[1] ?? '')
       .split(' ')

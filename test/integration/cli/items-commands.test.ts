@@ -1,7 +1,5 @@
 /** `items list|resend|move|discard` against ledgers that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
-import { createAddressHasher } from '../../../src/delivery/sink-address.ts'
-import { createCircuit } from '../../../src/delivery/circuit.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { moveItem, rerouteItem } from '../../../src/store/pending-items.ts'
@@ -141,26 +139,6 @@ test('what went to the fallback of the sink is sent to it again; what was moved 
   )
   const { sinks } = await expectConservation(ledger)
   expect(sinks['siem']).toMatchObject({ diverted: 2, replayed: 1, pending: { queued: 1 } })
-})
-
-test('nothing is sent again to a sink that takes nothing, from which its fallback would get it again', async () => {
-  const scene = await aSocScene(tests, (text) => text.replace('siem: {', 'siem: { fallback: lake,'))
-  const { ledger, keys, parsed } = scene
-  await scene.show(['siem'], [{ uid: 'leak/x/1' }])
-  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
-  const [item] = await readItems(ledger, [`i:${ledger.fingerprints.recordId('leak/x/1')}:0:siem`])
-  await rerouteItem(ledger, item!, { to: 'lake', targets, staleMs: 0 })
-  const circuit = createCircuit(ledger.redis, keys, createAddressHasher(parsed))
-  const resend = () => items(scene, 'resend --sink siem --state diverted --yes')
-  for (const word of ['broken', 'gone'] as const) {
-    await circuit.report('siem', word)
-    const { code, err } = await resend()
-    expect(code).toBe(2)
-    expect(err).toContain('goes to its fallback lake again; tocsin sinks test siem; once it is')
-  }
-  expect((await readAccounting(ledger)).sinks['siem']).toMatchObject({ replayed: 0 })
-  await circuit.pause('siem', undefined)
-  expect((await resend()).code).toBe(0)
 })
 
 test('what can no longer be sent is left, counted and said', async () => {

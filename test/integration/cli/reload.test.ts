@@ -159,6 +159,7 @@ test('`POST /api/v1/reload` takes the file over, says the generation, and refuse
   writeFileSync(daemon.file, text({ sinks: ['siem', 'extra'] }))
   expect(await reload(some)).toMatchObject({ status: 403 })
   expect(await reload(all)).toMatchObject({ status: 200, said: ['Reloaded: generation 2.'] })
+  await daemon.hasSaid('asked to read the configuration again', 2)
   expect(daemon.lines('asked to read the configuration again')).toMatchObject([
     { by: 'mara' },
     { by: 'mara' },

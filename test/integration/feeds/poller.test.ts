@@ -134,6 +134,26 @@ test('a turn counts as one poll, however many pages it reads', async () => {
   expect(await scraped(metrics, 'feed_polls_total{feed="brand"}')).toBe(2)
 })
 
+test('the wait for an API slot is a stage of its own, and no part of the answer', async () => {
+  sandbox.addEvents(1)
+  let nowMs = 0
+  const clock = { ...systemClock, monotonic: () => nowMs }
+  const metrics = createMetrics({ clock })
+  const beforePage = ({ slot }: { slot: SlotRequest }): Promise<void> => {
+    slot.onJoin?.()
+    nowMs += 2_000
+    slot.onSlot?.()
+    nowMs += 500
+    return Promise.resolve()
+  }
+  await aPoller({ metrics, clock, beforePage }).pollOnce(aFeed(), never)
+  const secondsOf = (stage: string): Promise<number | undefined> =>
+    scraped(metrics, `feed_poll_stage_seconds_sum{stage="${stage}"}`)
+  // the second page is the end
+  expect(await secondsOf('slot')).toBe(4)
+  expect(await secondsOf('fetch')).toBe(1)
+})
+
 test('of a page that was taken in is said how much is new, and how much of that is urgent', async () => {
   sandbox.addEvents(3, { severity: 'critical' })
   sandbox.addEvents(1, { severity: 'high' })

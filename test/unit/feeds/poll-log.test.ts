@@ -75,7 +75,7 @@ test('a poll of several pages is one line with their sum and the worst severity'
       quarantined: 1,
       worst: 'high',
       ms: 300,
-      stages: { fetch: 241 },
+      stages: { wait: 59, fetch: 241 },
       msg: 'polled',
     },
   ])
