@@ -10,13 +10,33 @@ import { type Sign, signs } from './signs.ts'
 /** Stands for a text that may hold a secret. */
 export const withheldText = '[withheld: may hold a secret]'
 
-/** Masks, and times, whose colons signs would take for those of a pair. */
-const harmless =
-  /\S?••••\S?|(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?/gu
+/** Masks, times, pictures, places in source code; what is published of keys, packages and mails. */
+const harmless = new RegExp(
+  [
+    String.raw`\S?••••\S?|(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?|(?<![^\s([])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?![^\s,.)\]])`,
+    String.raw`data:(?:image|font|audio|video)\/[\w.+-]{1,40};base64,[\w+/=]{0,20000}|data:image/svg\+xml;(?!base64)[^"')\n]{0,2000}`,
+    String.raw`-----BEGIN (?:[A-Z0-9]{1,9} )?(?:PUBLIC KEY|CERTIFICATE|SIGNATURE)(?: [A-Z]{1,9})?-----[^-]{0,6000}(?:-----END [A-Z0-9 ]{1,30}-----)?|(?<!\p{L})(?:ssh-(?:rsa|ed25519)|ecdsa-\S{1,40}) AAAA[\w+/=]{1,2000}(?: [\w.-]{1,40}@[\w.-]{1,60})?`,
+    String.raw`(?<!\w)(?:sha(?:256|384|512)-[\w+/]{40,90}|h1:[\w+/]{43})={0,2}|[\w-]{2,40}-verification=[\w-]{1,100}|(?-i:SHA256:[\w+/]{43})(?![\w+/])|(?:fingerprint|safety number)\s?[:=]?\s?(?:[\dA-F]{4,5}[ :]{1,2}){7,15}[\dA-F]{4,5}`,
+    String.raw`(?:DKIM-Signature: |v=DKIM1;)[^\n]{0,1000}(?:\n[ \t][^\n]{1,200}){0,9}|(?<!\p{L})E?SMTPS?A? id \S{1,60}|(?:Message-ID|In-Reply-To|References):\s?<[^\s<>]{1,200}>|boundary="[^"\n]{1,80}"`,
+    String.raw`\x60(?:json|yaml|xml|db|toml|mapstructure|env|form):"[^\x60\n]{1,80}\x60|node:[\w/]{1,60}:\d{1,5}:\d{1,5}|\((?:[A-Z]\w{1,40} \w{1,40}(?:, )?){0,6}\) in \S{1,200}:line \d{1,6}|(?<![\w.])[\w$./<>-]{1,120}\.(?:java|kt|scala|py|[mc]?[jt]sx?|go|rs|rb|php|cs|cpp|swift):\d{1,5}(?::\d{1,5})?(?![\w:|;])`,
+  ].join('|'),
+  'giu',
+)
+/** What stands in place of a secret: `$TOKEN`, `${{ secrets.TOKEN }}`, `<removed>`, `jo*****`. */
+const standIn = new RegExp(
+  [
+    String.raw`\$?\{\{[^{}\n]{1,80}\}\}|\$\{[\w.]{1,60}\}|(?<!\w)\{[a-z_.]{3,40}\}|\$\((?:vault|aws|az|gcloud|op|kubectl|cat) [^()\n]{1,80}\)|(?<![^\s"'=:(])(?-i:\$[A-Z_]{4,40})(?![^\s"',;)])|(?<!\w)ENC\([^()\n]{1,200}\)|(?<![\w/])(?:vault|op|ssm):(?://)?[\w.-]{1,40}/[\w./#-]{1,80}`,
+    String.raw`(?<!\w)(?:process\.env|secrets|vars?|Deno\.env)\.[A-Za-z_]\w{1,60}(?![\w(])|(?<!\w)(?:os\.environ(?:\.get)?|(?:os\.|System\.)?getenv|env|ENV)[([]\s?["']\w{1,60}["']\s?[)\]]`,
+    String.raw`[<[(]\s?(?:(?:value|password|secret|key|token|was) )?(?:removed|redacted|hidden|masked|omitted|entfernt|ausgeblendet)(?!\p{L})[\p{L}\s,.'-]{0,60}[>\])]|<(?:your|insert|enter|put)[\p{L}\s_-]{1,40}>|(?<![\w-])(?:your|insert|replace|enter)[-_][\w-]{0,30}(?:pass\w*|secret|token|key|here|me)(?![\w])`,
+    String.raw`(?<![\w.])[\w.]{1,6}\*{2,}[\w.]{0,4}@[\w.-]{1,80}(?![\w.:;|,-])|(?<![^\s"'|:;,=@])[\w.]{0,6}\*{4,}[\w.]{0,4}(?![^\s"'|:;,@])`,
+  ].join('|'),
+  'giu',
+)
 
 /** The first sign by which the text may hold a secret; null: it has none. */
 export function withholds(text: string): Sign | null {
-  const judged = markupAsText(removeInvisible(withoutMarks(text))).replaceAll(harmless, ' ')
+  const seen = removeInvisible(withoutMarks(text)).replaceAll(harmless, ' ')
+  const judged = markupAsText(seen.replaceAll(standIn, '***'))
   return signs.find(({ test }) => test(judged)) ?? null
 }
 
@@ -63,7 +83,7 @@ function removeInvisible(text: string): string {
   return text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '')
 }
 
-const tag = /<(\/?)([a-z][\w:.-]{0,60})((?:\s[^<>]{0,200})?)>/giu
+const tag = /(?:(?<!\w)|(?-i:(?=<[a-z/])))<(\/?)([a-z][\w:.-]{0,60})((?:\s[^<>]{0,200})?)>/giu
 const tagOfTables =
   /^(?:[abiu]|em|strong|t[dhr]|p|div|span|br|code|pre|key|string|add|li|h\d|font|d[td]|label|input)$/iu
 
@@ -71,6 +91,7 @@ const tagOfTables =
 function markupAsText(text: string): string {
   return text.replaceAll(tag, (whole, close: string, name: string, attributes: string) => {
     if (secretKind(name) !== null) return close === '' ? `${name}= ` : ' | '
+    if (/^input$/iu.test(name) && !/\bvalue=/iu.test(attributes)) return ' | *** '
     return tagOfTables.test(name) ? ` | ${attributes} ` : whole
   })
 }

@@ -29,13 +29,13 @@ const ordinaryThings: readonly RegExp[] = [
   /(?<![^\s"'(=:])[~.]{0,2}(?:\/[\p{L}\p{N}_.@%+~-]{1,80}){1,12}\/?(?:\?[^\s"'<>]{0,500})?(?![^\s"'),;:.])/gu,
   /(?<![\p{L}\p{N}])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\p{L}\p{N}])/giu,
   /(?<![\p{L}\p{N}/])[a-z_]{3,40}(?:\/[\w.-]{1,80}){2,8}(?![\w/])/gu,
-  // what is published of a key, and ids under their name
-  /-----BEGIN (?:PUBLIC KEY|CERTIFICATE)-----[^-]{0,4000}(?:-----END [A-Z ]{1,30}-----)?/gu,
-  /(?<!\p{L})(?:ssh-(?:rsa|ed25519)|ecdsa-\S{1,40}) AAAA[\w+/=]{1,2000}/gu,
-  /(?<![\p{L}\p{N}])(?:hwid|[\w-]{1,30}_id|guid|build|1Z)["']?\s?[:=]?\s?[\w-]{6,64}/giu,
+  // packages, and ids under their name
+  /(?<![\p{L}\p{N}@])@?[a-z][a-z\d/._-]{1,60}@(?:v\d+(?:\.\d+){0,3}|\d+\.\d+\.\d+)(?![\p{L}\p{N}@])/gu,
+  /(?<![\p{L}\p{N}])(?:hwid|[\w-]{1,30}_id|guid|build|req|1Z)["']?\s?[:=-]?\s?[\w-]{6,64}/giu,
   // addresses of machines
-  /(?<![\p{L}\p{N}:])(?:[\da-f]{1,4}:{1,2}){3,7}[\da-f]{1,4}(?![\p{L}\p{N}:])/giu,
-  // mentions, handles and hashtags
+  /(?<![\p{L}\p{N}:])(?:[\da-f]{1,4}:{1,2}){3,31}[\da-f]{1,4}(?![\p{L}\p{N}:])/giu,
+  // mentions, handles, hashtags and variables
+  /(?<![\p{L}\p{N}])\$[a-z_]\w{1,40}(?=\)|->|\[|,\s?\$|\s?(?:={1,3}|!==?|\.|\?\?)\s)/giu,
   /<[!@#][\w^|-]{1,40}>/gu,
   /(?<![^\s(])(?:@|#|[ur]\/)[\p{L}_][\p{L}\p{N}_]{1,40}(?![\p{L}\p{N}!$%^&*])/gu,
   // wallets
@@ -44,9 +44,9 @@ const ordinaryThings: readonly RegExp[] = [
 
 /** Words that announce digests of files or the like. */
 const digestWord =
-  /(?<!\p{L})(?:md5|sha-?\d{1,3}|imphash|ssdeep|hash(?:es)?|commit|checksum|digest|fingerprint|iocs?|indicators?|samples?|virustotal|block|transaction|txid|magnet|ja3|serial|trace\p{L}*|индикатор\p{L}*|х[эе]ш\p{L}*)(?!\p{L})/iu
+  /(?<!\p{L})(?:md5|sha-?\d{1,3}|imphash|ssdeep|hash(?:es)?|commit|checksum|digest|fingerprint|iocs?|indicators?|samples?|virustotal|block|transaction|txid|magnet|ja3|serial|jarm|trace\p{L}*|индикатор\p{L}*|х[эе]ш\p{L}*)(?!\p{L})/iu
 const digest =
-  /(?<![\p{L}\p{N}])(?:[\da-f]{7,12}|(?:0x)?(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{64}|[\da-f]{128}))(?![\p{L}\p{N}])/giu
+  /(?<![\p{L}\p{N}])(?:[\da-f]{7,12}|(?:0x)?(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{62}|[\da-f]{64}|[\da-f]{128}))(?![\p{L}\p{N}])/giu
 
 /** The last text that was read: several signs ask about the same. */
 let known = { text: '', rest: '' }
@@ -69,21 +69,21 @@ export function holdsOdd(text: string, least: 1 | 2): boolean {
 }
 
 const ordinaryWords: readonly RegExp[] = [
-  // 50GB, 24/7, 1920x1080, 3rd, $40k, 2FA
-  /^\P{L}*\d[\d.,/x×-]*\p{L}{0,5}[+%!?]*$/u,
+  // 50GB, 24/7, 1920x1080, 3rd, $40k, 2FA, 85k-105k
+  /^\P{L}*\d[\d.,/x×-]*\p{L}{0,5}(?:[-–]\P{L}?\d[\d.,]*\p{L}{0,3})?[+%!?]*$/u,
   // versions, and names with one: v1.2.3-beta, nginx/1.18.0, OpenSSH_8.9p1
-  /^(?:\p{L}+[-_/ ]?)?v?\d+(?:[._]\d+)+[\p{L}\d.+_-]{0,12}$/u,
+  /^(?:\p{L}+[-_/ ]?)?v?\d+(?:[._]\d+)+[\p{L}\d.+_-]{0,12}$|^\p{L}+[-_]v\d+$/u,
   // APT29, RTX4090, KB5034441, T1059.001, i7-9700
   /^(?:\p{Lu}{1,6}|\p{L}{1,2})-?\d{1,8}(?:[.-]\d{1,5})*\p{L}{0,2}$/u,
-  // UTC+01
-  /^(?:UTC|GMT)[+-]\d{1,2}$/u,
+  // UTC+01, KH1188-RIPE, 0x5A4D, sha256WithRSA, 1st-level
+  /^(?:UTC|GMT)[+-]\d{1,2}$|^\p{Lu}{2,4}\d{1,6}-\p{Lu}{3,7}$|^0x[\dA-Fa-f]{1,16}$|^(?:sha|md|rsa|aes)-?\d{1,4}(?:with\p{L}+)?$|^\d{1,3}\p{L}{0,2}(?:-\p{L}+)+$/iu,
   // ssh2, web01, 2pm
   /^\p{Ll}{3,4}\d{1,2}$/u,
   // CVE-2024-3400, AES-256-GCM, Storm-0558, well-known
   /^\p{L}+(?:[-/](?:\d{1,10}|\p{L}+))+$/u,
   // names that machines get, and BR/EU/US 10 and the like
   /^(?:DESKTOP|LAPTOP|WIN|PC|SRV|HOST)-[\dA-Z]{1,15}$/u,
-  /^(?:Office|Windows|Exchange|Server|SharePoint|Outlook|Microsoft|Log4\p{L}+|Oauth2?|IPv[46]|Win(?:32|64)|Base64|Web3|Pwn2Own)\p{L}*\d{0,4}$/iu,
+  /^(?:Office|Windows|Exchange|Server|1Password|SharePoint|Outlook|Microsoft|Log4\p{L}+|Oauth2?|IPv[46]|Win(?:32|64)|Base64|Web3|Pwn2Own)\p{L}*\d{0,4}$/iu,
 ]
 
 function oddityOf(raw: string): Oddity {

@@ -44,6 +44,19 @@ test.each([
   '<script>alert(1)</script> <!channel> <@U012AB3CD> <!subteam^S1> <https://evil.example|click>',
   'SSH-2.0-OpenSSH_8.9p1 Ubuntu-3ubuntu0.6',
   'getElementById, GitHub and LummaC2 on Windows11',
+  'Your password stays the same until Monday.',
+  'password: process.env.DB_PASSWORD,',
+  'Authorization: Bearer $API_TOKEN',
+  'password: ${{ secrets.NPM_TOKEN }}',
+  'API_KEY=YOUR_API_KEY\nDEBUG=false',
+  'DB_PASSWORD=\nDB_HOST=localhost',
+  'https://acme.example/login | jo*****@acme.example | ********',
+  'login(user: string, password: string): Promise<Session>',
+  'if (form.password !== user.password) { return }',
+  'connect(host, password=password)',
+  '"integrity": "sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg=="',
+  'src="data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"',
+  'at com.acme.TokenFilter.doFilter(TokenFilter.java:41)',
 ])('no sign is found in %j', (text) => {
   expect(withholds(text)).toBeNull()
 })
@@ -58,6 +71,17 @@ test.each([
   ['a dash', 'password: -hunter'],
   ['what looks like a call', 'password: Summer(2024)'],
   ['the mask itself', `password: ${withheldText} hunter22`],
+  ['brackets', '(your new password: tangerine)'],
+  ['stars', 'password: ***hunter***'],
+  ['a default of a variable', 'password: ${DB_PASSWORD:-tangerine}'],
+  ['a label cut at its start', 'ssword: "tangerine dream"'],
+  ['a question in the line before', "Ann: what's the wifi password?\nBob: tangerine dream"],
+  ['what it was changed to', 'I changed my password to tangerine yesterday'],
+  ['a word for typing', 'enter 70317 on the keypad'],
+  ['the name of a column', 'Name,PIN\nAnn,4821'],
+  ['a call', 'client.login("joe", "tangerine")'],
+  ['the end of an address', 'https://a.example/wp-login.php#admin@tangerine'],
+  ['a word for a code word', 'кодовое слово: апельсин'],
 ])('a sign is found behind %s', (_what, text) => {
   expect(withholds(text)).not.toBeNull()
 })
