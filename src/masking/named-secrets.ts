@@ -56,13 +56,13 @@ const attribute = wordsOf([
   String.raw`not|never|always|still|fine|gone|lost|same|also|only|too|very|so|required|optional|mandatory|weak|strong`,
   String.raw`safe|secure|in?valid|in?correct|wrong|enough|important|unique|short|long|longer`,
   String.raw`different|being|been|set|sent|kept|reset|shown|hidden|known|case|what|how|why|when`,
-  String.raw`where|one|an?|her|his|their|my|our|your|its|at|in|on|for|from|nicht|falsch|obligator\p{L}+|obligatoire|falsa|non`,
-  String.raw`pas|nie|не|\p{L}+(?:ed|able|ible|[ai]d[oa]s?|[ae]t[ioa]|ée?s?|(?:by|ha|fåt)tt?a?|\p{L}+ats)`,
+  String.raw`where|one|an?|her|his|their|my|our|your|its|seit|since|depuis|desde|at|in|on|for|from|nicht|falsch|obligator\p{L}+|obligatoire|falsa|non`,
+  String.raw`pas|nie|не|verlopen|\p{L}+(?:ed|able|ible|[ai]d[oa]s?|[ae]t[ioa]|ée?s?|(?:by|ha|fåt)tt?a?|\p{L}+ats)`,
 ])
 const given =
   /(?:[:=|→⇒➡👉「『\t]|[-=]>|\s[-–—]\s|(?:^|\p{L}["'”’]?[)\]]?)\s[“„«"'‘]|["'] ?, ?["'](?![\w-]{1,40}["']\s?:)|\(\s?["'])[\s|]*[\p{L}\p{N}\p{P}\p{S}]/u
 const copula =
-  /(?:^|\s)(?:is|was|are|ist|war|lautet|hei[ßs]t|es|era|est|é|è|jest|är|este|je|là|είναι|adalah|это|был|هي|هو|היא)\s+(?=\S)|^ha\S{2,4}\s(?:\S+\s){0,3}to\s|^salasana\S* on\s|c['’]est\s|[是为為]|(?:は|는|은|가|이)\s*(?=[「“"'!-~])(?!\d{1,2}\s?(?:자|글자|文字|[字位桁]))/iu
+  /(?:^|\s)(?:is|was|are|ist|war|lautet|hei[ßs]t|es|era|est|é|è|jest|är|este|je|er|là|είναι|adalah|это|был|هي|هو|היא)\s+(?=\S)|^ha\S{2,4}\s(?:\S+\s){0,3}to\s|^salasana\S* on\s|c['’]est\s|[是为為]|(?:は|는|은|가|이)\s*(?=[「“"'!-~])(?!\d{1,2}\s?(?:자|글자|文字|[字位桁]))/iu
 /** `hunter2 as the password`, `hunter2 is his password`. */
 const namedBefore =
   /(?:^|\s)(?:as|is|was|als|comme|como|come|jako|olarak|som)\s(?:(?:a|an|the|my|his|her|their|your|our|one of|new|default|le|la|o|el|un|una|das|ein)\s){0,3}$/iu
@@ -77,13 +77,13 @@ const goesOn = wordsOf([
   String.raw`deve|pode|per|di|nel|del|può|che|voor|van|op|met|moet|lub|dla|na|musi|jest|się|или`,
   String.raw`для|от|на|при|из|должен|может|после|через|не|и|nie|przez|por|lors|sans|bei|nach|bij`,
   String.raw`zonder|sem|senza|ve|veya|için|ile|erano|sono|foi|foram|eran|fueron|sont|sind|waren`,
-  String.raw`werden|were|string|varchar|rồi|qu|dont|stays?|remains?|worse|better|больше|под|над|к|у|о|об|про|без`,
+  String.raw`werden|were|string|varchar|rồi|qu|dont|igen|wieder|encore|znovu|stays?|remains?|worse|better|больше|под|над|к|у|о|об|про|без`,
 ])
 const plural =
   /(?:pass-? ?(?:words|codes|phrases)|w[öo]e?rter\p{L}*|rase[nñ]as|senhas|mots de passe|woorden|haseł|has[łl]a|ler\p{L}*|парол(?:и|і|ей|ям|ями|ях)|كلمات.*)$/iu
 /** In these languages a word that stands behind is the password, unless the sentence goes on. */
 const saidPlainly =
-  /^(?:p[a@4]|pw|mot|mdp|contra|senha|wacht|kenn|has|пароль$|[şs]ifre|hesl|l[öo]sen|recovery|mnem)/iu
+  /^(?:p[a@4]|pw|mot|mdp|contra|senha|wacht|kenn|has|пароль$|[şs]ifre|hesl|kode|l[öo]sen|recovery|mnem)/iu
 
 /** Beside the word: `changed to monkey`, `same as the login`. */
 const change = String.raw`(?:chang|reset|set|updat|geänd|gesetz|cambi|alter|zmieni|gewijzig|смен|помен|modif)\p{L}{0,6}`
@@ -94,6 +94,10 @@ const told = new RegExp(
 /** `with password monkey`; else one word at the end of a clause, or one that is more than letters. */
 const said =
   /(?:^|[\s,(])(?:use|using|with|try|mit|con|avec|com|und|and|y|et|e|и|с|(?:user|login)\S{0,6}\s\S{2,40})\s§\s(?<cued>\p{L}[^\s.,!?;]{2,})|§\s(?<alone>(?:\p{L}[^\s.,!?;]{2,}(?=\s*(?:[.,;!)\n–—-]|$)|\s(?:on|at|auf|for|works?|opens?|gets|lets|still|and (?:user|login))(?!\p{L}))|\p{L}+[^\s\p{L}.,!?;'’][^\s.,!?;]+))/iu
+
+/** What goes on with a sentence behind a colon or a dash. */
+const prose =
+  /^[:–—\s-]{1,3}(?=[^\n]{0,60}?[\s](?:is|was|the|a|to|of|and|it|der|die|das|ist|und|le|la|les|est|de|et|que|el|y|é|o|het|een|jest|и|в|не|без|это)\s)(?:\p{L}[\p{L}'’]*,? ){5}/iu
 
 /** Whether a word for a password comes with something that may be one. */
 export function isPasswordGiven(text: string): boolean {
@@ -106,7 +110,7 @@ export function isPasswordGiven(text: string): boolean {
     const [sentence = ''] = /^[^\n.!。]*(?:[.!](?!\s)[^\n.!。]*)*/u.exec(after) ?? []
     if (plural.test(label)) return /^\s{0,3}[:=|]\s*(?!\*{3}|\d[\d.,]*[kKmM]?(?!\w))\S/u.test(after)
     const value = given.exec(sentence)
-    if (value !== null)
+    if (value !== null && !(value.index > 2 && prose.test(sentence.slice(value.index))))
       return !placeholder.test(sentence.slice(value.index + value[0].length - 1).trim())
     if (foreign !== undefined && /^[^\n]{0,12}\n\s{0,3}\S{0,2}[:：]/u.test(after)) return true
     if (/^\s(?:ENC\s|\d\s)?\*{3}(?!\S)/u.test(sentence)) return false
@@ -154,16 +158,16 @@ const assignment =
   /(?<![\p{L}\p{M}\p{N}_$.-])([\p{L}\p{M}\p{N}_$.-]{2,60})(["'`\])*]{0,4}\s{0,3}(?:=>|:=|={1,3}|[:→])(?:\s{0,3}(?![\w.-]{1,40}\s?[:=])|[^\S\n]{0,3}))(["'`]?)(?=([^"'`\n]{1,80}))/gu
 const placeholderForms = [
   String.raw`(?-i:(?:\p{Lu}{2,}_)+\p{Lu}{2,})["']?[,;]?$`,
-  String.raw`\{["']type["']|(?:null|none|nil|yes|no|true|false|undefined|string|str|text|bytes|required|optional|n\/a)(?=["']?\s*(?:[,;)}\]]|$))`,
+  String.raw`\{["']type["']|(?:null|none|nil|yes|no|true|false|undefined|string|str|text|bytes|required|optional|n\/a)(?=["']?\s*(?:[,;)}\]|]|$))|!vault(?!\w)|(?:new_?|user_?)?password(?=\s*(?:[,;)]|or |\?\?|\|\|))`,
   String.raw`(?:user(?:name)?|login|e?-?mail|name|phone|ip|url|host|hash)(?=[:;|,])`,
   String.raw`(?:\*{3,}|•+|x{4,}|-+|\.{3})(?![^\s"',;)\]}])|(?:sha-?\d{1,3}|md5)["']?\s*(?:[,;)}\]]|$)|<[^<>\n]{1,60}>\s*$|\[[A-Z ]+\](?!\S)|\$\{|\{\{|%s|S-1-[\d-]+`,
-  String.raw`["')\]]+$|[\^~]?\d+\.\d+\.\d+(?:["']|$)|[\w$]{1,30}(?:\.[\w$]{1,30}){1,4}\((?:["'\w)]|$)|(?:bcrypt|getenv|env|input|(?:get|read|load|fetch|make|create|generate|find|request|parse|decode)[A-Z_]\w{0,40})\(|(?:await|new|yield) [\w$.]{1,60}\(`,
+  String.raw`["')\]]+(?:$|[.;,])|[\^~]?\d+\.\d+\.\d+(?:["']|$)|[\w$]{1,30}(?:\.[\w$]{1,30}){1,4}\((?:["'\w)]|$)|(?:bcrypt|getenv|env|input|(?:get|read|load|fetch|make|create|generate|find|request|parse|decode)[A-Z_]\w{0,40})\(|(?:await|new|yield) [\w$.]{1,60}\(`,
   String.raw`[\w$.]{1,60}\[(?:["']|$)|(?:req|request|self|this|form|state|config|cfg|settings|args|props|ctx|context|opts|options|params|body|session)\.[\w.]+(?![^\s;,)\]}])|\([^()]{0,60}\)(?:: [\w<>[\]]{1,40})? =>|[@:](?:hash|pass(?:word)?|pwd|login|user|token)(?!\w)|\/(?:srv|home|root|var|opt|tmp|usr|etc|run|app|mnt)\/`,
 ].join('|')
 const placeholder = new RegExp(`^["']?(?:${placeholderForms})`, 'iu')
 
 const reference =
-  /§["']\s?(?:[:=]>?\s?[A-Za-z_]+(?:\.[A-Za-z_]+)*\s?[,)}]|:\s?\{\s?["'](?:type|\$ref)|,\s?["'](?!val|content|text|data|answer)[\w-]{1,40}["']\s?:)|(?:[\w)\]](?:->|\.)§(?:[,;).\]]|\s?[!=]==?)|(?:get|read|load|fetch|random|generate)_?§\(|(?:check|verify|validate|hash|compare)_?§\((?!\s?["']))|§(?:&|\)? ?->)/iu
+  /§["']\s?(?:[:=]>?\s?[A-Za-z_]+(?:\.[A-Za-z_]+)*\s?[,)}]|:\s?\{\s?["'](?:type|\$|min)|,\s?["'](?!val|content|text|data|answer)[\w-]{1,40}["']\s?:)|(?:[\w)\]](?:->|\.)§(?:[,;).\]]|\s?[!=]==?)|(?:get|read|load|fetch|random|generate)_?§\(|(?:check|verify|reset|set|change|update|validate|hash|compare)_?§\((?!\s?["']))|§(?:&|\)? ?->)/iu
 
 /** Whether source code names a secret and no value: `password=password`, `user.password)`. */
 function isReference(before: string, name: string, behind: string): boolean {

@@ -44,7 +44,7 @@ const ordinaryThings: readonly RegExp[] = [
 
 /** Words that announce digests of files or the like. */
 const digestWord =
-  /(?<!\p{L})(?:md5|sha-?\d{1,3}|imphash|ssdeep|hash(?:es)?|commit|checksum|digest|fingerprint|iocs?|indicators?|samples?|virustotal|block|transaction|txid|magnet|ja3|serial|jarm|trace\p{L}*|индикатор\p{L}*|х[эе]ш\p{L}*)(?!\p{L})/iu
+  /(?<!\p{L})(?:md5|sha-?\d{1,3}|imphash|ssdeep|hash(?:es)?|commit|checksum|digest|fingerprint|iocs?|indicators?|samples?|virustotal|block|transaction|txid|magnet|ja3|serial|jarm|etag|trace\p{L}*|индикатор\p{L}*|х[эе]ш\p{L}*)(?!\p{L})/iu
 const digest =
   /(?<![\p{L}\p{N}])(?:[\da-f]{7,12}|(?:0x)?(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{62}|[\da-f]{64}|[\da-f]{128}))(?![\p{L}\p{N}])/giu
 

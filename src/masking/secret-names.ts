@@ -119,7 +119,7 @@ const nonSecretInCookie = wordSet(
 
 /** `known_password_id`, `hash_type` and names that begin with `has_` describe a secret. */
 const secretDescriptions = wordSet(
-  'id ids type types count counts at name names length policy policies url uri endpoint expires expiry expiration ttl age size limit max min version format algorithm alg hint required enabled disabled changed updated strength score date time issuer audience scope server provider manager file path reset field fields used prefix status title rotation page link',
+  'id ids type types count counts at name names length policy policies rules lifetime url uri endpoint expires expiry expiration ttl age size limit max min version format algorithm alg hint required enabled disabled changed updated strength score date time issuer audience scope server provider manager file path reset field fields used prefix status title rotation page link',
 )
 const descriptionPrefixes = wordSet(
   'has is requires require needs num number total max min forgot reset change confirm show hide no',

@@ -77,7 +77,7 @@ function quotesOddWord(text: string): boolean {
 }
 
 const encodings: readonly RegExp[] = [
-  /(?<![\w+/])(?=[\w+/]{0,40}[a-z])(?=[\w+/]{0,40}[A-Z])(?:[A-Za-z0-9+/]{4}){1,50}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)(?=[\s"'<>),.;]|$)/u,
+  /(?<![\w+/])(?=[\w+/]{0,40}[a-z\d][A-Z])(?:[A-Za-z0-9+/]{4}){1,50}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)(?=[\s"'<>),.;]|$)/u,
   /(?:%[\dA-Fa-f]{2}){3}|(?:\\x[\dA-Fa-f]{2}){3}|(?:&#x?[\dA-Fa-f]{2,4};){3}/u,
   /(?<![\dA-Za-z])(?:[\dA-Fa-f]{2} ){7}[\dA-Fa-f]{2}(?![\dA-Za-z])/u,
   /(?<!\d)[01]{8} [01]{8}(?!\d)/u,
@@ -133,7 +133,7 @@ export const signs: readonly Sign[] = [
   sign(
     'record',
     'see a.example:joe:monkey there',
-    /(?<![^\s"'([>|])(?:(?!(?:arn|urn|magnet|jdbc:\w+|std|docker|cvss|cpe|sha\d+|md5):|\w{2,20}:\/\/|\d{1,2}:\d\d|(?:[\da-f]{1,4}:){2})(?=[^\s]{0,300}\p{L})[^\s:|;,"'<>[\]]{2,200}:|(?:[a-z]{2,20}:\/\/[^\s|;,"'<>:]{1,300}|[\w-]{1,63}(?:\.[\w-]{1,63}){1,5})(?::\d{1,5})?(?:\/[^\s:|;,"'<>]{0,300})?([:|;]))[^\s:|;]{1,100}[:|;](?!\d{1,2}(?:\D|$))[^\s:|;]{2}/iu,
+    /(?<![^\s"'([>|])(?:(?!(?:(?:url|host)[:;|](?:log\w*|user\w*|mail|port)|arn|urn|magnet|jdbc:\w+|std|docker|cvss|cpe|sha\d+|md5):|\w{2,20}:\/\/|\d{1,2}:\d\d|(?:[\da-f]{1,4}:){2})(?=[^\s]{0,300}\p{L})[^\s:|;,"'<>[\]]{2,200}:|(?:[a-z]{2,20}:\/\/[^\s|;,"'<>:]{1,300}|[\w-]{1,63}(?:\.[\w-]{1,63}){1,5})(?::\d{1,5})?(?:\/[^\s:|;,"'<>]{0,300})?([:|;]))[^\s:|;]{1,100}[:|;](?!\d{1,2}(?:\D|$))[^\s:|;]{2}/iu,
   ),
   sign(
     'site line',
@@ -220,7 +220,7 @@ export const signs: readonly Sign[] = [
     /without (?:the )?quotes|sem aspas|sin comillas|sans (?:les )?guillemets|ohne anführungszeichen|без кавычек|senza virgolette/iu,
     /(?<!\p{L})(?:all (?:in )?(?:lower ?case|small letters|caps)|(?:with a )?capital \p{L}(?!\p{L})|(?<!(?:and|or|und|&|upper) )lower ?case(?=\s?(?:[.,!?)\n]|$))|alles klein(?!\p{L}|er)|klein ?geschrieben|gro(?:ß|ss)e[ms]? \p{L}(?!\p{L})|\p{L} (?:maiuscol[ao]|majuscule)|tutto (?:in )?minuscolo|todo en min[úu]sculas?|tudo min[úu]sculo|tout en minuscules?|с (?:большой|маленькой|заглавной|великої) (?:буквы|літери)|маленькими буквами|(?:кириллиц|латиниц)ей|küçük harf(?:le|lerle)?(?!\p{L})|małymi literami|kleine letters|(?<!satu )huruf kecil|حروف کوچک|全部小写|小文字で|소문자로)/iu,
     /(?<!\p{L})(?:log|sign|anmeld|meld|connect|conéct|conect|acced|entr|вой|зайд|войти|zalog|войт)\p{L}{0,6}\s(?:\S{1,20}\s){0,3}?(?:as|als|como|comme|come|как|под|jako)\s["“«]?(?!a |an |the )\S{2,40}\s(?:with|and|mit|con|avec|com|с|z)\s(?!(?:the|an?|your|my|our|his|their|full|no|only|der|dem|den|einem|el|la|los|un|una|le|les|\p{L}+ed)\s)["“«]?\S{4}/iu,
-    /(?:unlock|decrypt|unzip|unpack|entsperr|entpack|desbloque|распак)\p{L}{0,5}\s(?:\S{1,20}\s){0,3}?(?:with|mit|con|avec)\s?(?:[:=]|["'“«]|\S*[_\d])|(?:opens?|with|use) ["'“«]\S{3,40}["'”»] to (?:unlock|decrypt|unzip|unpack|open)|opens? with (?:["'“«]|\S*[_\d])/iu,
+    /(?:unlock|decrypt|unzip|unpack|entsperr|entpack|desbloque|распак)\p{L}{0,5}\s(?:\S{1,20}\s){0,3}?(?:with|mit|con|avec)\s?(?:[:=]|["'“«]|\S*[_\d])|(?:opens?|with|use) ["'“«]\S{3,40}["'”»] to (?:unlock|decrypt|unzip|unpack|open)|opens? with (?:["'“«]|\S*[_\d]|\p{L}{5,}(?=\s*(?:[.,;!)\n]|$)))|(?:encrypted|locked)[^\n.]{0,30} the word is \S{4}/iu,
     /(?<!\p{L})reset\s(?:[\p{L}\p{N}.@\\-]+\s){1,4}to\s["']?(?-i:\p{Lu})\p{L}+-\S|(?<!\p{L})set\s(?:[\p{L}\p{N}.@\\-]+\s){0,3}(?:account|login|user)\sto\s["']?(?-i:\p{Lu})\p{L}+-\S/iu,
     /(?:security question|sicherheitsfrage|pregunta (?:secreta|de seguridad)|question (?:secrète|de sécurité)|domanda segreta|(?:секретный|контрольный) вопрос)[^\n]{0,60}(?:answer|antwort|respuesta|réponse|risposta|ответ|[-=]>|[:=])\s?[^\s?]/iu,
     /(?:wi-?fi|wlan)[^\n:=]{0,20}[:=]\s?\S{2,32}\s?[/|,]\s?\S{4}/iu,
