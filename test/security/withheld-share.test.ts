@@ -26,7 +26,7 @@ function percent(part: number, all: number): number {
  * The signs were tuned to the first corpus. Somebody who had not seen them wrote each of the others; the
  * third has texts that are hard to judge. At first sight 89.4 % of the second's secrets and 81.2 % of
  * the third's were withheld, and 74.8 % and 73.2 % of their ordinary texts shown. Of the third only the
- * lines with even numbers were read while the signs were mended.
+ * first line and those with even numbers were read while the signs were mended.
  */
 describe.each([
   { name: 'own', least: { withheld: 99, shown: 85 } },
