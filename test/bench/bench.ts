@@ -1,13 +1,18 @@
 /**
  * `npm run bench`: every row of docs/testing.md's table, with its target and whether it is met; on a Redis, a
  * sandbox and a build of its own, on loopback, gone afterwards. `--only <row or part>` for some, `--quick`
- * for a short run that says little of speed, `--json` for machines. Exit 1 where something could not be
- * measured; a missed target is only said.
+ * for a short run that says little of speed, `--json` for machines, `--loaded` on a machine that others use.
+ * Exit 1 where something could not be measured; a missed target is only said.
  */
+import { cpus } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { measureDelay, type DelayPlan } from './delay.ts'
+import { measureAlertmanager } from './alertmanager.ts'
+import { measureCommands, type CommandPlan } from './commands.ts'
 import { measureFleet, type FleetPlan } from './fleet.ts'
 import { measurePage, type PagePlan } from './page.ts'
+import { measurePostDelay, type PostDelayPlan } from './post-delay.ts'
 import {
   chosenRows,
   describeMachine,
@@ -31,12 +36,15 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
+    loaded: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
   },
 })
 
 interface Plan {
   speed: SpeedPlan
+  postDelay: PostDelayPlan
+  commands: CommandPlan
   size: SizePlan
   /** Of a fleet's accounts so many are left in a short run. */
   fleetShare: number
@@ -46,7 +54,15 @@ interface Plan {
 }
 
 const fullPlan: Plan = {
-  speed: { rounds: 3, warmUpEvents: 300, events: 4_000, marksPerWeek: 50_000 },
+  speed: {
+    rounds: 4,
+    warmUpEvents: 5_000,
+    events: 8_000,
+    fullEvents: 3_000,
+    marksPerWeek: 50_000,
+  },
+  postDelay: { rounds: 5 },
+  commands: { sizes: [1, 300], times: 5 },
   size: {
     settleSeconds: 5,
     idleSeconds: 15,
@@ -61,7 +77,9 @@ const fullPlan: Plan = {
 }
 
 const quickPlan: Plan = {
-  speed: { rounds: 1, warmUpEvents: 20, events: 100, marksPerWeek: 2_000 },
+  speed: { rounds: 1, warmUpEvents: 20, events: 100, fullEvents: 50, marksPerWeek: 1_000 },
+  postDelay: { rounds: 1 },
+  commands: { sizes: [1, 300], times: 1 },
   size: {
     settleSeconds: 0,
     idleSeconds: 6,
@@ -89,6 +107,9 @@ const tables: NonNullable<Report['tables']> = {}
 
 const measures: Record<Part, (rig: Rig, part: Part) => Promise<Figures> | Figures> = {
   speed: (rig) => measureSpeed(rig, plan.speed),
+  alertmanager: (rig) => measureAlertmanager(rig, plan.speed),
+  'poll-post': (rig) => measurePostDelay(rig, plan.postDelay),
+  'command-ledger': (rig) => measureCommands(rig, plan.commands),
   'empty-poll': (rig) => measureEmptyPoll(rig, plan.size),
   memory: (rig) => measureMemory(rig, plan.size),
   uids: measureUids,
@@ -105,7 +126,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 async function measureAll(rig: Rig): Promise<Report> {
   const short = ' A quick run: fleets of a fiftieth, and figures that say little.'
-  const machine = `${describeMachine(await redisVersion(rig.redis))}${values.quick ? short : ''}`
+  const machine = `${describeMachine(await redisVersion(rig.redis), load)}${values.quick ? short : ''}`
   const report: Report = { machine, figures: {}, failures: {}, tables }
   for (const part of parts) {
     if (!chosen.some((row) => row.part === part)) continue
@@ -114,12 +135,27 @@ async function measureAll(rig: Rig): Promise<Report> {
       Object.assign(report.figures, await measures[part](rig, part))
     } catch (error) {
       report.failures[part] = error instanceof Error ? error.message : String(error)
-      await rig.endDaemons()
+      await rig.endProcesses()
     }
   }
   return report
 }
 
+/** The share of this machine that is used while the bench sleeps, 0 to 1. */
+async function measureLoad(): Promise<number> {
+  const busyMs = (): number =>
+    cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
+  const [before, beganMs] = [busyMs(), performance.now()]
+  await sleep(2_000)
+  return (busyMs() - before) / (performance.now() - beganMs) / cpus().length
+}
+
+const load = await measureLoad()
+if (load > 0.15 && !values.loaded && !values.quick) {
+  const share = `${(100 * load).toFixed(0)} %`
+  process.stderr.write(`others use ${share} of this machine: wait for them, or add --loaded\n`)
+  process.exit(1)
+}
 const report = await withRig(stopping.signal, measureAll)
 // what was being measured ends with the process
 if (report === 'stopped') process.exit(130)

@@ -4,18 +4,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, type SandboxOptions } from '../../src/sandbox/options.ts'
 import type { Figures } from './report.ts'
-import { type Daemon, redisUse, type Rig, type SandboxProcess, webhookSink } from './rig.ts'
+import {
+  type Daemon,
+  type Hook,
+  redisUse,
+  type Rig,
+  type SandboxProcess,
+  webhookSink,
+} from './rig.ts'
+import { untilThere } from './called-process.ts'
 import type { Arrival } from './sandbox-process.ts'
 import { seriesIn, untilPolled } from './size.ts'
 
-export interface FleetPlan {
+interface FleetShape {
   /** Organizations of five feeds each, or tenants of one organization with a feed each. A sink each. */
   shape: 'organizations' | 'tenants'
   size: number
-  /** How long nothing happens while it is measured: an interval of the feeds, so that each is polled. */
-  idleSeconds: number
   /** `every` of the feeds; undefined: their default. */
   every?: string | undefined
+}
+
+export interface FleetPlan extends FleetShape {
+  /** How long nothing happens while it is measured: an interval of the feeds, so that each is polled. */
+  idleSeconds: number
 }
 
 interface Account {
@@ -49,7 +60,7 @@ export async function measureFleet(rig: Rig, plan: FleetPlan): Promise<Figures> 
 
 const feedsEach = { organizations: 5, tenants: 1 }
 
-function accountsOf({ shape, size }: FleetPlan): Account[] {
+export function accountsOf({ shape, size }: FleetShape): Account[] {
   const isOne = shape === 'tenants'
   return Array.from({ length: size }, (_none, i) => ({
     name: `${isOne ? 'tenant' : 'org'}-${i}`,
@@ -61,7 +72,7 @@ function accountsOf({ shape, size }: FleetPlan): Account[] {
 }
 
 /** Requests a second: the service's own; of many tenants as many more as lets each be read within a minute. */
-function limitsOf({ shape, size }: FleetPlan): Record<'search' | 'basic', number> {
+function limitsOf({ shape, size }: FleetShape): Record<'search' | 'basic', number> {
   const search = shape === 'tenants' ? Math.max(1, size / 20) : 1
   return { search, basic: 4 * search }
 }
@@ -84,12 +95,12 @@ function sandboxOf(plan: FleetPlan, accounts: readonly Account[]): SandboxOption
   }
 }
 
-function configOf(plan: FleetPlan, accounts: readonly Account[], sandbox: SandboxProcess): object {
+export function configOf(plan: FleetShape, accounts: readonly Account[], service: Hook): object {
   const every = plan.every === undefined ? {} : { every: plan.every }
   return {
     accounts: record(accounts, ({ name, key, organizationId, tenantId }) => ({
       [name]: {
-        base_url: sandbox.url,
+        base_url: service.url,
         link_hosts: ['app.example.com'],
         api_key: key,
         organization_id: organizationId,
@@ -108,7 +119,7 @@ function configOf(plan: FleetPlan, accounts: readonly Account[], sandbox: Sandbo
         },
       })),
     ),
-    sinks: record(accounts, ({ name }) => ({ [name]: webhookSink(sandbox, name) })),
+    sinks: record(accounts, ({ name }) => ({ [name]: webhookSink(service, name) })),
     route: {
       sinks: [accounts[0]!.name],
       routes: accounts.map(({ name }) => ({ matchers: [`account="${name}"`], sinks: [name] })),
@@ -154,7 +165,7 @@ async function scrapeThrice(daemon: Daemon): Promise<Figures> {
 /** Seconds from the moment an event is there until its webhook is received. */
 async function measureDelays({ accounts, sandbox, plan }: Fleet): Promise<Figures> {
   const arrivals = arrivalsOf(accounts, plan.idleSeconds)
-  const seconds = await tellAll({ sandbox, plan }, arrivals)
+  const seconds = await tellAll(sandbox, arrivals)
   const longest = Math.max(...seconds)
   const delay = seconds.reduce((sum, one) => sum + one, 0) / seconds.length
   // every feed of one organization is to be read in so long, at 70 % of its limit
@@ -182,18 +193,13 @@ function arrivalsOf(accounts: readonly Account[], forSeconds: number): Arrival[]
     .toSorted((left, right) => left.atMs - right.atMs)
 }
 
-/** What has not come after twice the interval of its feed and a minute is late in any case. */
-async function tellAll(
-  { sandbox, plan: { idleSeconds } }: Pick<Fleet, 'sandbox' | 'plan'>,
-  arrivals: Arrival[],
-): Promise<number[]> {
+async function tellAll(sandbox: SandboxProcess, arrivals: Arrival[]): Promise<number[]> {
   await sandbox.call('arrive', arrivals)
-  const endMs = performance.now() + 60_000 + 2_000 * idleSeconds
-  for (;;) {
+  let untold = 0
+  const look = async (): Promise<number[] | undefined> => {
     const delays = await sandbox.call('delays')
-    const untold = delays.filter(({ isTold }) => !isTold).length
-    if (untold === 0) return delays.map(({ ms }) => ms / 1000)
-    if (performance.now() > endMs) throw new Error(`${untold} events were never told`)
-    await sleep(500)
+    untold = delays.filter(({ isTold }) => !isTold).length
+    return untold === 0 ? delays.map(({ ms }) => ms / 1000) : undefined
   }
+  return untilThere(look, () => `${untold} events were not told`, 500)
 }

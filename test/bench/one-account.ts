@@ -1,11 +1,11 @@
 /** One account with feeds and sinks as wanted, its sandbox, and its ledger as the bench reads and fills it. */
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { readAccounting, type Accounting } from '../../src/store/accounts.ts'
 import { openLedger, type AccountLedger } from '../../src/store/account-ledger.ts'
 import { createKeys } from '../../src/redis/keys.ts'
 import { runScript } from '../../src/redis/scripts.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
+import { untilThere } from './called-process.ts'
 import { prefix, type Rig, type SandboxProcess } from './rig.ts'
 
 const account = 'main'
@@ -26,15 +26,21 @@ export function sandboxOfOne(groups: number): SandboxOptions & { groupIds: numbe
   }
 }
 
-/** Limits are far above what can be reached: what is measured is the daemon. */
+interface MoreOfOne {
+  /** Keys of the feeds. */
+  feed?: object | undefined
+  limits?: Record<'search' | 'basic', number>
+}
+
+/** Far above what can be reached: what is measured is the daemon. */
 const openLimits = { search: 10_000, basic: 10_000 }
 
-/** A feed for each group, polled as often as is allowed; without rescans unless `more` asks for them. */
+/** A feed for each group, polled as often as is allowed; without rescans unless `feed` asks for them. */
 export function configOfOne(
   { url }: Pick<SandboxProcess, 'url'>,
   groupIds: readonly number[],
   sinks: Record<string, object>,
-  more: object = { rescan: false },
+  { feed: more = { rescan: false }, limits = openLimits }: MoreOfOne = {},
 ): object {
   const feed = { type: 'events', account, detail: [], every: '5s', start: '1h', ...more }
   const feeds = groupIds.map((id) => [`g${id}`, { ...feed, identifier_group: id }] as const)
@@ -45,7 +51,7 @@ export function configOfOne(
         link_hosts: ['app.example.com'],
         api_key: apiKey,
         organization_id: 7,
-        limits: openLimits,
+        limits,
       },
     },
     feeds: Object.fromEntries(feeds),
@@ -66,23 +72,15 @@ export function openAccount({ redis }: Rig, name = account): Promise<AccountLedg
   return openLedger({ redis, keys: createKeys(prefix), account: name, config })
 }
 
-/** A machine that needs longer than this is too slow, or something stands still. */
-const patienceMs = 300_000
-
 /** Looks at the ledger's counters until they say so. */
 export async function untilCounted(
   ledger: AccountLedger,
   holds: (now: Accounting) => boolean,
-): Promise<Accounting> {
-  const endMs = performance.now() + patienceMs
-  for (;;) {
-    const now = await readAccounting(ledger)
-    if (holds(now)) return now
-    if (performance.now() > endMs) {
-      throw new Error(`not done within ${patienceMs} ms: ${JSON.stringify(now)}`)
-    }
-    await sleep(20)
-  }
+): Promise<void> {
+  let now: Accounting | undefined
+  const look = async (): Promise<true | undefined> =>
+    holds((now = await readAccounting(ledger))) || undefined
+  await untilThere(look, () => JSON.stringify(now))
 }
 
 /** Events taken in. What was fetched may be more: a scan that begins anew reads some again. */

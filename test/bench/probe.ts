@@ -1,6 +1,7 @@
-/** Loaded into a daemon: tells its parent what it uses, and ends with it. */
+/** Loaded into a daemon: tells its parent what it uses (`ProcessUse`), and ends with it. */
 process.on('message', () => {
-  process.send?.({ cpu: process.cpuUsage(), rssBytes: process.memoryUsage.rss() })
+  const { user, system } = process.cpuUsage()
+  process.send?.({ cpuSeconds: (user + system) / 1e6, rssBytes: process.memoryUsage.rss() })
 })
 process.on('disconnect', () => process.exit(1))
 process.channel?.unref()

@@ -2,7 +2,7 @@
  * What every measurement stands on: a Redis, a sandbox and daemons from `dist`, each a process of its own on
  * loopback, gone when the bench ends, however it ends.
  */
-import { fork, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,29 +15,39 @@ import { secretFromText } from '../../src/lib/config/secret.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
 import { buildProgram, type BuiltProgram } from '../support/built-program.ts'
 import { startRedis } from '../support/redis.ts'
-import type { SandboxCall, SandboxCalls, SandboxReply } from './sandbox-process.ts'
+import { type CalledProcess, type ProcessUse, startCalled } from './called-process.ts'
+import type { PipelineCalls, PipelineOptions } from './pipeline.ts'
+import type { ReceiverCalls } from './receiver.ts'
+import type { SandboxCalls } from './sandbox-process.ts'
 
 export const prefix = 'bench'
 
 export interface Rig {
   readonly redis: Redis
+  /** For files; gone with the rig. */
+  readonly folder: string
   /** Another sandbox than the one before, which ends. */
   startSandbox(options?: SandboxOptions): Promise<SandboxProcess>
+  startReceiver(): Promise<ReceiverProcess>
+  startPipeline(options: Omit<PipelineOptions, 'redisUrl'>): Promise<CalledProcess<PipelineCalls>>
   /** `config`: the file, of which Redis, prefix and port are filled in. Throws with the last lines of its log. */
   startDaemon(config: object): Promise<Daemon>
-  /** Kills those that a measurement which failed has left. */
-  endDaemons(): Promise<void>
+  /** Runs a command of the built program; the seconds until it ends. Throws where it prints an error. */
+  runCommand(config: object, ...args: string[]): Promise<number>
+  /** A program of this machine. */
+  startProgram(name: string, args: string[]): ChildProcess
+  /** Kills what a measurement that failed has left. */
+  endProcesses(): Promise<void>
 }
 
-export interface SandboxProcess {
+/** Where it gets webhooks. */
+export interface Hook {
   readonly url: string
   readonly webhookSecret: string
-  call: <Name extends keyof SandboxCalls>(
-    name: Name,
-    ...args: Parameters<SandboxCalls[Name]>
-  ) => Promise<Awaited<ReturnType<SandboxCalls[Name]>>>
-  close(): Promise<void>
 }
+
+export type SandboxProcess = CalledProcess<SandboxCalls> & Hook
+export type ReceiverProcess = CalledProcess<ReceiverCalls> & Hook
 
 export interface Daemon {
   /** Of its page and metrics. */
@@ -49,12 +59,6 @@ export interface Daemon {
   scrape(): Promise<{ seconds: number; body: string }>
   /** SIGTERM; the seconds until the process is gone. */
   stop(): Promise<number>
-}
-
-export interface ProcessUse {
-  /** User and system time so far. */
-  cpuSeconds: number
-  rssBytes: number
 }
 
 /** Runs `work` on a rig; whatever becomes of it, or once `stop` aborts, nothing of the rig is left. */
@@ -82,8 +86,7 @@ async function buildRig(parts: AsyncDisposableStack): Promise<Rig> {
   const built = parts.adopt(buildProgram(), (one) => one.remove())
   // a rewrite of the file in the middle of one measurement would be in none of the others
   await redis.config('SET', 'auto-aof-rewrite-percentage', '0')
-  const daemons = parts.adopt(new Set<ChildProcess>(), killAll)
-  const sandboxes = parts.adopt(new Set<ChildProcess>(), killAll)
+  const children = parts.adopt(new Set<ChildProcess>(), killAll)
   let sandbox: SandboxProcess | undefined
   let files = 0
 
@@ -96,13 +99,31 @@ async function buildRig(parts: AsyncDisposableStack): Promise<Rig> {
 
   return {
     redis,
+    folder: built.folder,
     async startSandbox(options = {}) {
       await sandbox?.close()
-      sandbox = await startSandboxProcess(sandboxes, options)
+      const started = startCalled<SandboxCalls>(children, './sandbox-process.ts')
+      sandbox = { ...started, ...(await started.call('start', options)) }
       return sandbox
     },
-    startDaemon: (config) => startDaemon(daemons, built, writeConfig(config)),
-    endDaemons: () => killAll(daemons),
+    async startReceiver() {
+      const started = startCalled<ReceiverCalls>(children, './receiver.ts')
+      return { ...started, ...(await started.call('start')) }
+    },
+    async startPipeline(options) {
+      const started = startCalled<PipelineCalls>(children, './pipeline.ts', heapFlags)
+      await started.call('start', { ...options, redisUrl: server.url })
+      return started
+    },
+    startDaemon: (config) => startDaemon(children, built, writeConfig(config)),
+    runCommand: (config, ...args) =>
+      runCommand(children, built, [...args, '--config', writeConfig(config)]),
+    startProgram(name, args) {
+      const child = spawn(name, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+      children.add(child)
+      return child
+    },
+    endProcesses: () => killAll(children),
   }
 }
 
@@ -119,44 +140,6 @@ async function killAll(children: Set<ChildProcess>): Promise<void> {
     }),
   )
   children.clear()
-}
-
-async function startSandboxProcess(
-  children: Set<ChildProcess>,
-  options: SandboxOptions,
-): Promise<SandboxProcess> {
-  const entry = new URL('./sandbox-process.ts', import.meta.url)
-  // execArgv: a profiler of the bench is none of the sandbox
-  const child = fork(entry, { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-  children.add(child)
-  const gone = once(child, 'exit')
-  let last: Promise<unknown> = Promise.resolve()
-
-  async function ask(call: SandboxCall): Promise<unknown> {
-    child.send(call)
-    const answered = once(child, 'message') as Promise<[SandboxReply]>
-    const ended = gone.then(() => Promise.reject(new Error('the sandbox process ended by itself')))
-    const [reply] = await Promise.race([answered, ended])
-    if ('error' in reply) throw new Error(`the sandbox: ${reply.error}`)
-    return reply.value
-  }
-
-  const call = ((name, ...args) => {
-    const asked = last.then(() => ask({ name, args }))
-    last = asked.catch(() => undefined)
-    return asked
-  }) as SandboxProcess['call']
-
-  const places = await call('start', options)
-  return {
-    ...places,
-    call,
-    async close() {
-      if (child.connected) child.disconnect()
-      await gone
-      children.delete(child)
-    },
-  }
 }
 
 /** As the image and the unit start Node. */
@@ -184,12 +167,9 @@ async function startDaemon(
     url: `http://127.0.0.1:${port}`,
     startSeconds,
     async use() {
-      const answered = once(child, 'message') as Promise<
-        [{ cpu: NodeJS.CpuUsage; rssBytes: number }]
-      >
+      const answered = once(child, 'message') as Promise<[ProcessUse]>
       child.send('use')
-      const [{ cpu, rssBytes }] = await answered
-      return { cpuSeconds: (cpu.user + cpu.system) / 1e6, rssBytes }
+      return (await answered)[0]
     },
     async scrape() {
       const askedMs = performance.now()
@@ -207,13 +187,31 @@ async function startDaemon(
   }
 }
 
-/** The port of its metrics, once it polls and delivers; its log is read for as long as it runs. */
+async function runCommand(
+  children: Set<ChildProcess>,
+  { main }: BuiltProgram,
+  args: string[],
+): Promise<number> {
+  const beganMs = performance.now()
+  const child = spawn(process.execPath, [main, ...args], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  children.add(child)
+  const errors = await text(child.stderr)
+  children.delete(child)
+  // not its code: `status` exits 2 where no daemon runs
+  if (errors !== '') throw new Error(`${args.join(' ')}: ${errors}`)
+  return (performance.now() - beganMs) / 1000
+}
+
+/** The port of its metrics, once it polls and delivers. What it logs later is let go, unread. */
 async function untilRunning(child: ChildProcess): Promise<number> {
   const errors = text(child.stderr!)
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const last: string[] = []
   let port = 0
-  createInterface({ input: child.stdout! }).on('line', (line) => {
+  const lines = createInterface({ input: child.stdout! }).on('line', (line) => {
     last.push(line)
     if (last.length > 5) last.shift()
     if (line.includes('"msg":"http server listens"')) port = Number(/"port":(\d+)/.exec(line)?.[1])
@@ -225,12 +223,16 @@ async function untilRunning(child: ChildProcess): Promise<number> {
     )
   })
   const timer = setTimeout(() => reject(new Error('the daemon does not run')), startPatienceMs)
-  return promise.finally(() => clearTimeout(timer))
+  return promise.finally(() => {
+    clearTimeout(timer)
+    lines.close()
+    child.stdout!.resume()
+  })
 }
 
-/** A webhook sink of the sandbox; each name has a path of its own. */
-export function webhookSink(sandbox: SandboxProcess, name: string, more: object = {}): object {
-  const { url, webhookSecret: secret } = sandbox
+/** A webhook sink; each name has a path of its own. */
+export function webhookSink(hook: Hook, name: string, more: object = {}): object {
+  const { url, webhookSecret: secret } = hook
   return { type: 'webhook', url: `${url}/hooks/${name}`, secret, allow_private: true, ...more }
 }
 

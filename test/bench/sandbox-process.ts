@@ -1,11 +1,11 @@
-/**
- * The sandbox as a process of its own, so that its work is not counted as the daemon's. It does what its
- * parent calls, and ends with it.
- */
+/** The sandbox as a process of its own. */
+import { subscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxEvent } from '../../src/sandbox/history/history.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { answerCalls, preciseMs, untilThere } from './called-process.ts'
 
 /** An event that is to arrive in a group, so long after the call. */
 export interface Arrival {
@@ -13,27 +13,25 @@ export interface Arrival {
   groupId: number
 }
 
-/** What the bench may call. */
 export type SandboxCalls = typeof calls
-
-export interface SandboxCall {
-  name: keyof SandboxCalls
-  args: unknown[]
-}
-
-export type SandboxReply = { value: unknown } | { error: string }
 
 let sandbox: Sandbox
 /** Of the last `arrive`: the place of each uid in the plan, when it came and when it was told first. */
 let places = new Map<string, number>()
 let cameMs: number[] = []
 let toldMs: number[] = []
+/** When the answers to searches left. */
+const answers: { path: string; leftMs: number }[] = []
+
+subscribe('http.server.response.finish', (message) => {
+  const { url: path = '' } = (message as { request: IncomingMessage }).request
+  if (path.endsWith('/_search')) answers.push({ path, leftMs: preciseMs() })
+})
 
 const calls = {
-  /** Limits are enforced only where the options say so; what is posted to `/hooks/plain` needs no signature. */
+  /** Limits are enforced only where the options say so. */
   async start(options: SandboxOptions) {
     sandbox = await startSandbox({ enforceLimits: false, ...options })
-    sandbox.faults.add({ on: '/hooks/plain', effect: 'status', status: 200 })
     sandbox.onReceived(({ uids, atMs }) => {
       for (const uid of uids) {
         const place = places.get(uid)
@@ -43,8 +41,15 @@ const calls = {
     const { url, webhookSecret } = sandbox
     return { url, webhookSecret }
   },
-  addEvents(count: number, given: Partial<SandboxEvent>) {
+  addEvents: (count: number, given: Partial<SandboxEvent>): string[] =>
+    sandbox.addEvents(count, given).map(({ uid }) => uid),
+  /** Adds events, and resolves when they are asked for. */
+  async addAndAwaitSearch(count: number, given: Partial<SandboxEvent>) {
     sandbox.addEvents(count, given)
+    const before = sandbox.requests.length
+    const search = () =>
+      sandbox.requests.slice(before).find(({ path }) => path.endsWith('/_search'))
+    return (await untilThere(search, () => 'nobody has searched', 2)).atMs
   },
   /** Resolves when the last one has arrived. `plan` is in the order of time. */
   async arrive(plan: Arrival[]) {
@@ -67,6 +72,11 @@ const calls = {
       return { ms: (told ?? Date.now()) - came, isTold: told !== undefined }
     })
   },
+  /** When the last page of a group left before a moment. */
+  pageLeftMs(groupId: number, beforeMs: number): number | undefined {
+    const end = `/${groupId}/_search`
+    return answers.findLast(({ path, leftMs }) => path.endsWith(end) && leftMs <= beforeMs)?.leftMs
+  },
   /** Searches since then (wall clock), and the groups they were for. */
   searches(sinceMs: number) {
     const asked = sandbox.requests.filter(
@@ -76,16 +86,4 @@ const calls = {
   },
 }
 
-async function answer({ name, args }: SandboxCall): Promise<SandboxReply> {
-  try {
-    const call = calls[name] as (...given: unknown[]) => unknown
-    return { value: await call(...args) }
-  } catch (error) {
-    return { error: String(error) }
-  }
-}
-
-process.on('message', (call: SandboxCall) => {
-  void answer(call).then((reply) => process.send?.(reply))
-})
-process.on('disconnect', () => process.exit())
+answerCalls(calls)

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from '../../src/redis/client.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
+import { untilThere } from './called-process.ts'
 import {
   configOfOne,
   deliveredBy,
@@ -93,19 +94,15 @@ async function startOne(
   const names = Array.from({ length: sinkCount }, (_none, i) => `siem-${i}`)
   const batch = { batch: { max: 50, wait: '250ms' } }
   const sinks = Object.fromEntries(names.map((name) => [name, webhookSink(sandbox, name, batch)]))
-  const daemon = await rig.startDaemon(configOfOne(sandbox, groupIds, sinks, more))
+  const daemon = await rig.startDaemon(configOfOne(sandbox, groupIds, sinks, { feed: more }))
   return { sandbox, groupIds, daemon, ledger }
 }
 
-const patienceMs = 300_000
-
 /** Each of so many feeds has been read. */
 export async function untilPolled(sandbox: SandboxProcess, feeds: number): Promise<void> {
-  const endMs = performance.now() + patienceMs
-  while ((await sandbox.call('searches', 0)).groups < feeds) {
-    if (performance.now() > endMs) throw new Error(`not every feed was read in ${patienceMs} ms`)
-    await sleep(200)
-  }
+  const look = async (): Promise<true | undefined> =>
+    (await sandbox.call('searches', 0)).groups >= feeds || undefined
+  await untilThere(look, () => 'not every feed was read', 200)
 }
 
 export async function measureMemory(rig: Rig, plan: SizePlan): Promise<Figures> {

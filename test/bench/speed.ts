@@ -1,169 +1,210 @@
-/** Events a second and CPU per event, of the built daemon and of loops that keep nothing. */
-import { Agent, request } from 'undici'
-import type { WireSearchPage } from '../../src/upstream/resources/page.ts'
+/**
+ * Events a second and CPU an event, of the daemon and of a pipeline that somebody would write in its place: the
+ * same service, the same receiver, an empty Redis, signed. Each run has processes of its own and is warmed up.
+ */
+import { Agent } from 'undici'
 import {
   apiKey,
   configOfOne,
   deliveredBy,
-  takenInBy,
   openAccount,
   sandboxOfOne,
+  takenInBy,
   untilCounted,
   writeMarks,
 } from './one-account.ts'
-import type { Figures } from './report.ts'
-import { redisUse, webhookSink, type Daemon, type Rig, type SandboxProcess } from './rig.ts'
+import type { ProcessUse } from './called-process.ts'
+import { median, type Figures } from './report.ts'
+import {
+  redisUse,
+  webhookSink,
+  type Hook,
+  type ReceiverProcess,
+  type Rig,
+  type SandboxProcess,
+} from './rig.ts'
+import { openServiceFeed, post, readPages } from './service-client.ts'
 
 export interface SpeedPlan {
-  /** Every ratio is the median of so many rounds, in which its two sides are measured one after the other. */
+  /** Each figure is the median of so many; every second one goes through the runs backwards. */
   rounds: number
-  /** Delivered before anything is measured, by each daemon. */
+  /** Taken in, or delivered, before anything is measured. */
   warmUpEvents: number
   events: number
+  /** Of those with full events. */
+  fullEvents: number
   /** Fingerprints in each week of the ledger. */
   marksPerWeek: number
 }
 
-/** `dedupe.horizon` of 90 days. */
-const weeks = 13
+interface Run {
+  engine: typeof startDaemon
+  /** Nothing is sent, so what is measured is the taking in. */
+  isHeld?: true
+  batch?: object
+  /** Weeks of fingerprints that the ledger holds. */
+  weeks?: number
+  /** What the feed asks full events of; all events are high. */
+  detail?: string[]
+}
+
+const batch = { max: 50, wait: '250ms' }
+
+/** What is compared stands side by side. */
+const runs = {
+  intake: { engine: startDaemon, isHeld: true },
+  pipelineIntake: { engine: startPipeline, isHeld: true },
+  pipeline: { engine: startPipeline },
+  single: { engine: startDaemon },
+  batched: { engine: startDaemon, batch },
+  batched13: { engine: startDaemon, batch, weeks: 13 }, // `dedupe.horizon` of 90 days
+  full: { engine: startDaemon, detail: ['high'] },
+  withoutFull: { engine: startDaemon, detail: [] },
+} as const satisfies Record<string, Run>
+
+/** Of an event. */
+interface Cost {
+  perSecond: number
+  nodeUs: number
+  redisUs: number
+}
+
+type Round = Record<keyof typeof runs, Cost> & { plain: number }
 
 export async function measureSpeed(rig: Rig, plan: SpeedPlan): Promise<Figures> {
-  const { groupIds, ...options } = sandboxOfOne(2 * plan.rounds + 1)
-  const sandbox = await rig.startSandbox(options)
-  const loop = await createPlainLoop(sandbox)
-  const run = (groupId: number, batch: object, weeksHeld: number): Promise<Span> =>
-    deliverAll(rig, sandbox, { ...plan, groupId, batch, weeksHeld })
-  const rounds: Record<'plain' | 'single' | 'batched' | 'node' | 'redis', number>[] = []
-  try {
-    for (let round = 0; round < plan.rounds; round += 1) {
-      const [singleGroup, batchGroup] = groupIds.slice(2 * round) as [number, number]
-      const single = await run(singleGroup, {}, 1)
-      const plain = await loop.deliver(singleGroup)
-      const batched = await run(batchGroup, batches, 1)
-      rounds.push({
-        plain,
-        single: plan.events / single.seconds / plain,
-        batched: plan.events / batched.seconds / plain,
-        node: (1e6 * batched.nodeSeconds) / plan.events,
-        redis: (1e6 * batched.redisSeconds) / plan.events,
-      })
+  const rounds: Round[] = []
+  for (let at = 0; at < plan.rounds; at += 1) {
+    const names = Object.keys(runs) as (keyof typeof runs)[]
+    const round = { plain: await measurePlain(rig, plan) } as Round
+    for (const name of at % 2 === 0 ? names : names.toReversed()) {
+      round[name] = await measureRun(rig, plan, runs[name])
     }
-    const thirteen = await run(groupIds.at(-1)!, batches, weeks)
-    const middle = (name: keyof (typeof rounds)[number]): number =>
-      median(rounds.map((round) => round[name]))
-    return {
-      plain: middle('plain'),
-      single: middle('single'),
-      batched: middle('batched'),
-      'cpu-node': middle('node'),
-      'cpu-redis': middle('redis'),
-      'cpu-redis-13': (1e6 * thirteen.redisSeconds) / plan.events / middle('redis'),
-    }
-  } finally {
-    await loop.close()
+    rounds.push(round)
+  }
+  return figuresOf((of) => median(rounds.map(of)))
+}
+
+function figuresOf(middle: (of: (round: Round) => number) => number): Figures {
+  return {
+    plain: middle(({ plain }) => plain),
+    pipeline: middle(({ pipeline }) => pipeline.perSecond),
+    'pipeline-node': middle(({ pipeline }) => pipeline.nodeUs),
+    'pipeline-redis': middle(({ pipeline }) => pipeline.redisUs),
+    single: middle(({ single, pipeline }) => single.perSecond / pipeline.perSecond),
+    batched: middle(({ batched, pipeline }) => batched.perSecond / pipeline.perSecond),
+    intake: middle(({ intake, pipelineIntake }) => intake.perSecond / pipelineIntake.perSecond),
+    'cpu-node': middle(({ batched }) => batched.nodeUs),
+    'cpu-node-single': middle(({ single }) => single.nodeUs),
+    'cpu-redis': middle(({ batched }) => batched.redisUs),
+    'cpu-redis-single': middle(({ single }) => single.redisUs),
+    'cpu-redis-13': middle(({ batched13, batched }) => batched13.redisUs - batched.redisUs),
+    'full-event-node': middle(({ full, withoutFull }) => full.nodeUs - withoutFull.nodeUs),
+    'full-event-redis': middle(({ full, withoutFull }) => full.redisUs - withoutFull.redisUs),
   }
 }
 
-const batches = { batch: { max: 50, wait: '250ms' } }
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((left, right) => left - right)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+/** A daemon or a pipeline. */
+interface Engine {
+  use(): Promise<ProcessUse>
+  /** So many events are taken in or, unless nothing is sent, delivered and noted as such. */
+  until(events: number): Promise<void>
+  stop(): Promise<unknown>
 }
 
-interface Span {
-  seconds: number
-  nodeSeconds: number
-  redisSeconds: number
-}
-
-interface Delivery extends SpeedPlan {
+interface Place {
+  rig: Rig
+  plan: SpeedPlan
+  sandbox: SandboxProcess
+  hook: Hook
   groupId: number
-  /** How the sink collects. */
-  batch: object
-  /** Weeks of fingerprints that the ledger holds. */
-  weeksHeld: number
 }
 
-/** From the first page taken in to the last event delivered, by a daemon on an empty ledger. */
-async function deliverAll(
-  rig: Rig,
-  sandbox: SandboxProcess,
-  { groupId, batch, weeksHeld, marksPerWeek, warmUpEvents, events }: Delivery,
-): Promise<Span> {
-  await rig.redis.flushall()
+async function startDaemon(place: Place, run: Run): Promise<Engine> {
+  const { rig, plan, sandbox, hook, groupId } = place
   const ledger = await openAccount(rig)
-  for (let ago = weeksHeld - 1; ago >= 0; ago -= 1) await writeMarks(ledger, marksPerWeek, ago)
-  const sinks = { siem: webhookSink(sandbox, 'siem', batch) }
-  const daemon = await rig.startDaemon(configOfOne(sandbox, [groupId], sinks))
-  const given = { groupIds: [groupId] }
-  await sandbox.call('addEvents', warmUpEvents, given)
-  await untilCounted(ledger, (now) => deliveredBy(now) === warmUpEvents)
-  await sandbox.call('addEvents', events, given)
-  await untilCounted(ledger, (now) => takenInBy(now) > warmUpEvents)
-  const before = await readUse(rig, daemon)
-  await untilCounted(ledger, (now) => deliveredBy(now) === warmUpEvents + events)
-  const after = await readUse(rig, daemon)
-  await daemon.stop()
+  for (let ago = (run.weeks ?? 1) - 1; ago >= 0; ago -= 1) {
+    await writeMarks(ledger, plan.marksPerWeek, ago)
+  }
+  const sinks = { siem: webhookSink(hook, 'siem', run.batch && { batch: run.batch }) }
+  const feed = { rescan: false, detail: run.detail ?? [] }
+  const config = configOfOne(sandbox, [groupId], sinks, { feed })
+  if (run.isHeld) await rig.runCommand(config, 'sinks', 'pause', 'siem', '--reason', 'measured')
+  const daemon = await rig.startDaemon(config)
+  const countBy = run.isHeld ? takenInBy : deliveredBy
+  return { ...daemon, until: (events) => untilCounted(ledger, (now) => countBy(now) >= events) }
+}
+
+async function startPipeline(place: Place, { isHeld }: Run): Promise<Engine> {
+  const { rig, sandbox, hook, groupId } = place
+  const service = { url: sandbox.url, apiKey, groupId }
+  const pipeline = await rig.startPipeline({ ...service, hook, hasWorker: !isHeld })
+  const what = isHeld ? 'taken' : 'delivered'
   return {
-    seconds: after.seconds - before.seconds,
-    nodeSeconds: after.nodeSeconds - before.nodeSeconds,
-    redisSeconds: after.redisSeconds - before.redisSeconds,
+    use: () => pipeline.call('use'),
+    until: (events) => pipeline.call('until', what, events),
+    stop: pipeline.close,
   }
 }
 
-async function readUse({ redis }: Rig, daemon: Daemon): Promise<Span> {
-  const seconds = performance.now() / 1000
-  const [{ cpuSeconds: nodeSeconds }, { cpuSeconds: redisSeconds }] = await Promise.all([
-    daemon.use(),
-    redisUse(redis),
-  ])
-  return { seconds, nodeSeconds, redisSeconds }
+/**
+ * Time runs from the first search that finds the events to the last of them at the receiver, or taken in. CPU
+ * runs on until all is noted as delivered.
+ */
+async function measureRun(rig: Rig, plan: SpeedPlan, run: Run): Promise<Cost> {
+  await rig.redis.flushall()
+  const { groupIds, ...options } = sandboxOfOne(1)
+  const groupId = groupIds[0]!
+  const sandbox = await rig.startSandbox(options)
+  const receiver = await rig.startReceiver()
+  const engine = await run.engine({ rig, plan, sandbox, hook: receiver, groupId }, run)
+  const given = { groupIds, ...(run.detail && { severity: 'high' as const }) }
+  await sandbox.call('addEvents', plan.warmUpEvents, given)
+  await engine.until(plan.warmUpEvents)
+
+  const events = run.detail ? plan.fullEvents : plan.events
+  const beganMs = await sandbox.call('addAndAwaitSearch', events, given)
+  const [node, redis] = await Promise.all([engine.use(), redisUse(rig.redis)])
+  const all = plan.warmUpEvents + events
+  const receivedMs = run.isHeld ? undefined : await receiver.call('until', all)
+  await engine.until(all)
+  const endedMs = receivedMs ?? Date.now()
+  const [nodeAfter, redisAfter] = await Promise.all([engine.use(), redisUse(rig.redis)])
+
+  await engine.stop()
+  await expectReceived(receiver, run.isHeld ? 0 : all)
+  await receiver.close()
+  return {
+    perSecond: (1000 * events) / (endedMs - beganMs),
+    nodeUs: (1e6 * (nodeAfter.cpuSeconds - node.cpuSeconds)) / events,
+    redisUs: (1e6 * (redisAfter.cpuSeconds - redis.cpuSeconds)) / events,
+  }
 }
 
-interface PlainLoop {
-  /** Events a second with a POST for each, one after the other: once from the first page to the last. */
-  deliver(groupId: number): Promise<number>
-  close(): Promise<void>
+/** Each event once. */
+async function expectReceived(receiver: ReceiverProcess, all: number): Promise<void> {
+  const { events, repeats } = await receiver.call('counts')
+  if (events === all && repeats === 0) return
+  throw new Error(`${events} events were received, ${repeats} of them again, and not ${all} once`)
 }
 
-/** What a script without any durability does. */
-async function createPlainLoop({ url }: SandboxProcess): Promise<PlainLoop> {
+/** What a script that keeps nothing does: a page, then a POST for each event, one after the other. */
+async function measurePlain(rig: Rig, { events }: SpeedPlan): Promise<number> {
+  const { groupIds, ...options } = sandboxOfOne(1)
+  const sandbox = await rig.startSandbox(options)
+  const receiver = await rig.startReceiver()
+  await sandbox.call('addEvents', events, { groupIds })
   const dispatcher = new Agent()
-
-  async function post(path: string, authorization: string, body: unknown): Promise<unknown> {
-    const headers = { 'content-type': 'application/json', authorization }
-    const asked = { dispatcher, method: 'POST', headers, body: JSON.stringify(body) } as const
-    const { statusCode, body: answer } = await request(`${url}${path}`, asked)
-    if (statusCode === 204) return answer.dump()
-    if (statusCode !== 200) throw new Error(`the sandbox answered ${statusCode} to ${path}`)
-    return answer.json()
+  const service = { url: sandbox.url, apiKey, groupId: groupIds[0]! }
+  const readPage = await openServiceFeed(dispatcher, service)
+  const beganMs = performance.now()
+  for await (const items of readPages(readPage)) {
+    for (const item of items) {
+      await post(dispatcher, { url: `${receiver.url}/plain`, body: JSON.stringify(item) })
+    }
   }
-
-  const { token } = (await post('/tokens/generate', apiKey, {})) as { token: string }
-  const filters = { estimated_created_at: { gte: new Date(0).toISOString() } }
-
-  async function* pages(groupId: number): AsyncGenerator<WireSearchPage['items']> {
-    const path = `/firework/v4/events/identifier_groups/${groupId}/_search`
-    let from: string | null = null
-    do {
-      const body = { size: 10, order: 'asc', filters, ...(from && { from }) }
-      const page = (await post(path, `Bearer ${token}`, body)) as WireSearchPage
-      yield page.items
-      from = page.next ?? null
-    } while (from !== null)
-  }
-
-  return {
-    async deliver(groupId) {
-      const beganMs = performance.now()
-      let events = 0
-      for await (const items of pages(groupId)) {
-        for (const item of items) await post('/hooks/plain', '', item)
-        events += items.length
-      }
-      return (1000 * events) / (performance.now() - beganMs)
-    },
-    close: () => dispatcher.destroy(),
-  }
+  const seconds = (performance.now() - beganMs) / 1000
+  await dispatcher.destroy()
+  await expectReceived(receiver, events)
+  await receiver.close()
+  return events / seconds
 }

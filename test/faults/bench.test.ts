@@ -36,15 +36,18 @@ test('a quick bench measures every row, keeps the promise of 16 bytes a uid, and
   expect({ code, errors, failures: report.failures }).toEqual({ code: 0, errors: '', failures: {} })
 
   expect(Object.keys(report.figures).toSorted()).toEqual(rows.map(({ key }) => key).toSorted())
-  const isMeasured = ([key, value]: [string, number]): boolean =>
-    key.endsWith('-more') ? Number.isFinite(value) : value > 0
+  // differences of two runs are below zero by chance, where they are of few events
+  const isDifference = /-more$|^full-event-|^cpu-redis-13$/
+  const isMeasured = ([key, value]: [string, number | string]): boolean =>
+    value === 'not installed' ||
+    (isDifference.test(key) ? typeof value === 'number' : Number(value) > 0)
   expect(Object.entries(report.figures).filter((row) => !isMeasured(row))).toEqual([])
   expect(report.figures['uid-1000000']).toBeLessThanOrEqual(16)
   expect(readdirSync(folder)).toEqual([])
 }, 1_800_000)
 
 test('a bench that is interrupted leaves nothing behind', async () => {
-  const { child, outcome } = start()
+  const { child, outcome } = start('--loaded')
   while (readdirSync(folder).length === 0) await sleep(20)
   child.kill('SIGTERM')
   expect(await outcome).toEqual({ code: 130, output: '', errors: '' })
@@ -52,16 +55,30 @@ test('a bench that is interrupted leaves nothing behind', async () => {
 })
 
 test('a row says whether its target is met, and one that was not measured has missed it', () => {
-  const chosen = chosenRows(['empty-poll', 'plain', 'single', 'batched', 'uid-1000'])
-  const figures = { plain: 1_701, single: 1, batched: 1.99, 'poll-scripts': 57 }
+  const chosen = chosenRows([
+    'empty-poll',
+    'plain',
+    'alertmanager',
+    'single',
+    'batched',
+    'uid-1000',
+  ])
+  const figures = {
+    plain: 1_701,
+    alertmanager: 'not installed',
+    single: 0.9,
+    batched: 1.09,
+    'poll-scripts': 57,
+  }
   const report = { machine: 'here', figures, failures: { 'empty-poll': 'no poll' } }
   const printed = renderReport(report, chosen)
   const lines = printed.split('\n').map((line) => line.split(/ {2,}/))
-  const seen = chosen.map(({ key }) => lines.find(([name]) => name === key)?.slice(-3))
-  expect(seen).toMatchObject([
-    { 2: '1,701 events/s' },
-    ['1', '≥ 1', 'met'],
-    ['1.99', '≥ 2', 'missed'],
+  const seen = chosen.map(({ key }) => lines.find(([name]) => name === key)?.slice(2))
+  expect(seen).toEqual([
+    ['1,701 events/s'],
+    ['0.9', '≥ 0.9', '1.1', 'met'],
+    ['1.09', '≥ 1.1', '1.5', 'missed'],
+    ['not installed'],
     ['57', '≤ 3', 'missed'],
     ['-', '≤ 30', 'missed'],
     ['-', '≤ 20 bytes', 'missed'],
