@@ -25,7 +25,7 @@ export async function measureCommands(rig: Rig, { sizes, times }: CommandPlan): 
     const shape = { shape: 'tenants', size: count } as const
     const accounts = accountsOf(shape)
     for (const { name } of accounts) await fill(rig, name)
-    const config = configOf(shape, accounts, nowhere)
+    const config = configOf(shape, accounts, { sandbox: nowhere, hook: nowhere })
     const medians = []
     for (const command of commands) {
       const seconds = []

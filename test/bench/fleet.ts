@@ -7,12 +7,12 @@ import type { Figures } from './report.ts'
 import {
   type Daemon,
   type Hook,
+  type ReceiverProcess,
   redisUse,
   type Rig,
   type SandboxProcess,
   webhookSink,
 } from './rig.ts'
-import { untilThere } from './called-process.ts'
 import type { Arrival } from './sandbox-process.ts'
 import { seriesIn, untilPolled } from './size.ts'
 
@@ -41,21 +41,25 @@ interface Fleet {
   readonly plan: FleetPlan
   readonly accounts: readonly Account[]
   readonly sandbox: SandboxProcess
+  readonly receiver: ReceiverProcess
 }
 
 export async function measureFleet(rig: Rig, plan: FleetPlan): Promise<Figures> {
   await rig.redis.flushall()
   const accounts = accountsOf(plan)
   const sandbox = await rig.startSandbox(sandboxOf(plan, accounts))
-  const daemon = await rig.startDaemon(configOf(plan, accounts, sandbox))
+  const receiver = await rig.startReceiver()
+  const daemon = await rig.startDaemon(configOf(plan, accounts, { sandbox, hook: receiver }))
   await untilPolled(sandbox, accounts.length * feedsEach[plan.shape])
-  return {
+  const figures = {
     start: daemon.startSeconds,
     ...(await measureIdle(rig, plan, { sandbox, daemon })),
     ...(await scrapeThrice(daemon)),
-    ...(await measureDelays({ plan, accounts, sandbox })),
+    ...(await measureDelays({ plan, accounts, sandbox, receiver })),
     sigterm: await daemon.stop(),
   }
+  await receiver.close()
+  return figures
 }
 
 const feedsEach = { organizations: 5, tenants: 1 }
@@ -95,12 +99,16 @@ function sandboxOf(plan: FleetPlan, accounts: readonly Account[]): SandboxOption
   }
 }
 
-export function configOf(plan: FleetShape, accounts: readonly Account[], service: Hook): object {
+export function configOf(
+  plan: FleetShape,
+  accounts: readonly Account[],
+  { sandbox, hook }: { sandbox: { url: string }; hook: Hook },
+): object {
   const every = plan.every === undefined ? {} : { every: plan.every }
   return {
     accounts: record(accounts, ({ name, key, organizationId, tenantId }) => ({
       [name]: {
-        base_url: service.url,
+        base_url: sandbox.url,
         link_hosts: ['app.example.com'],
         api_key: key,
         organization_id: organizationId,
@@ -119,7 +127,7 @@ export function configOf(plan: FleetShape, accounts: readonly Account[], service
         },
       })),
     ),
-    sinks: record(accounts, ({ name }) => ({ [name]: webhookSink(service, name) })),
+    sinks: record(accounts, ({ name }) => ({ [name]: webhookSink(hook, name) })),
     route: {
       sinks: [accounts[0]!.name],
       routes: accounts.map(({ name }) => ({ matchers: [`account="${name}"`], sinks: [name] })),
@@ -163,9 +171,11 @@ async function scrapeThrice(daemon: Daemon): Promise<Figures> {
 }
 
 /** Seconds from the moment an event is there until its webhook is received. */
-async function measureDelays({ accounts, sandbox, plan }: Fleet): Promise<Figures> {
-  const arrivals = arrivalsOf(accounts, plan.idleSeconds)
-  const seconds = await tellAll(sandbox, arrivals)
+async function measureDelays({ accounts, sandbox, receiver, plan }: Fleet): Promise<Figures> {
+  const arrived = await sandbox.call('arrive', arrivalsOf(accounts, plan.idleSeconds))
+  await receiver.call('until', arrived.length)
+  const toldMs = new Map(await receiver.call('times'))
+  const seconds = arrived.map(([uid, cameMs]) => (toldMs.get(uid)! - cameMs) / 1000)
   const longest = Math.max(...seconds)
   const delay = seconds.reduce((sum, one) => sum + one, 0) / seconds.length
   // every feed of one organization is to be read in so long, at 70 % of its limit
@@ -191,15 +201,4 @@ function arrivalsOf(accounts: readonly Account[], forSeconds: number): Arrival[]
       })),
     )
     .toSorted((left, right) => left.atMs - right.atMs)
-}
-
-async function tellAll(sandbox: SandboxProcess, arrivals: Arrival[]): Promise<number[]> {
-  await sandbox.call('arrive', arrivals)
-  let untold = 0
-  const look = async (): Promise<number[] | undefined> => {
-    const delays = await sandbox.call('delays')
-    untold = delays.filter(({ isTold }) => !isTold).length
-    return untold === 0 ? delays.map(({ ms }) => ms / 1000) : undefined
-  }
-  return untilThere(look, () => `${untold} events were not told`, 500)
 }

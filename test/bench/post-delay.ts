@@ -26,10 +26,9 @@ export async function measurePostDelay(rig: Rig, { rounds }: PostDelayPlan): Pro
   const daemon = await rig.startDaemon(configOfOne(sandbox, groupIds, sinks, { limits }))
   const groups = new Map<string, number>()
   for (let round = 0; round <= rounds; round += 1) {
-    for (const groupId of groupIds) {
-      const [uid] = await sandbox.call('addEvents', 1, { groupIds: [groupId], ignoredAtMs: null })
-      groups.set(uid!, groupId)
-    }
+    const plan = groupIds.map((groupId) => ({ groupId, atMs: 0 }))
+    const arrived = await sandbox.call('arrive', plan)
+    for (const [at, [uid]] of arrived.entries()) groups.set(uid, groupIds[at]!)
     await receiver.call('until', groups.size)
   }
   const delays: number[] = []

@@ -16,10 +16,6 @@ export interface Arrival {
 export type SandboxCalls = typeof calls
 
 let sandbox: Sandbox
-/** Of the last `arrive`: the place of each uid in the plan, when it came and when it was told first. */
-let places = new Map<string, number>()
-let cameMs: number[] = []
-let toldMs: number[] = []
 /** When the answers to searches left. */
 const answers: { path: string; leftMs: number }[] = []
 
@@ -32,17 +28,12 @@ const calls = {
   /** Limits are enforced only where the options say so. */
   async start(options: SandboxOptions) {
     sandbox = await startSandbox({ enforceLimits: false, ...options })
-    sandbox.onReceived(({ uids, atMs }) => {
-      for (const uid of uids) {
-        const place = places.get(uid)
-        if (place !== undefined) toldMs[place] ??= atMs
-      }
-    })
     const { url, webhookSecret } = sandbox
     return { url, webhookSecret }
   },
-  addEvents: (count: number, given: Partial<SandboxEvent>): string[] =>
-    sandbox.addEvents(count, given).map(({ uid }) => uid),
+  addEvents(count: number, given: Partial<SandboxEvent>) {
+    sandbox.addEvents(count, given)
+  },
   /** Adds events, and resolves when they are asked for. */
   async addAndAwaitSearch(count: number, given: Partial<SandboxEvent>) {
     sandbox.addEvents(count, given)
@@ -51,26 +42,17 @@ const calls = {
       sandbox.requests.slice(before).find(({ path }) => path.endsWith('/_search'))
     return (await untilThere(search, () => 'nobody has searched', 2)).atMs
   },
-  /** Resolves when the last one has arrived. `plan` is in the order of time. */
-  async arrive(plan: Arrival[]) {
-    places = new Map()
-    cameMs = []
-    toldMs = []
+  /** Resolves, when the last one has arrived, to when each did. `plan` is in the order of time. */
+  async arrive(plan: Arrival[]): Promise<[uid: string, cameMs: number][]> {
     const startMs = performance.now()
-    for (const [place, { atMs, groupId }] of plan.entries()) {
+    const arrived: [string, number][] = []
+    for (const { atMs, groupId } of plan) {
       const waitMs = startMs + atMs - performance.now()
       if (waitMs > 1) await sleep(waitMs)
-      const event = sandbox.addEvent({ groupIds: [groupId], severity: 'high', ignoredAtMs: null })
-      cameMs[place] = Date.now()
-      places.set(event.uid, place)
+      const { uid } = sandbox.addEvent({ groupIds: [groupId], severity: 'high', ignoredAtMs: null })
+      arrived.push([uid, preciseMs()])
     }
-  },
-  /** How long after its arrival each event of the plan was told, or how long it has waited. */
-  delays(): { ms: number; isTold: boolean }[] {
-    return cameMs.map((came, place) => {
-      const told = toldMs[place]
-      return { ms: (told ?? Date.now()) - came, isTold: told !== undefined }
-    })
+    return arrived
   },
   /** When the last page of a group left before a moment. */
   pageLeftMs(groupId: number, beforeMs: number): number | undefined {
