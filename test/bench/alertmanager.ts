@@ -32,10 +32,11 @@ export async function measureAlertmanager(
   ])
   const dispatcher = new Agent()
   const url = `http://127.0.0.1:${port}`
-  await untilThere(
-    () => isReady(dispatcher, url),
-    () => 'Alertmanager is not ready',
-  )
+  const look = (): Promise<true | undefined> => {
+    if (server.exitCode !== null) throw new Error(`${program} ended (${server.exitCode})`)
+    return isReady(dispatcher, url)
+  }
+  await untilThere(look, () => `${program} is not ready`)
 
   const { groupIds, ...options } = sandboxOfOne(1)
   const sandbox = await rig.startSandbox(options)
