@@ -11,7 +11,7 @@ import type { Item } from '../store/records.ts'
 import type { CoverageReading, FlushContext } from './flush-context.ts'
 import type { MessageAbout } from './freeze.ts'
 import { flushGroups } from './group-flush.ts'
-import { readItemsOf, readUndelivered } from './undelivered.ts'
+import { readAtOnce, readItemsOf, readUndelivered } from './undelivered.ts'
 import { digestGroupId, type Outlet, type SinkDigest } from './placement.ts'
 import { type Flush, postponeTimers, readTimerMs } from './timers.ts'
 import { endWindow, type LedgerSlice, selectMembers } from './window.ts'
@@ -254,12 +254,16 @@ async function composeDigest(
 async function readAlreadySent(
   { ledgers }: FlushContext,
   { flush, nowMs }: DigestWindow,
-): Promise<Item[]> {
-  const sent: Item[] = []
+): Promise<Pick<Item, 'severity'>[]> {
+  const sent: Pick<Item, 'severity'>[] = []
   for (const ledger of ledgers) {
     const refs = await ledger.redis.zrangebyscore(ledger.key('listed', flush.id), '-inf', nowMs)
-    const items = await readItemsOf(ledger, refs, flush.about.destination)
-    sent.push(...items.map(({ item }) => item).filter(({ state }) => state === 'delivered'))
+    // of a hundred thousand records no more than these at once
+    for (let from = 0; from < refs.length; from += readAtOnce) {
+      const some = refs.slice(from, from + readAtOnce)
+      for (const { item } of await readItemsOf(ledger, some, flush.about.destination))
+        if (item.state === 'delivered') sent.push({ severity: item.severity })
+    }
   }
   return sent
 }

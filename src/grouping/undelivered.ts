@@ -1,4 +1,4 @@
-/** What could not be delivered to a destination within the window of its digest. */
+/** What a digest says of items by themselves: those that could not be delivered to its destination. */
 import { eventPath, type PageAddress } from '../messages/page-links.ts'
 import { compareForDigest, type Undelivered } from '../messages/summary.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
@@ -17,7 +17,7 @@ export interface UndeliveredWindow {
 const maxRead = 5_000
 
 /** Records per Redis reply. */
-const readAtOnce = 100
+export const readAtOnce = 100
 
 const maxNamed = 5
 

@@ -73,7 +73,7 @@ function optionsOf({ config, store }: Draw): DeliveryOptions {
   }
 }
 
-/** A digest also names the feeds that its sink may hear of, and what was sent at once. */
+/** A digest also names the feeds that its sink may hear of, and counts what was sent at once. */
 function tellsOnlyOf(
   { accounts, summary: { digest, byFeed } }: MessageAbout,
   { config, store, sees, seesOwn }: Draw,

@@ -47,7 +47,7 @@ export interface PlannedItem {
   isShadow?: boolean
   /** The group it joins; undefined: it is sent singly, or in its sink's batch. */
   group?: Group
-  /** The digest that lists it as sent already. */
+  /** The digest that counts it as sent already. */
   listedIn?: string
 }
 

@@ -120,7 +120,7 @@ export async function explainRefusal<Result>(
     const isUnknown = isUnknownPath(error) || error.status === 405
     if (!isUnknown && error.status !== 403) throw error
     const why = isUnknown
-      ? `servers before 2026-07 do not have ${method} ${path}`
+      ? `this server may not have ${method} ${path}`
       : `it takes the permission ${permission}`
     throw new UpstreamError(error.reason, `${error.message}; ${why}`, error)
   }

@@ -1,4 +1,5 @@
 /** Adds events to the sandbox: at the start, on request, and by arrivals. */
+import { systemClock } from '../../lib/clock.ts'
 import { createLoop, type Loop } from '../../lib/loop.ts'
 import type { SandboxGroup, SandboxSettings } from '../options.ts'
 import { createGenerator } from './generator.ts'
@@ -43,11 +44,15 @@ export function createEventSupply(
 
   const agesMs = Array.from({ length: backlog }, () => random.int(0, 86_400_000))
   agesMs.forEach(addAged)
+  const gapMs = 1000 / eventsPerSecond
+  let nextAtMs = systemClock.monotonic() + gapMs
   const arrivals = createLoop({
     name: 'sandbox arrivals',
-    everyMs: 1000 / eventsPerSecond,
+    everyMs: 25,
     logger,
-    tick: async () => addAged(0),
+    async tick() {
+      for (const nowMs = systemClock.monotonic(); nextAtMs <= nowMs; nextAtMs += gapMs) addAged(0)
+    },
   })
   return {
     arrivals: eventsPerSecond > 0 ? arrivals : undefined,

@@ -50,7 +50,7 @@ const adviceByFault: Record<UpstreamFault, string> = {
   redirect: 'set base_url to the final address; Tocsin never sends a key along a redirect',
   html: 'base_url leads to a web page: use the address of the API, not of the web application',
   not_http: 'check the scheme (https) and the port in base_url',
-  too_large: 'base_url seems to lead to something else than the API.',
+  too_large: 'check base_url: it seems to lead to something else than the API',
 }
 
 const adviceByReason: Record<UpstreamReason, string> = {

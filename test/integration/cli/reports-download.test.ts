@@ -63,7 +63,7 @@ test.each([
   [{ status: 404, message: 'no such report' }, /^report 9001: .*\(404\)/],
   [
     { status: 404, body: 'text', message: 'Not Found' },
-    /; servers before 2026-07 do not have GET .*download/,
+    /; this server may not have GET .*download/,
   ],
   [{ status: 200, body: 'text', message: 'no' }, /^the answer is no file of the format docx$/m],
 ] as const)('where the service answers by %j there is no file', async (answer, said) => {

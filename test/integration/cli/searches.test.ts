@@ -187,7 +187,7 @@ describe('events get', () => {
 })
 
 test.each([
-  [404, 'servers before 2026-07 do not have'],
+  [404, 'this server may not have'],
   [403, 'takes the permission'],
 ])('a %i tells which server or permission a search takes', async (status, said) => {
   const { run, sandbox } = await aServiceScene(tests)

@@ -107,17 +107,25 @@ test('what failed is told by the id of its delivery, and by its event or how man
   expect(told()[1]).not.toHaveProperty('uid')
 })
 
-test('a sink that answers with a Retry-After is left alone for as long', async () => {
-  const soc = aRehearsedSink('soc')
-  const { ledger, deliver, circuit } = await rig(soc)
-  const ref = await made(ledger, 'a/b/1', ['soc'])
-  soc.next(() => Promise.reject(new SinkError('rate_limited', 'slower', { retryAfterMs: 40_000 })))
-  const beganMs = Date.now()
-  await deliver(soc, ref)
-  const { waitMs } = await circuit.admit('soc', 1)
-  expect(waitMs + Date.now() - beganMs).toBeGreaterThanOrEqual(39_999)
-  expect(waitMs).toBeLessThanOrEqual(40_000)
-})
+test.each([
+  ['rate_limited', 40_000, undefined, 40_000],
+  ['rate_limited', undefined, 1_000, 10_000],
+  ['rate_limited', undefined, undefined, 0],
+] as const)(
+  'a sink that answers %s, Retry-After %s, limit %s, is left alone for %s ms',
+  async (reason, retryAfterMs, limitPerSecond, pauseMs) => {
+    const soc = aRehearsedSink('soc', limitPerSecond === undefined ? {} : { limitPerSecond })
+    const { ledger, deliver, circuit } = await rig(soc)
+    const ref = await made(ledger, 'a/b/1', ['soc'])
+    const asked = retryAfterMs === undefined ? {} : { retryAfterMs }
+    soc.next(() => Promise.reject(new SinkError(reason, 'slower', asked)))
+    const beganMs = Date.now()
+    await deliver(soc, ref)
+    const { waitMs } = await circuit.admit('soc', 1)
+    expect(waitMs + Date.now() - beganMs).toBeGreaterThanOrEqual(pauseMs - 1)
+    expect(waitMs).toBeLessThanOrEqual(pauseMs)
+  },
+)
 
 test('a send after a 2xx that named an error says that it may be a repeat', async () => {
   const soc = aRehearsedSink('soc')

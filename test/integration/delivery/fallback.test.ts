@@ -129,6 +129,27 @@ test('people get one message: how many could not be delivered where', async () =
   ])
 })
 
+test('a destination that has the event gets no second one', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/0' }, ['siem', 'lake'])])
+  await rig.deliverDue('lake')
+  await rig.circuit.report('siem', 'gone')
+  await rig.relieve()
+  await rig.deliverDue('lake')
+  expect(rig.sinks.lake.received).toHaveLength(1)
+  expect((await expectConservation(rig.ledger)).sinks['siem']).toMatchObject({ diverted: 1 })
+})
+
+test('the message about one event that could not be delivered is kept as it was sent', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/0' }, ['soc'])])
+  await rig.down('soc', fallbackAfterMs)
+  await rig.relieve()
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+  expect(await tests.redis.keys(rig.ledger.key('told', '*'))).toHaveLength(1)
+})
+
 test('a sealed batch is opened: its items go, and a later send says that it may be a repeat', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 3)

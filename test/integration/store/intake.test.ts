@@ -21,6 +21,27 @@ import {
 const tests = redisForTests()
 const dayMs = 86_400_000
 
+test.each([
+  ['an event', (ledger: AccountLedger) => ledger.key('pair', 'p')],
+  ['the end', (ledger: AccountLedger) => ledger.key('records')],
+])(
+  'a commit that fails at %s takes nothing in for good: the next one takes all',
+  async (_at, keyOf) => {
+    const ledger = await tests.ledger()
+    const pair = { id: 'p', source: 's' }
+    const events = [1, 2, 3].map((n) => ({
+      ...routed({ uid: `a/b/${n}` }),
+      ...(n === 3 && { pair }),
+    }))
+    await tests.redis.lpush(keyOf(ledger), 'of another type')
+    await expect(takeIn(ledger, events)).rejects.toThrow('WRONGTYPE')
+    await tests.redis.del(keyOf(ledger))
+    expect(await takeIn(ledger, events)).toMatchObject({ counts: { new: 3, duplicate: 0 } })
+    expect(await tests.redis.zcard(ledger.key('due', 'soc'))).toBe(3)
+    await expectConservation(ledger)
+  },
+)
+
 test('a page is taken in once: its repeat makes duplicates and no items', async () => {
   const ledger = await tests.ledger()
   const page = ['1', '2', '1'].map((id) => routed({ uid: `a/b/${id}` }, ['soc', 'siem']))

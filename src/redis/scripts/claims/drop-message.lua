@@ -9,7 +9,7 @@
 
 -- Whether it reads as the message of its one event alone.
 local function is_sole(message)
-  return message.total == 1 and message.kind ~= 'digest' and not cjson.decode(message.about).summary.undelivered
+  return message.total == 1 and message.kind ~= 'digest' and not cjson.decode(message.about).summary.divertedFrom
 end
 
 local bid = split_ref(ARGV[1])[2]

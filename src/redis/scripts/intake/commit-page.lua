@@ -410,39 +410,46 @@ if #fresh > 0 then
   answer.fresh = fresh
 end
 local result = cjson.encode(answer)
-redis.call('HSET', feed, of('seq'), sequence + 1, of('cid'), ask.cid, of('result'), result)
-if not ask.last then
-  return result
+
+-- The last piece of a page moves the cursor and notes how the feed stands.
+local function end_page()
+  note_unreadable(before.quarantined + counts.quarantined)
+  redis.call('HSET', feed, of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
+  if ask.of == '' then
+    -- the fence has held: this scan began after the rewind
+    redis.call('HDEL', feed, 'rewound', ask.beyond and 'rewound' or 'trouble')
+    if ask.beyond then
+      redis.call('HSET', feed, 'success', ask.requested)
+    else
+      redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
+      if ended then
+        redis.call('HSET', feed, 'caught_up', ask.requested)
+      end
+    end
+  else
+    redis.call('HDEL', feed, 'rescan_trouble')
+    redis.call('HSET', feed, of('done'), ask.caught_up and 1 or 0)
+    if ask.caught_up then
+      redis.call('HSET', feed, of('completed'), ask.requested, of('completed_walk'), ask.ends)
+      if #ask.at_end > 0 then
+        redis.call('HSET', feed, unpack(ask.at_end))
+      end
+    end
+  end
+  -- Only the tail moves its high-water mark: a rescan may be ahead of it.
+  if ask.of == '' then
+    local newest = math.min(ask.newest, now)
+    if newest > tonumber(redis.call('HGET', feed, 'newest') or '0') then
+      redis.call('HSET', feed, 'newest', newest)
+    end
+  end
 end
 
-note_unreadable(before.quarantined + counts.quarantined)
-redis.call('HSET', feed, of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
-if ask.of == '' then
-  -- the fence has held: this scan began after the rewind
-  redis.call('HDEL', feed, 'rewound', ask.beyond and 'rewound' or 'trouble')
-  if ask.beyond then
-    redis.call('HSET', feed, 'success', ask.requested)
-  else
-    redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
-    if ended then
-      redis.call('HSET', feed, 'caught_up', ask.requested)
-    end
-  end
-else
-  redis.call('HDEL', feed, 'rescan_trouble')
-  redis.call('HSET', feed, of('done'), ask.caught_up and 1 or 0)
-  if ask.caught_up then
-    redis.call('HSET', feed, of('completed'), ask.requested, of('completed_walk'), ask.ends)
-    if #ask.at_end > 0 then
-      redis.call('HSET', feed, unpack(ask.at_end))
-    end
-  end
-end
--- Only the tail moves its high-water mark: a rescan may be ahead of it.
-if ask.of == '' then
-  local newest = math.min(ask.newest, now)
-  if newest > tonumber(redis.call('HGET', feed, 'newest') or '0') then
-    redis.call('HSET', feed, 'newest', newest)
+-- Behind all that the page brought: what fails half way is read and taken in again.
+unit.at_end[#unit.at_end + 1] = function()
+  redis.call('HSET', feed, of('seq'), sequence + 1, of('cid'), ask.cid, of('result'), result)
+  if ask.last then
+    end_page()
   end
 end
 return result

@@ -15,14 +15,15 @@ local function key(kind, id, part)
 end
 
 -- A script's unit of work. What it has read of records stays decoded; what it changes is gathered, and finish()
--- writes it, a command a key. So a script that fails half way has written none of this. A script that reads a set
--- after it has changed it calls write_sets() before.
+-- writes it, a command a key, and last what says that it is done: marks, cursor. So what fails half way is done
+-- again. A script that reads a set after it has changed it calls write_sets() before.
 local unit = {
   records = {}, -- id -> record, or false: there is none
   stored = {}, -- ids of records that were there before
   changed = {}, -- ids of records to save: in order, and as a set
   texts = {}, -- keys and texts that do not expire, one after the other
-  expiring = {}, -- id -> when its payload expires, ms
+  expiring = {}, -- arguments of SET for those that do
+  payloads = {}, -- id -> when its payload expires (ms), 0: never
   filed = {}, -- records and their places in the index
   resting = {}, -- id -> its retention: it is filed in the index anew
   sets = {}, -- sorted set -> member -> score, or false: it leaves
@@ -543,24 +544,23 @@ end
 
 -- The end of every script that includes this file: scripts.ts calls finish().
 
-local function write_record(rid)
+-- Gathers what becomes of a record: its text, its place in the index, whom it is owed to.
+local function encode_record(rid)
   local record, retention = unit.records[rid], unit.resting[rid]
   local name, text = key('rec', rid), cjson.encode(record)
   note_owed(rid, record)
   if not retention then
-    redis.call('SET', name, text, 'KEEPTTL')
+    unit.expiring[#unit.expiring + 1] = { name, text, 'KEEPTTL' }
     return
   end
   local at = place_of(record)
   unit.filed[#unit.filed + 1], unit.filed[#unit.filed + 2] = at, rid
   if at >= 0 then
-    redis.call('SET', name, text, 'PXAT', at + retention.history)
-    unit.expiring[rid] = at + retention.payload
+    unit.expiring[#unit.expiring + 1] = { name, text, 'PXAT', at + retention.history }
+    unit.payloads[rid] = at + retention.payload
   else
     store(name, text)
-    if unit.stored[rid] then
-      redis.call('PERSIST', key('pay', rid))
-    end
+    unit.payloads[rid] = unit.stored[rid] and 0 or nil
   end
 end
 
@@ -597,18 +597,27 @@ local function write_dated()
   redis.call('PEXPIRE', hour, 2 * day_ms)
 end
 
-local function finish()
-  for _, write in ipairs(unit.at_end) do
-    write()
-  end
-  for _, rid in ipairs(unit.changed) do
-    write_record(rid)
-  end
+local function write_texts()
   if #unit.texts > 0 then
     redis.call('MSET', unpack(unit.texts))
   end
-  for rid, at in pairs(unit.expiring) do
-    redis.call('PEXPIREAT', key('pay', rid), at)
+  for _, arguments in ipairs(unit.expiring) do
+    redis.call('SET', unpack(arguments))
+  end
+  for rid, at in pairs(unit.payloads) do
+    if at > 0 then
+      redis.call('PEXPIREAT', key('pay', rid), at)
+    else
+      redis.call('PERSIST', key('pay', rid))
+    end
+  end
+end
+
+-- Sets come before records: a ref without its item is dropped when it is claimed, an item without its ref would
+-- wait for ever.
+local function finish()
+  for _, rid in ipairs(unit.changed) do
+    encode_record(rid)
   end
   local added = call_all('ZADD', key('records'), unit.filed, 2)
   if added > 0 then
@@ -616,9 +625,13 @@ local function finish()
   end
   write_sets()
   write_claims()
+  write_texts()
   write_counts(key('counters'), unit.counters)
   for _, ending in ipairs(unit.endings) do
     write_ending(ending)
   end
   write_dated()
+  for _, write in ipairs(unit.at_end) do
+    write()
+  end
 end

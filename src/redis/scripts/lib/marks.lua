@@ -119,7 +119,7 @@ local function held_in(entry)
   return entry.held
 end
 
-local function write_mark(weeks, mark, horizon)
+local function write_at_once(weeks, mark, horizon)
   local entry = open_this_week(weeks)
   local name = bucket_key(entry, mark)
   if redis.call('SADD', name, mark.m) == 1 then
@@ -127,6 +127,17 @@ local function write_mark(weeks, mark, horizon)
     entry.held, entry.written = held_in(entry) + 1, entry.written + 1
     if entry.held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
       split_bucket(entry, horizon)
+    end
+  end
+end
+
+-- Writes a mark when the script ends, behind the records: what fails half way is new again.
+local written = {}
+local function write_mark(weeks, mark, horizon)
+  if not written[mark.m] then
+    written[mark.m] = true
+    unit.at_end[#unit.at_end + 1] = function()
+      write_at_once(weeks, mark, horizon)
     end
   end
 end
@@ -143,6 +154,9 @@ end
 
 -- Whether the mark is known. One that was written over half the horizon ago is written again.
 local function is_marked(weeks, mark, horizon)
+  if written[mark.m] then
+    return true
+  end
   for _, entry in ipairs(weeks) do
     if redis.call('SISMEMBER', bucket_key(entry, mark), mark.m) == 1 then
       if (this_week - entry.week) * week_ms > horizon / 2 then
