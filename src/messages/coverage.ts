@@ -91,7 +91,7 @@ function alarmOfUnread(feed: Feed): string {
   const whole = `Half or more of what feed ${feedName(feed)} shows cannot be read`
   return feed.isUnreadable === true
     ? `${whole}, so events are missing here.`
-    : `${some} could not be read and ${quarantined === 1 ? 'is' : 'are'} missing here.`
+    : `${some} could not be read and ${quarantined === 1 ? 'waits' : 'wait'} in the quarantine.`
 }
 
 function formatFeed(feed: Feed, timeIn: TimeFormatter): string {

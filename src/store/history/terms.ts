@@ -169,7 +169,7 @@ async function readHead(ledger: AccountLedger, stored: StoredTerm): Promise<stri
   return seen && chainPlace(seen)
 }
 
-/** As `recall` of lib/terms.lua. */
+/** As `recall` of lib/terms.lua, which skips the generation before where it can hold nothing. */
 async function readSeen(ledger: AccountLedger, { t, b }: StoredTerm): Promise<Seen | undefined> {
   const nowMs = await redisNow(ledger)
   const { history } = ledger.retention

@@ -8,6 +8,18 @@ import { tocsin } from './tocsin.ts'
 
 const tests = redisForTests()
 
+test('a sink whose only recipient takes nothing is resumed with it', async () => {
+  const { keys, ledger, config } = await aSocScene(tests, (text) =>
+    text.replace(', bob@example.com]', ']'),
+  )
+  const circuit = createCircuit(ledger.redis, keys)
+  const ann = `oncall:${recipientHash('ann@example.com')}`
+  const sent = { reason: 'recipient_deferred', answer: '452 4.2.2 mailbox full' } as const
+  for (let count = 0; count < 5; count += 1) await circuit.report(ann, 'fault', sent)
+  expect((await tocsin('sinks', 'resume', 'oncall', ...config)).code).toBe(0)
+  expect((await circuit.read(ann, Date.now())).state).toBe('half_open')
+})
+
 test('of several recipients the one that takes nothing is named', async () => {
   const { keys, ledger, config } = await aSocScene(tests)
   const circuit = createCircuit(ledger.redis, keys)

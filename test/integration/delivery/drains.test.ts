@@ -128,6 +128,29 @@ test('a process that saw a lease takes up the work when the lease ends, without 
   await drains.stop(1_000)
 })
 
+test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {
+  const soc = aRehearsedSink('soc', {
+    concurrency: 1,
+    send: (_delivery, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('cut off')))
+      }),
+  })
+  const { ledger, drains } = await rig(soc)
+  await bring(ledger, 'soc', 5)
+  drains.start()
+  drains.announce('main', [{ sink: 'soc' }])
+  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
+  await drains.stop(50)
+  expect(await pendingIn(ledger)).toEqual({ queued: 4, retrying: 1 })
+  const due = await ledger.redis.zrange(ledger.key('due', 'soc'), '0', '-1')
+  const asked = { sink: 'soc', max: 10, leastRank: 1 }
+  const ours = await claimDue(ledger, { owner: 'other', leaseMs: 1_000 }, asked)
+  expect(due).toHaveLength(5)
+  expect(ours.claims).toHaveLength(4)
+  await expectConservation(ledger)
+})
+
 test.concurrent('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')

@@ -5,7 +5,7 @@ import { readPayload } from '../../../src/store/records.ts'
 import type { SandboxCredential } from '../../../src/sandbox/credentials/credentials.ts'
 import { aCredentialFeed } from '../../support/feeds.ts'
 import { startFeedRig, type FeedRig, type FeedRigOptions } from '../../support/feed-rig.ts'
-import { redisForTests } from '../../support/ledger.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const rescan = { everyMs: 1, backMs: 0 }
@@ -33,6 +33,37 @@ function add(source: string, given: Partial<SandboxCredential> = {}): string {
   const [one] = rig.sandbox.addCredentials([{ ...login, ...sourceOf(source), ...given }])
   return `credential/${one!.id}`
 }
+
+/** State and reason of each item of a credential, by destination. */
+async function itemsOf(uid: string): Promise<Record<string, string>> {
+  const { items } = (await rig.records()).get(uid)!
+  return Object.fromEntries(
+    items.map(({ destination, state, heldFor }) => [
+      destination,
+      heldFor ? `${state}: ${heldFor}` : state,
+    ]),
+  )
+}
+
+test('the same login and secret from another source is told once; the first says where else it was', async () => {
+  await begin()
+  const first = add('combolists')
+  await rig.toEnd(feed)
+  const again = add('stealer_logs', { identityName: 'ann@EXAMPLE.com', domain: 'Example.com' })
+  const third = add('telegram')
+  await rig.toEnd(feed)
+  expect(await itemsOf(first)).toEqual({ soc: 'queued' })
+  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again' })
+  expect(await itemsOf(third)).toEqual({ soc: 'suppressed: seen_again' })
+  const records = await rig.records()
+  expect(records.get(first)!.seenAgain).toMatchObject({ times: 2 })
+  expect(records.get(first)!.seenAgain!.sources).toEqual(
+    expect.arrayContaining(['stealer_logs', 'telegram']),
+  )
+  expect(records.get(again)!.items[0]!.rule).toBe(first)
+  const { sinks } = await expectConservation(rig.ledger)
+  expect(sinks['soc']).toMatchObject({ created: 3, suppressed: 2 })
+})
 
 test('no leaked secret stands in Redis in clear, wherever a record holds it', async () => {
   await begin()

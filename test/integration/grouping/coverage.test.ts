@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 import { createCoverage } from '../../../src/daemon/parts/coverage.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createRouter } from '../../../src/routing/router.ts'
-import { redisForTests } from '../../support/ledger.ts'
+import { redisForTests, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -28,7 +28,7 @@ route:
     - {name: south, matchers: [account=south], sinks: [south, ops]}
 `
 
-test('each sink reads of the feeds that may reach it', async () => {
+test('each sink reads of the feeds that may reach it, whether they are behind and what the quarantine holds', async () => {
   const { config } = parseConfig(yaml, { file: 'test.yaml', env: {} })
   const keys = tests.keys()
   const ledgers = await Promise.all(
@@ -43,4 +43,9 @@ test('each sink reads of the feeds that may reach it', async () => {
   expect(feedsOf('spare')).toEqual(['brand'])
   expect(feedsOf('south')).toEqual(['leaks'])
   expect(feedsOf('ops')).toEqual(['leaks'])
+  const malformed = [{ uid: null, problem: 'no uid', raw: '{}' }]
+  await takeIn(ledgers[0]!, [], { feed: 'brand', malformed, isCaughtUp: false })
+  expect((await readCoverage())('north')).toMatchObject([
+    { feed: 'brand', lastCaughtUpMs: null, isBehind: true, quarantined: 1 },
+  ])
 })

@@ -40,6 +40,14 @@ test('the same pair from another source is told to nobody who has it, and said o
   await expectConservation(ledger)
 })
 
+test('another feed that shows the first of a pair changes nothing of what it says', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [leak(1)])
+  await takeIn(ledger, [leak(1)], { feed: 'other' })
+  const first = await readRecord(ledger, ledger.fingerprints.recordId('credential/1'))
+  expect(first!.seenAgain).toBeUndefined()
+})
+
 test('another destination still gets the pair', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [leak(1)])

@@ -121,6 +121,32 @@ test('events of an identifier are listed newest first, and pages survive new one
     expect(await listUids(ledger, { kind: 'identifier', value })).toEqual([[]])
 })
 
+test.each([1, 2, 3, 20])(
+  'pages of %i list each event of an identifier once, newest first',
+  async (limit) => {
+    const ledger = await tests.ledger()
+    const about = (n: number): RoutedEvent =>
+      routed({ uid: `a/b/${n}`, identifiers: [{ id: 1, name: 'acme.com' }] })
+    for (let n = 1; n <= 5; n += 1) await takeIn(ledger, [about(n)])
+    await takeIn(ledger, [6, 7, 8].map(about))
+    const pages = await listUids(ledger, acme, limit)
+    expect(pages.flat()).toEqual([8, 7, 6, 5, 4, 3, 2, 1].map((n) => `a/b/${n}`))
+    expect(pages.every((page, at) => page.length === limit || at === pages.length - 1)).toBe(true)
+  },
+)
+
+test('a login that was seen longer ago than the history is not known any more', async () => {
+  const ledger = await tests.ledger()
+  const nowMs = await redisMs(tests.redis)
+  const event = naming('a/b/1', { logins: ['joe@acme.com'] })
+  const longAgoMs = nowMs - ledger.retention.history - 2_000
+  await takeIn(
+    ledgerInTime(ledger, () => longAgoMs),
+    [event],
+  )
+  expect(await lookUpTerm(ledger, joe)).toBeUndefined()
+})
+
 test('what is older than the history is forgotten, and its keys expire', async () => {
   const stored = await tests.ledger()
   const { history } = stored.retention

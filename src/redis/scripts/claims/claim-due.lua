@@ -298,9 +298,7 @@ for destination, wait in pairs(waits) do
   probed[destination] = wait == 0 or nil
 end
 if next(probed) and not (ask.ref or ask.probe) then
-  local probes = choose_probes(looked, probed)
-  write_sets()
-  claim_all(probes)
+  claim_all(choose_probes(looked, probed))
 end
 -- what is put off leaves its place, up to a number that takes Redis no longer than a claim
 repeat
