@@ -326,6 +326,8 @@ export interface MessageSubject extends DescribedEvent, Related {
   link?: string | null | undefined
   /** The event's page; left out: no page is known. */
   pageUrl?: string | undefined
+  /** The sink shows no excerpts, and the event had some (`excerpts: never`). */
+  excerptsWithheld?: true
 }
 
 export interface RenderOptions {
@@ -344,7 +346,7 @@ export function testMark({ isTest }: Pick<RenderOptions, 'isTest'>): string {
 
 /** What a reader must know about this sending, whatever its content. */
 export function sendingNotes(
-  members: readonly Pick<MessageSubject, 'feed' | 'event'>[],
+  members: readonly Pick<MessageSubject, 'feed' | 'event' | 'excerptsWithheld'>[],
   { isTest, mayBeRepeat, attempt = 1 }: RenderOptions,
 ): string[] {
   const test = members.every(isCanary)
@@ -354,6 +356,7 @@ export function sendingNotes(
     isTest === true ? test : null,
     mayBeRepeat === true ? 'May be a repeat: the answer to an earlier attempt was lost.' : null,
     attempt > 1 ? `Attempt ${attempt}.` : null,
+    members.some((one) => one.excerptsWithheld) ? 'Excerpt withheld: this sink shows none.' : null,
   ].filter((note) => note !== null)
 }
 

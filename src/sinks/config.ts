@@ -74,15 +74,24 @@ export interface FailoverConfig {
   fallbackAfterMs: number
 }
 
-export const failoverKeys = {
+export const commonKeys = {
+  excerpts: word(
+    ['never', 'safe'],
+    'never: show facts alone; safe: quote texts without a sign of a secret. Default: safe.',
+  ).optional(),
   fallback: name('The sink that gets what this one cannot be sent.').optional(),
   fallback_after: duration(
     'How long the circuit is open before the fallback gets what waits.',
   ).prefault('5m'),
 }
 
-export function readFailover(file: z.output<z.ZodObject<typeof failoverKeys>>): FailoverConfig {
-  return { fallback: file.fallback, fallbackAfterMs: file.fallback_after }
+export interface CommonConfig extends FailoverConfig {
+  /** Which texts of events it shows: none, or those without a sign of a secret. */
+  excerpts: 'never' | 'safe' | undefined
+}
+
+export function readCommon(file: z.output<z.ZodObject<typeof commonKeys>>): CommonConfig {
+  return { excerpts: file.excerpts, fallback: file.fallback, fallbackAfterMs: file.fallback_after }
 }
 
 /** For sinks whose readers are people. */
@@ -111,7 +120,7 @@ export const chatKeys = {
   digest: digestConfig.optional(),
   reveal: flag('Show leaked credentials in clear.').prefault(false),
   ...readerKeys,
-  ...failoverKeys,
+  ...commonKeys,
   ...outboundKeys,
 }
 
@@ -123,7 +132,7 @@ interface ChatFile<Type> extends z.output<z.ZodObject<typeof chatKeys>> {
 }
 
 /** A sink that posts to a chat, by the address of a webhook, which lets whoever has it post. */
-interface Chat<Type> extends Outbound, FailoverConfig {
+interface Chat<Type> extends Outbound, CommonConfig {
   type: Type
   url: Secret
   limitPerSecond: number
@@ -147,7 +156,7 @@ export function readChat<Type>(file: ChatFile<Type>): Chat<Type> {
     timeZone: file.time_zone,
     templates: file.templates,
     ...readOutbound(file),
-    ...readFailover(file),
+    ...readCommon(file),
   }
 }
 

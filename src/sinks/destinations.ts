@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Audience } from './config.ts'
+import type { Audience, CommonConfig } from './config.ts'
 import type { Destination, Sink } from './sink.ts'
 
 export interface DescribedSink {
@@ -8,20 +8,21 @@ export interface DescribedSink {
   limitPerSecond?: number | undefined
   timeZone?: string | undefined
   reveal?: boolean | undefined
+  excerpts?: CommonConfig['excerpts']
   to?: readonly string[]
 }
+
+type SameKeys = keyof Sink & keyof DescribedSink
 
 /** What a sink says of itself by its configuration alone. */
 export function describeSink(
   config: DescribedSink,
   audience: Audience,
-): Pick<
-  Sink,
-  'name' | 'type' | 'audience' | 'timeZone' | 'destinations' | 'limitPerSecond' | 'reveals'
-> {
-  const { name, type, timeZone, limitPerSecond, reveal = false } = config
+): Pick<Sink, SameKeys | 'audience' | 'destinations' | 'reveals' | 'hidesExcerpts'> {
+  const { name, type, timeZone, limitPerSecond, reveal = false, excerpts } = config
   const destinations = listDestinations(config)
-  return { name, type, audience, timeZone, destinations, limitPerSecond, reveals: reveal }
+  const shows = { reveals: reveal, hidesExcerpts: excerpts === 'never' }
+  return { name, type, audience, timeZone, destinations, limitPerSecond, ...shows }
 }
 
 /**

@@ -32,6 +32,8 @@ export interface Sink {
   readonly timeZone?: string | undefined
   /** Whether leaked secrets reach it in clear (`reveal: true`). */
   readonly reveals?: boolean
+  /** Whether it shows no excerpts, only facts (`excerpts: never`). */
+  readonly hidesExcerpts?: boolean
   /** Whether it can attach a file. */
   readonly canAttach?: boolean
   /** The longest a send may take in all, milliseconds. */

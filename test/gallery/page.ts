@@ -2,6 +2,7 @@
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
+import { withoutExcerpts } from '../../src/messages/excerpts.ts'
 import { titleOf } from '../../src/messages/message.ts'
 import { drawMail, drawPage, type Html, markup } from '../../src/sandbox/drawing/html.ts'
 import { drawSlack } from '../../src/sandbox/drawing/slack.ts'
@@ -12,7 +13,8 @@ import { createSink } from '../../src/sinks/create-sink.ts'
 import { formatTemplateFailure } from '../../src/sinks/templates/templates.ts'
 import { moreScenes, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
 
-const config = `
+/** A sink of every type. */
+export const everySink = `
 accounts: { main: { base_url: "https://api.example.com", api_key: none } }
 feeds: { brand: { type: events, identifier_group: 1042 } }
 sinks:
@@ -41,7 +43,7 @@ export async function openSinks(
 ): Promise<Previews> {
   const { sinks: configured } =
     path === undefined
-      ? parseConfig(config, { file: 'gallery.yaml', env: {} }).config
+      ? parseConfig(everySink, { file: 'gallery.yaml', env: {} }).config
       : loadConfig({ path, env: process.env }).config
   const logger = createLogger({ level: 'silent' })
   const parts = { logger, clock: systemClock, onTemplateFailure }
@@ -57,7 +59,9 @@ export function previewOf(sinks: Previews, to: string, one: Delivery): Preview |
   const [destination] = sink?.destinations ?? []
   if (!sink?.preview || !destination) throw new Error(`there is no ${to}`)
   try {
-    return sink.preview({ ...one, destination })
+    const { members } = one
+    const shown = sink.hidesExcerpts === true ? members.map(withoutExcerpts) : members
+    return sink.preview({ ...one, members: shown, destination })
   } catch (error) {
     if (error instanceof SinkError && error.reason === 'invalid') return undefined
     throw error

@@ -4,6 +4,7 @@ import { parseCookie } from '../../src/feeds/types/cookies.ts'
 import { parseCredential } from '../../src/feeds/types/credentials.ts'
 import { parseItem } from '../../src/feeds/types/events.ts'
 import { withholdIn } from '../../src/masking/masking.ts'
+import { withoutExcerpts } from '../../src/messages/excerpts.ts'
 import { createGuidanceFinder, type Guidance } from '../../src/messages/guidance.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { buildBeginAlert, ownEvent } from '../../src/operator/alerts/self-alerts.ts'
@@ -254,6 +255,8 @@ const related = {
   ],
 } satisfies Partial<DeliveryMember>
 
+const quoting = typeMembers.find(({ type }) => type === 'forum_post')!.full
+
 /** What other tests of messages do not need, for the recordings and the gallery alone. */
 export const moreScenes: Scene[] = [
   ['a raised severity', delivery([aMember({ raisedFrom: 'low' })])],
@@ -291,6 +294,7 @@ export const moreScenes: Scene[] = [
       pageUrl: `${page}/messages/b0123456789abcde`,
     }),
   ],
+  ['an event for a sink that shows no excerpts', delivery([withoutExcerpts(quoting)])],
   ['an event with its page and its past', delivery([{ ...aMember(), ...related }])],
   ['a leaked credential with its page', delivery([{ ...credential(), ...related }])],
   [

@@ -6,6 +6,7 @@ import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Metrics } from '../../lib/metrics/metrics.ts'
 import { type Attachment, buildAttachment, type CsvRow, toCsvRow } from '../../messages/csv.ts'
+import { typeLabel } from '../../messages/message.ts'
 import { messagePath } from '../../messages/page-links.ts'
 import type { Redis } from '../../redis/client.ts'
 import type { Keys } from '../../redis/keys.ts'
@@ -391,6 +392,7 @@ export async function readSummaryParts(
   message: Pick<OpenMessage, 'about'>,
 ): Promise<SummaryParts> {
   const about = JSON.parse(message.about ?? '{}') as MessageAbout
+  if (request.sink.hidesExcerpts === true) untitle(about)
   const found: FoundItem[] = []
   for (const { account, ref } of about.shown) {
     const ledger = request.options.findLedger(account)
@@ -401,6 +403,11 @@ export async function readSummaryParts(
     members: found.flatMap((item) => toStoredMember(request.sink, item, request.options) ?? []),
     attachment: await createAttachment(request, about),
   }
+}
+
+/** A kept title may quote a text. */
+function untitle({ summary: { digest } }: MessageAbout): void {
+  for (const one of digest?.undelivered ?? []) one.title = `${typeLabel(one.type)}: uid ${one.uid}`
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What is said of one event to one sink: the same in a message, a digest and a preview. */
+import { withoutExcerpts } from '../../messages/excerpts.ts'
 import type { GuidanceFinder } from '../../messages/guidance.ts'
 import type { LinkFilter } from '../../messages/message.ts'
 import { eventPath, type PageAddress } from '../../messages/page-links.ts'
@@ -29,11 +30,11 @@ type StoredFacts = 'recordId' | 'destination' | 'otherDestinations' | 'seenBefor
 /** The member of a message; of an event that is not in the ledger without what only that knows. */
 export type GivenMember = Omit<Member, StoredFacts | 'closed'> & Partial<Pick<Member, StoredFacts>>
 
-type Revealing = Pick<Sink, 'reveals'>
+type Showing = Pick<Sink, 'reveals' | 'hidesExcerpts'>
 
 /** Builds a member from its stored item: the members of a summary are not claimed one by one. */
 export function toStoredMember(
-  sink: Revealing,
+  sink: Showing,
   found: FoundItem,
   options: MemberOptions,
 ): DeliveryMember | undefined {
@@ -52,7 +53,7 @@ export function readStoredMember({ record, item, payload }: Omit<FoundItem, 'ref
 
 /** Returns undefined if retention removed the payload. */
 export function toDeliveryMember(
-  sink: Revealing,
+  sink: Showing,
   account: string,
   { payload, ...member }: GivenMember,
   options: MemberOptions,
@@ -64,7 +65,7 @@ export function toDeliveryMember(
     sink.reveals === true && sealedSecret !== undefined
       ? openSecret?.(account, member.uid, sealedSecret)
       : undefined
-  return {
+  const whole: DeliveryMember = {
     id: member.id,
     account,
     ...(namesAccounts && { namesAccount: true }),
@@ -81,6 +82,7 @@ export function toDeliveryMember(
     ...findRelated(account, member, options),
     ...(secret !== undefined && { secret }),
   }
+  return sink.hidesExcerpts === true ? withoutExcerpts(whole) : whole
 }
 
 /** What the ledger knows of an event beside its content; nothing where there is nothing to say. */

@@ -18,8 +18,8 @@ import { isLoopback, loginProblem, webAddressProblem } from '../../lib/config/we
 import {
   digestConfig,
   type NamedSink,
-  readFailover,
-  failoverKeys,
+  readCommon,
+  commonKeys,
   readerKeys,
   type SinkSettings,
   type SinkType,
@@ -115,7 +115,7 @@ const emailConfig = section(
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...readerKeys,
-    ...failoverKeys,
+    ...commonKeys,
     ...outboundKeys,
   },
   {
@@ -142,7 +142,7 @@ const emailConfig = section(
   timeZone: file.time_zone,
   templates: file.templates,
   ...readOutbound(file),
-  ...readFailover(file),
+  ...readCommon(file),
 }))
 
 export type EmailConfig = SinkSettings<typeof emailConfig>

@@ -19,9 +19,9 @@ import {
 import { sectionAddressProblem } from '../../lib/config/web-address.ts'
 import {
   type NamedSink,
-  failoverKeys,
+  commonKeys,
   readerKeys,
-  readFailover,
+  readCommon,
   type SinkSettings,
   type SinkType,
 } from '../config.ts'
@@ -69,7 +69,7 @@ const pagerDutyConfig = section(
     limit: rate('Incidents per second or minute, over all replicas. Default: none.').optional(),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     ...readerKeys,
-    ...failoverKeys,
+    ...commonKeys,
     ...outboundKeys,
   },
   {
@@ -93,7 +93,7 @@ const pagerDutyConfig = section(
   /** Incidents go on to telephones and other services, so leaked secrets stay masked. */
   reveal: undefined,
   ...readOutbound(file),
-  ...readFailover(file),
+  ...readCommon(file),
 }))
 
 export type PagerDutyConfig = SinkSettings<typeof pagerDutyConfig>

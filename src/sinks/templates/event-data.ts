@@ -78,6 +78,7 @@ function toElement(member: DeliveryMember, isTest: boolean): EventData {
     ...(member.secret !== undefined && { leaked_secret: member.secret }),
     highlights: event.highlights,
     detail: detail === 'unavailable' ? null : (detail ?? null),
+    ...(member.excerptsWithheld && { excerpts_withheld: true }),
     ...(detail === 'unavailable' && { detail_unavailable: true }),
     ...(event.unread && { unread_fields: event.unread }),
     ...(isTest && { test: true }),

@@ -42,6 +42,8 @@ export interface EventData {
   /** Untrusted text, like `detail`, `notes` and `tags`: what leak sites wrote. */
   highlights: Record<string, string[]>
   detail: Record<string, unknown> | null
+  /** Texts were left out, because the sink shows none (`excerpts: never`). */
+  excerpts_withheld?: true
   /** The full event was asked for but not available in time. */
   detail_unavailable?: true
   /** Fields that could not be read, or only in part. */
@@ -94,6 +96,7 @@ export const fullSample: Required<TemplateValues> = {
   leaked_secret: 'hunter2',
   highlights: { 'victim_information.username': ['joe'] },
   detail: { ip: '192.0.2.7' },
+  excerpts_withheld: true,
   detail_unavailable: true,
   unread_fields: ['tags'],
   facts: [

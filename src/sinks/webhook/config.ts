@@ -23,8 +23,8 @@ import {
 import { sectionAddressProblem } from '../../lib/config/web-address.ts'
 import {
   type NamedSink,
-  readFailover,
-  failoverKeys,
+  readCommon,
+  commonKeys,
   type SinkSettings,
   type SinkType,
 } from '../config.ts'
@@ -114,7 +114,7 @@ const webhookConfig = section(
     templates: bodyTemplatesConfig.optional(),
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
-    ...failoverKeys,
+    ...commonKeys,
     ...outboundKeys,
   },
   {
@@ -143,7 +143,7 @@ const webhookConfig = section(
   limitPerSecond: file.limit,
   reveal: file.reveal,
   ...readOutbound(file),
-  ...readFailover(file),
+  ...readCommon(file),
 }))
 
 export type WebhookConfig = SinkSettings<typeof webhookConfig>

@@ -8,6 +8,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { bareMembers } from '../../support/delivery.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { aSummary, digestFacts } from '../../support/summaries.ts'
 
 const ledger = { account: 'main' } as AccountLedger
 
@@ -146,6 +147,26 @@ describe('what the ledger knows of an event', () => {
     const member = await memberOf({})
     expect(member).not.toHaveProperty('otherRecipients')
     expect(member).not.toHaveProperty('seenBefore')
+  })
+})
+
+describe('what a feed quotes', () => {
+  const event = aThreatEvent({ highlights: { content: ['grey heron'] } })
+  const members = [aBegunMember({ payload: { event, fetchedAtMs: 7 } })]
+  const worst = { severity: 'high', type: 'paste', uid: 'paste/x/1', title: 'Paste: "grey heron"' }
+  const digest = digestFacts({ dead: 1, undelivered: [worst] })
+  const summary = aSummary([], { kind: 'digest', route: null, digest })
+  const about = JSON.stringify({ summary, shown: [], accounts: [], repeatRisks: 0 })
+  const ofDigest = begin({ kind: 'summary', ref: 'b:1:soc', members: [], about, total: 0 })
+
+  test.each([
+    ['an event', begin({ members })],
+    ['a digest that names what was not delivered', ofDigest],
+  ])('of %s goes to no sink that hides excerpts', async (_what, begun) => {
+    const said = async (sink: Partial<Sink>): Promise<string> =>
+      JSON.stringify(await deliver(begun, sink))
+    expect(await said({})).toContain('grey heron')
+    expect(await said({ hidesExcerpts: true })).not.toContain('grey heron')
   })
 })
 
