@@ -15,12 +15,12 @@ const factFields = new RegExp(
     'application|service|product|port|vulnerabilities|provider|organization|registrar|issuer|bins?',
     '(?:common|channel|conversation|category)_name|actor|author|advertiser|entity|price|currency',
     'forwarded_from(?:_username)?|stock_count|ship_from|ship_to|bank|brand|country|country_code|state',
-    'city|industry|employee_count|pii_tags|mitigation_action',
+    'city|location|timezone|industry|employee_count|pii_tags|mitigation_action',
   ].join('|')})$`,
 )
 /** Times and masks are facts in every field. */
 const plainFact = /^(?:\d{4}-\d\d-\d\d(?:[T ][\d:.]{1,18}(?:Z|[+-]\d\d:?\d\d)?)?|\S?••••\S?)$/u
-const factForm = /^[^\r\n]{1,120}$/u
+const factForm = /^(?:[^\r\n]{1,120}|[a-z]{2,20}:\/\/\S{1,2000})$/u
 const wordForm = /^[\p{L}\p{N}_.:$-]{1,60}$/u
 
 /** Tocsin's own events keep their words. */

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config, Environment } from '../../config/config.ts'
 import type { ThreatEvent } from '../../event.ts'
 import { systemClock, withTimeout } from '../../lib/clock.ts'
+import { withoutExcerpts } from '../../messages/excerpts.ts'
 import { createGuidanceFinder, type Guidance } from '../../messages/guidance.ts'
 import { sampleEvent } from '../../messages/sample.ts'
 import { createRouter, listNodes } from '../../routing/router.ts'
@@ -121,7 +122,7 @@ function testDelivery(config: SinkNeeds['config'], sink: Sink, destination: Dest
   return {
     id,
     destination,
-    members: [member],
+    members: [sink.hidesExcerpts === true ? withoutExcerpts(member) : member],
     attempt: 1,
     mayBeRepeat: false,
     timeZone,

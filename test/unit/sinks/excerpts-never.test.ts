@@ -113,6 +113,20 @@ test.each(upstream)('any other sink shows texts of $type', ({ full }) => {
   expect(said).not.toContain('Excerpt withheld')
 })
 
+test.each([
+  ['credentials.url', `https://${'sso.'.repeat(60)}acme.com/login`, true],
+  ['credentials.url', `${'sso.'.repeat(60)}acme.com/login`, false],
+  ['data.seen', '2026-11-01T12:00:00+01:00', true],
+  ['data.seen', '2026-11-01 was when they met', false],
+  ['data.pin', 'h••••2', true],
+  ['data.pin', 'the pin is h••••2', false],
+])('of a field %s the value "%s" stays: %s', (field, value, stays) => {
+  const { item } = typeMembers[0]!
+  const event = { ...item.event, highlights: { [field]: [value] } }
+  const { highlights } = given({ ...item, event }, true).event
+  expect(highlights).toEqual({ [field]: stays ? [value] : [] })
+})
+
 test('an event of facts alone looks the same at every sink', () => {
   const ofFacts = upstream.filter(
     ({ full }) => shown(given(full, true)) === shown(given(full, false)),
