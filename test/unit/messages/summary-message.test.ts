@@ -110,7 +110,7 @@ describe('an empty digest', () => {
       'what could not be read',
       { quarantined: 5 },
       '5 items could not be read',
-      '5 items of feed brand could not be read and are missing here',
+      '5 items of feed brand could not be read and wait in the quarantine',
     ],
     [
       'a feed that cannot be read',
