@@ -2,7 +2,7 @@
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
-import { withoutExcerpts } from '../../src/messages/excerpts.ts'
+import { withoutExcerpts } from '../../src/masking/excerpts.ts'
 import { titleOf } from '../../src/messages/message.ts'
 import { drawMail, drawPage, type Html, markup } from '../../src/sandbox/drawing/html.ts'
 import { drawSlack } from '../../src/sandbox/drawing/slack.ts'

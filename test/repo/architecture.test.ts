@@ -88,6 +88,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
       'grouping',
       'feeds',
       'feeds/types',
+      'masking',
       'messages',
       'routing',
       'store',

@@ -1,5 +1,5 @@
 /** What is said of one event to one sink: the same in a message, a digest and a preview. */
-import { withoutExcerpts } from '../../messages/excerpts.ts'
+import { withoutExcerpts } from '../../masking/excerpts.ts'
 import type { GuidanceFinder } from '../../messages/guidance.ts'
 import type { LinkFilter } from '../../messages/message.ts'
 import { eventPath, type PageAddress } from '../../messages/page-links.ts'

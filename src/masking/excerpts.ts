@@ -2,8 +2,15 @@
  * What a sink with `excerpts: never` shows of an event: facts, which the names of their fields tell.
  * Any other text is left out, that of an unknown field too.
  */
-import { ownFeed } from '../event.ts'
-import type { MessageSubject } from './message.ts'
+import { ownFeed, type ThreatEvent } from '../event.ts'
+
+/** What messages are made of: an event, and its full event where there is one. */
+interface Content {
+  feed: string
+  event: ThreatEvent
+  detail?: unknown
+  excerptsWithheld?: true
+}
 
 /** Last segments of the names of fields that say whose, where, which machine, malware or market. */
 const factFields = new RegExp(
@@ -24,7 +31,7 @@ const factForm = /^(?:[^\r\n]{1,120}|[a-z]{2,20}:\/\/\S{1,2000})$/u
 const wordForm = /^[\p{L}\p{N}_.:$-]{1,60}$/u
 
 /** Tocsin's own events keep their words. */
-export function withoutExcerpts<Subject extends MessageSubject>(subject: Subject): Subject {
+export function withoutExcerpts<Subject extends Content>(subject: Subject): Subject {
   const { feed, event, detail } = subject
   if (feed === ownFeed) return subject
   const tags = event.tags.filter((tag) => wordForm.test(tag))
