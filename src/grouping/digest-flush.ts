@@ -261,8 +261,9 @@ async function readAlreadySent(
     // of a hundred thousand records no more than these at once
     for (let from = 0; from < refs.length; from += readAtOnce) {
       const some = refs.slice(from, from + readAtOnce)
-      for (const { item } of await readItemsOf(ledger, some, flush.about.destination))
-        if (item.state === 'delivered') sent.push({ severity: item.severity })
+      const items = await readItemsOf(ledger, some, flush.about.destination)
+      const delivered = items.filter(({ item }) => item.state === 'delivered')
+      sent.push(...delivered.map(({ item: { severity } }) => ({ severity })))
     }
   }
   return sent
