@@ -9,6 +9,6 @@ this_week = this_week - tonumber(ARGV[1])
 local horizon = tonumber(ARGV[2])
 local weeks = open_weeks(horizon)
 for i = 3, #ARGV, 2 do
-  write_mark(weeks, { m = ARGV[i], b = tonumber(ARGV[i + 1]) }, horizon)
+  write_at_once(weeks, { m = ARGV[i], b = tonumber(ARGV[i + 1]) }, horizon)
 end
 return held_in(open_this_week(weeks))
