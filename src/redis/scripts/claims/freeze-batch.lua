@@ -9,17 +9,19 @@
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
-local found = {}
+local found, waiting = {}, {}
 local scores = redis.call('ZMSCORE', key('collect', ask.sink), unpack(ask.refs))
 for i, ref in ipairs(ask.refs) do
   if scores[i] then
-    put(key('collect', ask.sink), ref, false)
+    waiting[#waiting + 1] = ref
     local rid, n, record, item = load_item(ref)
     if item and item.st == 'queued' then
       found[#found + 1] = { ref = ref, rid = rid, n = n, record = record, item = item }
     end
   end
 end
+
+call_all('ZREM', key('collect', ask.sink), waiting, 1)
 
 -- The caller holds the claim on c:<sink>. An empty batch is no longer due; a rest stays claimed.
 end_empty_batch(ask.sink)
@@ -30,8 +32,10 @@ end
 local refs, members = {}, {}
 for i, member in ipairs(found) do
   refs[i] = member.ref
-  unwake(member.ref)
 end
+call_all('ZREM', key('due', ask.sink), refs, 1)
+call_all('ZREM', key('ready', ask.sink), refs, 1)
+call_all('HDEL', key('claims'), refs, 1)
 local bid = redis.sha1hex(table.concat(refs, ' '))
 local risks, rank, own = 0, 0, true
 for i, member in ipairs(found) do

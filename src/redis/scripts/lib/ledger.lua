@@ -549,11 +549,15 @@ local function encode_record(rid)
   local record, retention = unit.records[rid], unit.resting[rid]
   local name, text = key('rec', rid), cjson.encode(record)
   note_owed(rid, record)
+  local at = place_of(record)
   if not retention then
-    unit.expiring[#unit.expiring + 1] = { name, text, 'KEEPTTL' }
+    if at < 0 then
+      store(name, text) -- what is pending does not expire
+    else
+      unit.expiring[#unit.expiring + 1] = { name, text, 'KEEPTTL' }
+    end
     return
   end
-  local at = place_of(record)
   unit.filed[#unit.filed + 1], unit.filed[#unit.filed + 2] = at, rid
   if at >= 0 then
     unit.expiring[#unit.expiring + 1] = { name, text, 'PXAT', at + retention.history }

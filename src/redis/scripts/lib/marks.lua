@@ -132,13 +132,18 @@ local function write_at_once(weeks, mark, horizon)
 end
 
 -- Writes a mark when the script ends, behind the records: what fails half way is new again.
-local written = {}
+local written, to_write = {}, {}
 local function write_mark(weeks, mark, horizon)
+  if #to_write == 0 then
+    unit.at_end[#unit.at_end + 1] = function()
+      for _, one in ipairs(to_write) do
+        write_at_once(weeks, one, horizon)
+      end
+    end
+  end
   if not written[mark.m] then
     written[mark.m] = true
-    unit.at_end[#unit.at_end + 1] = function()
-      write_at_once(weeks, mark, horizon)
-    end
+    to_write[#to_write + 1] = mark
   end
 end
 
