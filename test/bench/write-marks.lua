@@ -7,8 +7,8 @@
 
 this_week = this_week - tonumber(ARGV[1])
 local horizon = tonumber(ARGV[2])
-local weeks = open_weeks(horizon)
+local marks = {}
 for i = 3, #ARGV, 2 do
-  write_at_once(weeks, { m = ARGV[i], b = tonumber(ARGV[i + 1]) }, horizon)
+  marks[#marks + 1] = { m = ARGV[i], b = tonumber(ARGV[i + 1]) }
 end
-return held_in(open_this_week(weeks))
+return write_all(open_weeks(horizon), marks, horizon)

@@ -210,11 +210,7 @@ local function note_owed(rid, record)
     end
   end
   for sink, at in pairs(since) do
-    if at < math.huge then
-      put(key('owed', sink), rid, at)
-    else
-      put(key('owed', sink), rid, false)
-    end
+    put(key('owed', sink), rid, at < math.huge and at)
   end
 end
 

@@ -108,27 +108,25 @@ local function split_bucket(entry, horizon)
   redis.call('HSET', key('weeks'), entry.week, entry.buckets)
 end
 
--- How many marks a week holds; what a script adds is counted when it ends.
-local function held_in(entry)
-  if not entry.held then
-    entry.held, entry.written = tonumber(redis.call('HGET', key('weeks'), entry.week .. ':n') or '0'), 0
-    unit.at_end[#unit.at_end + 1] = function()
-      redis.call('HINCRBY', key('weeks'), entry.week .. ':n', entry.written)
-    end
-  end
-  return entry.held
-end
-
-local function write_at_once(weeks, mark, horizon)
+-- Writes marks into this week; returns how many it holds then.
+local function write_all(weeks, marks, horizon)
   local entry = open_this_week(weeks)
-  local name = bucket_key(entry, mark)
-  if redis.call('SADD', name, mark.m) == 1 then
-    redis.call('PEXPIRE', name, horizon + week_ms, 'NX')
-    entry.held, entry.written = held_in(entry) + 1, entry.written + 1
-    if entry.held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
-      split_bucket(entry, horizon)
+  local before = tonumber(redis.call('HGET', key('weeks'), entry.week .. ':n') or '0')
+  local held = before
+  for _, mark in ipairs(marks) do
+    local name = bucket_key(entry, mark)
+    if redis.call('SADD', name, mark.m) == 1 then
+      redis.call('PEXPIRE', name, horizon + week_ms, 'NX')
+      held = held + 1
+      if held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
+        split_bucket(entry, horizon)
+      end
     end
   end
+  if held > before then
+    redis.call('HINCRBY', key('weeks'), entry.week .. ':n', held - before)
+  end
+  return held
 end
 
 -- Writes a mark when the script ends, behind the records: what fails half way is new again.
@@ -136,9 +134,7 @@ local written, to_write = {}, {}
 local function write_mark(weeks, mark, horizon)
   if #to_write == 0 then
     unit.at_end[#unit.at_end + 1] = function()
-      for _, one in ipairs(to_write) do
-        write_at_once(weeks, one, horizon)
-      end
+      write_all(weeks, to_write, horizon)
     end
   end
   if not written[mark.m] then
