@@ -61,9 +61,10 @@ function foundTooLate(reading: LaneReading, itemsPerRead = pageSize): string[] {
     const toRead = aheadMs === 0 ? unread.filter((one) => one.aheadMs === 0) : amongAhead
     // a pass may end with an empty page behind the last
     const pages = (isLast || aheadMs === 0 ? 1 : 2) + Math.floor(toRead.length / itemsPerRead)
-    // a rescan is planned for full pages; of more it has its share of the lane
+    // a rescan is planned for full pages; more are read with its share of the lane, in the one under way,
+    // which may have passed the date, and in the next; on the whole, a read shows `2 * itemsPerRead`
     const morePages = Math.floor(seen.length / itemsPerRead) - Math.floor(seen.length / pageSize)
-    const readMs = (Math.ceil(morePages / 2) * secondMs) / (perSecond * rescanShare)
+    const readMs = (morePages * secondMs) / (perSecond * rescanShare)
     const readPast = others.filter((one) => one.atMs <= atMs && dateOf(one) <= atMs + secondMs)
     const lateMs = Math.max(...readPast.map(dateOf), atMs) - dateOf(event)
     const boundMs =
