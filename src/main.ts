@@ -5,10 +5,7 @@ const ending = new AbortController()
 const reloads = new EventTarget()
 
 function stop(signal: NodeJS.Signals): void {
-  if (signal === 'SIGINT' && stopping.signal.aborted) {
-    ending.abort()
-    process.exit(130)
-  }
+  if (signal === 'SIGINT' && stopping.signal.aborted) process.exit(130)
   stopping.abort()
 }
 
@@ -23,6 +20,7 @@ process.on('SIGUSR1', () => {})
 process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
+process.on('exit', () => ending.abort())
 
 const { findNodeMistake } = await import('./cli/version.ts')
 const mistake = findNodeMistake()

@@ -37,6 +37,7 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
     level: logLevel(context.env),
     pretty: isForPeople ? await prettyLines(isColored) : undefined,
   })
+  context.ending?.addEventListener('abort', () => logger.flush(), { once: true })
   logWarnings(warnings, logger)
   const server = await ensureRedis(config.redis, logger)
   try {

@@ -44,11 +44,45 @@ const maxDepth = 6
 
 type Target = DestinationStream & { flush?: (done: () => void) => void }
 
+/** How long a line waits for others, ms, and how much waits at most, characters: a write is dearer than a line. */
+const stepMs = 100
+const stepLength = 16_384
+
+/** Writes lines in steps. Its `flush` writes before it returns; a SIGKILL loses the last step. */
+export function inSteps(target: Target, clock: Pick<Clock, 'sleep'> = systemClock): Target {
+  let waiting = ''
+  function writeOut(): void {
+    const text = waiting
+    waiting = ''
+    if (text !== '') target.write(text)
+  }
+  return {
+    write(line) {
+      if (waiting === '') void clock.sleep(stepMs).then(writeOut)
+      waiting += line
+      if (waiting.length >= stepLength) writeOut()
+    },
+    flush(done) {
+      writeOut()
+      if (target.flush) target.flush(done)
+      else done()
+    },
+  }
+}
+
+function standardOutput(): Target {
+  // with a minLength of 0 its flush would wait for nothing
+  const output = pino.destination({ dest: 1, minLength: 1 })
+  // what a full disk refuses is tried with the next line; at the exit it would be tried for ever
+  output.on('error', () => (output.flushSync = () => undefined))
+  return output
+}
+
 interface LoggerOptions {
   level?: LogLevel
   /** Human-readable lines instead of JSON; see `prettyLines`. */
   pretty?: ((line: string) => string) | undefined
-  destination?: DestinationStream
+  destination?: Target
   /** Counts the minutes of repeated lines. */
   clock?: Pick<Clock, 'monotonic'>
 }
@@ -70,8 +104,7 @@ export function createLogger({
     redact: { paths: [...listRedactedFields().map((field) => `["${field}"]`), '*'], censor },
     serializers: { err: describeError },
   }
-  // with a minLength of 0 its flush would wait for nothing
-  const target: Target = destination ?? pino.destination({ dest: 1, minLength: 1 })
+  const target = destination ?? inSteps(standardOutput())
   const escaped = {
     write: (line: string) => target.write(escapeCharacters(pretty(line), invisibleCharacters)),
     flush: (done: () => void) => (target.flush ? target.flush(done) : done()),

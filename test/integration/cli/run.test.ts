@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { sandboxConfig } from '../../../src/cli/demo/sandbox.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startRedis } from '../../support/redis.ts'
-import { aFile, main, startNode, startTocsin } from './tocsin.ts'
+import { until } from '../../support/until.ts'
+import { aFile, environment, main, startNode, startTocsin } from './tocsin.ts'
 
 const tests = redisForTests()
 let sandbox: Sandbox | undefined
@@ -15,9 +19,9 @@ beforeAll(async () => {
 })
 afterAll(() => sandbox?.close())
 
-function aConfig(redisUrl: string, prefix = 'tocsin'): string {
+function aConfig(redisUrl: string, prefix = 'tocsin', port = 0): string {
   const groups = [{ id: 1042, name: 'Brand', tenantId: 42, identifiers: [] }]
-  const own = `redis:\n  url: ${redisUrl}\n  prefix: ${prefix}\nhttp:\n  port: 0\n\n`
+  const own = `redis:\n  url: ${redisUrl}\n  prefix: ${prefix}\nhttp:\n  port: ${port}\n\n`
   return aFile('tocsin.yaml', own + sandboxConfig(sandbox!, groups))
 }
 
@@ -79,6 +83,28 @@ test('a Redis that refuses the password ends it, as the mistake that it is', asy
   expect(out + err).not.toMatch(/guess-work|defect/)
   expect(code).toBe(1)
 })
+
+test.skipIf(!existsSync('/dev/full'))(
+  'with its log on a full disk it ends when asked',
+  async () => {
+    const port = await freePort()
+    const config = aConfig(tests.server.url, 'full', port)
+    const full = openSync('/dev/full', 'w')
+    onTestFinished(() => closeSync(full))
+    const args = [main, 'run', '--config', config]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', full, full], env: environment })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    await until('it answers', () =>
+      fetch(`http://127.0.0.1:${port}/metrics`).then(
+        () => true,
+        () => false,
+      ),
+    )
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([1, null]) // what it said is lost
+  },
+)
 
 test('a second SIGINT does not wait for a send that hangs', async () => {
   const mend = sandbox!.faults.add({ on: '/hooks/*', effect: 'hang' })

@@ -2,8 +2,9 @@ import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { configKeys } from '../../../src/config/schema.ts'
 import { TocsinError } from '../../../src/lib/errors.ts'
-import { createLogger, listRedactedFields, type Logger } from '../../../src/lib/logger.ts'
+import { createLogger, inSteps, listRedactedFields, type Logger } from '../../../src/lib/logger.ts'
 import { secretFromText } from '../../../src/lib/config/secret.ts'
+import { stillClock } from '../../support/still-clock.ts'
 
 const planted = 'hunter2-planted'
 
@@ -166,4 +167,32 @@ test('an object that holds itself ends', () => {
   const circle: Record<string, unknown> = { name: 'circle' }
   circle['self'] = circle
   expect(written((logger) => logger.info({ circle }, 'x'))).toContain('<deeper>')
+})
+
+describe('lines in steps', () => {
+  const clock = stillClock()
+  const writes: string[] = []
+  const steps = inSteps({ write: (text) => void writes.push(text) }, clock)
+
+  test('wait for others until the step is over', async () => {
+    steps.write('one\n')
+    steps.write('two\n')
+    expect(writes.splice(0)).toEqual([])
+    clock.expire(0.1)
+    await Promise.resolve()
+    expect(writes.splice(0)).toEqual(['one\ntwo\n'])
+    expect(clock.waits()).toEqual([])
+  })
+
+  test('that are long wait for nothing', () => {
+    steps.write('long '.repeat(4_000))
+    expect(writes.splice(0)).toHaveLength(1)
+  })
+
+  test('are written before a flush returns', () => {
+    steps.write('last\n')
+    let isDone = false
+    steps.flush?.(() => (isDone = true))
+    expect([writes.splice(0), isDone]).toEqual([['last\n'], true])
+  })
 })
