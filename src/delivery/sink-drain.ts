@@ -217,6 +217,16 @@ export class SinkDrain {
     return this.#waiting.length - this.#waiting.filter(isHung).length
   }
 
+  async #timed<T>(stage: 'claim' | 'settle', work: Promise<T>): Promise<T> {
+    const beganMs = this.#nowMs()
+    try {
+      return await work
+    } finally {
+      const seconds = (this.#nowMs() - beganMs) / 1000
+      this.#options.metrics.deliveryStageSeconds.observe({ stage }, seconds)
+    }
+  }
+
   #write(ledger: AccountLedger, update: ClaimUpdate): Promise<ClaimUpdateResult> {
     return advanceClaims(ledger, { ...this.#options.holder, by: this.#options.replica }, update)
   }
@@ -302,7 +312,7 @@ export class SinkDrain {
       probe: isForUntried ? 'untried' : isProbe && 'any',
       waits: this.#admission.waits,
     }
-    const found = await claimDue(ledger, this.#options.holder, request)
+    const found = await this.#timed('claim', claimDue(ledger, this.#options.holder, request))
     const { claims, left, topRank, nextInMs, putOffMs } = found
     const fresh = claims.filter((claim) => !this.#holds(ledger, claim))
     const { messages, unknown, againInMs } = await selectMessages(this.#options, {
@@ -426,7 +436,7 @@ export class SinkDrain {
     const settle = settling.map(({ message: { ref }, token, outcome }) => ({ ref, token, outcome }))
     let answer: ClaimUpdateResult
     try {
-      answer = await this.#write(ledger, { settle, begin })
+      answer = await this.#timed('settle', this.#write(ledger, { settle, begin }))
     } catch (error) {
       const again = settling.map((ended) => ({ ...ended, mayBeWritten: true }))
       this.#ended.push(...again) // a later update writes them

@@ -104,6 +104,7 @@ export async function attemptSend(
 ): Promise<AttemptResult> {
   const { metrics, clock } = options
   const { sink, signal, isHeld } = context
+  const enterStage = timeStages(options)
   const delivery = await createDelivery(context, message, options)
   // a configuration that was started a moment ago may have the recipient
   if (delivery === 'recipient_removed' && !(await options.standing.checkNewest())) return unsent
@@ -115,6 +116,7 @@ export async function attemptSend(
   let hasBegun = false
   const mayBegin = (): boolean => {
     isTooLate = !isHeld()
+    if (!isTooLate && !hasBegun) enterStage('send')
     hasBegun ||= !isTooLate
     return !isTooLate
   }
@@ -135,12 +137,25 @@ export async function attemptSend(
       sinkResult: sinkError,
     }
   } finally {
+    enterStage()
     if (hasBegun && message.mayBeRepeat) metrics.possibleDuplicatesTotal.inc({ sink: sink.name })
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
   logDelivered(options, context, message, clock.monotonic() - beganMs)
   await options.onDelivered?.(sink, delivery)
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, sinkResult: 'ok' }
+}
+
+/** Until the first byte is written an attempt is rendered; from then on until its answer it is sent. */
+function timeStages({ metrics, clock }: AttemptOptions): (next?: 'send') => void {
+  let stage: 'render' | 'send' = 'render'
+  let beganMs = clock.monotonic()
+  return (next = 'send') => {
+    const nowMs = clock.monotonic()
+    metrics.deliveryStageSeconds.observe({ stage }, (nowMs - beganMs) / 1000)
+    stage = next
+    beganMs = nowMs
+  }
 }
 
 /**

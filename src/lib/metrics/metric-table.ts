@@ -244,6 +244,11 @@ export const metricTable = {
     { stage: ['open', 'choose', 'slot', 'fetch', 'parse', 'commit', 'announce'] },
     answerBuckets,
   ),
+  delivery_stage_seconds: histogram(
+    'Duration of a stage of a delivery: claim and settle for each call of Redis, render and send for each attempt.',
+    { stage: ['claim', 'render', 'send', 'settle'] },
+    answerBuckets,
+  ),
   event_match_to_fetch_seconds: histogram(
     'Time from the match at the service to the fetch.',
     {},

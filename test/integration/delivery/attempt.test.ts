@@ -86,6 +86,27 @@ test('each message that a sink took is one line: how many events, the worst of t
   expect(told()).toMatchObject([{ ...where, id, events: 3, worst: 'critical', ms: 250 }])
 })
 
+test('an attempt is rendered until its first byte is written, then sent', async () => {
+  let nowMs = 0
+  const clock = { ...systemClock, monotonic: () => nowMs }
+  const send: Sink['send'] = (_delivery, { mayBegin }) => {
+    nowMs += 2_000
+    mayBegin?.()
+    nowMs += 500
+    return Promise.resolve({ answer: 'taken' })
+  }
+  const soc = aRehearsedSink('soc', { send })
+  const metrics = createMetrics({ clock })
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  const given = { redis: tests.redis, keys, ledger, sinks: [soc], drain: { metrics, clock } }
+  const { deliver } = aDeliveryRig(given)
+  await deliver(soc, await made(ledger, 'a/b/1', ['soc']))
+  const { body } = await metrics.render()
+  for (const [stage, seconds] of Object.entries({ render: 2, send: 0.5 }))
+    expect(body).toContain(`tocsin_delivery_stage_seconds_sum{stage="${stage}"} ${seconds}\n`)
+})
+
 test('what failed is told by the id of its delivery, and by its event or how many it has', async () => {
   const soc = aRehearsedSink('soc')
   const { ledger, deliver, told } = await rigThatLogs(soc)
