@@ -5,7 +5,7 @@
  * item is `sending` between these two calls, and at no other time.
  */
 import type { AnsweredMessage } from '../grouping/freeze.ts'
-import type { Sink } from '../sinks/sink.ts'
+import type { DeliveryMember, Sink } from '../sinks/sink.ts'
 import { type AccountLedger, itemId } from '../store/account-ledger.ts'
 import {
   type FoundItem,
@@ -77,10 +77,14 @@ export interface Member {
   /** Of an item by itself: where else its event goes, and its logins and hosts known from before. */
   otherDestinations: string[]
   seenBefore: SeenBefore[]
+  /** As written when the event was taken in; undefined: several feeds showed it. */
+  title: string | undefined
   /** What people did with the event upstream. */
   closed: 'ignored' | 'remediated' | undefined
   /** undefined once retention removed it; the member can no longer be sent. */
   payload: Payload | undefined
+  /** What is sent, where it was made to measure a batch. */
+  made?: DeliveryMember | undefined
 }
 
 /** The process that claims, and how long its leases last. */
@@ -137,6 +141,7 @@ interface StoredMember {
   l: Record<string, string>
   rf?: string
   cl?: 'ignored' | 'remediated'
+  t?: string
   /** Of an item by itself: all items of its record, and what was seen before. */
   all?: StoredPlace[]
   sb?: StoredSeen[]
@@ -275,6 +280,7 @@ function readMember(
     otherDestinations: otherDestinations((member.all ?? []).map(parsePlace), place),
     seenBefore: parseSeen(member.sb),
     closed: member.cl,
+    title: member.t,
     payload,
   }
 }
@@ -286,6 +292,7 @@ export interface WaitingMember {
   ageMs: number
   /** undefined: its record is gone. */
   found: FoundItem | undefined
+  made?: DeliveryMember | undefined
 }
 
 /** Returns the first `max` items that wait in a sink's batch, oldest first. */
@@ -322,12 +329,14 @@ export async function freezeBatch(
   const answer = await ledger.run('freeze-batch', args)
   if (answer === '') return undefined
   const claim = JSON.parse(String(answer)) as StoredClaim & { refs: string[] }
-  const payloads = new Map(members.map(({ ref, found }) => [ref, found?.payload]))
-  return readMessage(
-    ledger,
-    { ...claim, kind: 'batch' },
-    claim.refs.map((ref) => payloads.get(ref)),
-  )
+  const waiting = new Map(members.map((member) => [member.ref, member]))
+  const still = claim.refs.map((ref) => waiting.get(ref))
+  const payloads = still.map((member) => member?.found?.payload)
+  const message = readMessage(ledger, { ...claim, kind: 'batch' }, payloads)
+  return {
+    ...message,
+    members: message.members.map((member, i) => ({ ...member, made: still[i]?.made })),
+  }
 }
 
 export interface Outcome {

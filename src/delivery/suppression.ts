@@ -74,17 +74,13 @@ function takeFitting(
   let bytes = frameBytes
   const fitting: WaitingMember[] = []
   for (const member of waiting) {
-    bytes += measureWaiting(options, sink, member)
+    // as it will be sent: what the configuration says of an event counts, too
+    const made = member.found && toStoredMember(sink, member.found, options)
+    bytes += made === undefined ? 0 : (sink.measure?.(made) ?? 0) + 1 // a comma
     if (fitting.length > 0 && bytes > maxBytes) break
-    fitting.push(member)
+    fitting.push({ ...member, made })
   }
   return fitting
-}
-
-/** As it will be sent: what the configuration says of an event counts, too. */
-function measureWaiting(options: MemberOptions, sink: Sink, { found }: WaitingMember): number {
-  const member = found && toStoredMember(sink, found, options)
-  return member === undefined ? 0 : (sink.measure?.(member) ?? 0) + 1 // a comma
 }
 
 export interface SuppressionOptions {

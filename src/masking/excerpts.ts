@@ -9,6 +9,8 @@ interface Content {
   feed: string
   event: ThreatEvent
   detail?: unknown
+  /** Of all of it. */
+  title?: string | undefined
   excerptsWithheld?: true
 }
 
@@ -37,6 +39,7 @@ export function withoutExcerpts<Subject extends Content>(subject: Subject): Subj
   const tags = event.tags.filter((tag) => wordForm.test(tag))
   const highlights = keepFacts(event.highlights) as typeof event.highlights
   const left = {
+    title: undefined,
     event: { ...event, tags, notes: null, highlights },
     detail: detail === 'unavailable' ? detail : (keepFacts(detail) as typeof detail),
   }

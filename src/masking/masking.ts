@@ -33,8 +33,22 @@ const standIn = new RegExp(
   'giu',
 )
 
+/** Short texts that had no sign: names, sources and tags come again with event after event. */
+const signless = new Set<string>()
+/** Code units of a text that is remembered, and how many are. */
+const remembered = { length: 80, texts: 4_096 }
+
 /** The first sign by which the text may hold a secret; null: it has none. */
 export function withholds(text: string): Sign | null {
+  if (signless.has(text)) return null
+  const sign = findSign(text)
+  if (sign !== null || text.length > remembered.length) return sign
+  if (signless.size >= remembered.texts) signless.clear()
+  signless.add(text)
+  return null
+}
+
+function findSign(text: string): Sign | null {
   const seen = removeInvisible(withoutMarks(text)).replaceAll(harmless, ' ')
   const judged = markupAsText(seen.replaceAll(standIn, '***'))
   return signs.find(({ test }) => test(judged)) ?? null

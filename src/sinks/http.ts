@@ -308,6 +308,7 @@ export interface Denial {
  * that it is acceptance, whatever its words.
  */
 export function findDenial(body: string): Denial | undefined {
+  if (body === '') return undefined
   // a page to sign in, of a proxy or of the application beside the webhook; other XML is an answer
   if (/^\s*</.test(body) && /<(?:!doctype\s+html|html|head|body)\b/i.test(body))
     return { reason: 'misconfigured', word: 'by a web page' }

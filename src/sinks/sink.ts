@@ -104,6 +104,8 @@ export interface DeliveryMember extends MessageSubject {
   /** The tenant that the account is configured for; left out: none. */
   tenantId?: number | undefined
   labels: Readonly<Record<string, string>>
+  /** As `titleOf` gives it, where the ledger has it. */
+  title?: string | undefined
 }
 
 export interface SendOptions {

@@ -358,7 +358,7 @@ export async function createDelivery(
   }
   const members: DeliveryMember[] = []
   for (const member of message.members) {
-    const ready = toDeliveryMember(sink, ledger.account, member, options)
+    const ready = member.made ?? toDeliveryMember(sink, ledger.account, member, options)
     if (!ready) return 'payload_expired'
     members.push(ready)
   }

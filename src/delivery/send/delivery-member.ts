@@ -25,7 +25,7 @@ export interface MemberOptions {
 }
 
 /** What is known of an event that is in the ledger. */
-type StoredFacts = 'recordId' | 'destination' | 'otherDestinations' | 'seenBefore'
+type StoredFacts = 'recordId' | 'destination' | 'otherDestinations' | 'seenBefore' | 'title'
 
 /** The member of a message; of an event that is not in the ledger without what only that knows. */
 export type GivenMember = Omit<Member, StoredFacts | 'closed'> & Partial<Pick<Member, StoredFacts>>
@@ -48,7 +48,8 @@ export function readStoredMember({ record, item, payload }: Omit<FoundItem, 'ref
   const { id, severity, routes, raisedFrom, destination } = item
   const about = { id, uid, severity, routes, feed, labels, raisedFrom, closed, payload }
   const others = otherDestinations(record.items, item)
-  return { ...about, recordId, destination, otherDestinations: others, seenBefore }
+  const title = record.sightings.length === 1 ? record.title : undefined
+  return { ...about, recordId, destination, otherDestinations: others, seenBefore, title }
 }
 
 /** Returns undefined if retention removed the payload. */
@@ -78,6 +79,7 @@ export function toDeliveryMember(
     link: serviceLink(account, payload.event.url),
     detail: payload.detail,
     fetchedAtMs: payload.fetchedAtMs,
+    title: member.title,
     raisedFrom: member.raisedFrom,
     ...findRelated(account, member, options),
     ...(secret !== undefined && { secret }),

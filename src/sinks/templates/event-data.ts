@@ -45,7 +45,7 @@ export function readTemplateValues(
 
 function toElement(member: DeliveryMember, isTest: boolean): EventData {
   const { event, detail, link = null } = member
-  const title = titleOf(member, { isTest })
+  const title = (isTest ? undefined : member.title) ?? titleOf(member, { isTest })
   return {
     id: member.id,
     title,

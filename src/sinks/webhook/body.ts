@@ -7,7 +7,7 @@ import type { Delivery, DeliveryMember } from '../sink.ts'
  */
 export function renderBody(delivery: Delivery): string {
   const { members } = delivery
-  const elements = members.map((member) => renderEventData(member, delivery.isTest))
+  const elements = members.map((member) => renderElement(member, delivery.isTest))
   const [only = ''] = elements
   const isSingle = elements.length === 1
   const timestamp = formatIso(Math.max(...members.map((member) => member.fetchedAtMs)))
@@ -30,5 +30,14 @@ export function replaceUnstorable(json: string): string {
 
 /** The bytes that a member takes in a body. */
 export function measureMember(member: DeliveryMember): number {
-  return Buffer.byteLength(renderEventData(member))
+  const element = renderEventData(member)
+  measured.set(member, element)
+  return Buffer.byteLength(element)
+}
+
+/** What was measured is sent soon. */
+const measured = new WeakMap<DeliveryMember, string>()
+
+function renderElement(member: DeliveryMember, isTest = false): string {
+  return (isTest ? undefined : measured.get(member)) ?? renderEventData(member, isTest)
 }

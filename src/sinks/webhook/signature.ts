@@ -1,5 +1,5 @@
 /** Standard Webhooks 1.0.0 signatures: HMAC-SHA256 over `id.timestamp.body`. */
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 export interface SignedContent {
   id: string
@@ -23,10 +23,19 @@ export function sign({ id, timestamp, body }: SignedContent, secret: string): st
  */
 export const leastKeyBytes = 24
 
-function signingKey(secret: string): Buffer {
+/** Making a key costs more than a signature. A secret that was replaced is forgotten with the others. */
+const keys = new Map<string, KeyObject>()
+const maxKeys = 100
+
+function signingKey(secret: string): KeyObject {
+  const known = keys.get(secret)
+  if (known) return known
   const bytes = secretBytes(secret)
   if (bytes.length < leastKeyBytes) throw new Error('the signing secret is too short for a key')
-  return bytes
+  const key = createSecretKey(bytes)
+  if (keys.size >= maxKeys) keys.clear()
+  keys.set(secret, key)
+  return key
 }
 
 /** Throws as `sign` does. */

@@ -27,6 +27,7 @@ function aBegunMember(overrides: Partial<Member> = {}): Member {
     otherDestinations: [],
     seenBefore: [],
     closed: undefined,
+    title: undefined,
     payload: { event: aThreatEvent(), fetchedAtMs: 7, sealedSecret: 's2.sealed' },
     ...overrides,
   }

@@ -6,6 +6,7 @@ import { ownFeed } from '../../../src/event.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { toCsvRow } from '../../../src/messages/csv.ts'
+import { titleOf } from '../../../src/messages/message.ts'
 import { defang } from '../../../src/messages/sanitize.ts'
 import { createSink } from '../../../src/sinks/create-sink.ts'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
@@ -68,7 +69,18 @@ function given(member: DeliveryMember, hidesExcerpts: boolean): DeliveryMember {
   const { id, account, feed, labels, event, detail, fetchedAtMs } = member
   const { uid, severity } = event
   const payload = { event, fetchedAtMs, ...(detail !== undefined && { detail }) }
-  const about = { id, uid, severity, feed, labels, routes: [], raisedFrom: undefined, payload }
+  const title = titleOf({ feed, event, detail }) // as the ledger has it
+  const about = {
+    id,
+    uid,
+    severity,
+    feed,
+    labels,
+    routes: [],
+    raisedFrom: undefined,
+    payload,
+    title,
+  }
   const made = toDeliveryMember({ hidesExcerpts }, account, about, bareMembers)
   if (!made) throw new Error('there is no payload')
   return { ...made, link: member.link }

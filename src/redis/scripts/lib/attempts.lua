@@ -1,10 +1,11 @@
 -- Shared by claiming, settling and freezing: how an item or a message is described to its sender,
 -- who holds a claim, how a member is settled, and what is kept of a message that was sent.
 
+-- `t`: the title, where one feed alone showed the event, so that it says of that feed what the item does.
 local function describe(rid, n, record, item)
   local sight = record.f[item.g]
   return { rid = rid, n = n, u = record.u, sv = item.sv, d = item.d, q = item.q, f = sight.f, l = sight.l, at = sight.at, ty = record.ty,
-    rf = item.rf, cl = record.cl }
+    rf = item.rf, cl = record.cl, t = not record.f[2] and record.about and record.about.title or nil }
 end
 
 -- The items of a record, as far as a message about one of them says where the event goes too. What was
