@@ -24,6 +24,8 @@ export const systemClock: Clock = {
 const longestTimerMs = 2 ** 31 - 1
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  // a timer takes a millisecond at least
+  if (ms < 1) return new Promise((resolve) => void setImmediate(resolve))
   const endMs = performance.now() + ms
   let leftMs = ms
   do {
