@@ -220,7 +220,7 @@ const minuteMs = 60_000
 function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): SlotQueue {
   const waiting = new Set<Waiter>()
   let recentKinds: RequestKind[] = []
-  let usedAtMs: number[] = []
+  const usedAtMs: number[] = []
   let isServing = false
 
   async function serve(): Promise<void> {
@@ -246,7 +246,8 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
     waiting.delete(chosen)
     const nowMs = clock.monotonic()
     recentKinds = [...recentKinds, chosen.kind].slice(1 - patientSlotEvery)
-    usedAtMs = [...usedAtMs, nowMs].filter((at) => at > nowMs - minuteMs)
+    usedAtMs.push(nowMs)
+    while ((usedAtMs[0] ?? nowMs) <= nowMs - minuteMs) usedAtMs.shift()
     chosen.onSlot?.()
     chosen.taken.resolve({ slot, waitedMs: nowMs - chosen.sinceMs })
   }

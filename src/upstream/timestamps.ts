@@ -13,29 +13,22 @@ export function parseTimestamp(text: string): number | null {
     .slice(1, 7)
     .map((digits: string | undefined) => Number(digits ?? 0)) as DateParts
   const utc = Date.UTC(year, month - 1, day, hour, minute, second)
-  // Date.UTC rolls 30 February over and reads year 1 as 1901. A real time survives the round trip.
-  const written = [year, month, day, hour, minute, second].map(twoDigits).join(' ')
-  if (formatParts(new Date(utc)) !== written) return null
+  if (!isAt(new Date(utc), [year, month, day, hour, minute, second])) return null
   const offset = parseOffsetMs(match[8])
   return offset === null ? null : utc + parseMilliseconds(match[7]) - offset
 }
 
 type DateParts = [number, number, number, number, number, number]
 
-function formatParts(date: Date): string {
-  const parts = [
-    date.getUTCFullYear(),
-    date.getUTCMonth() + 1,
-    date.getUTCDate(),
-    date.getUTCHours(),
-    date.getUTCMinutes(),
-    date.getUTCSeconds(),
-  ]
-  return parts.map(twoDigits).join(' ')
-}
-
-function twoDigits(value: number): string {
-  return String(value).padStart(2, '0')
+/** Date.UTC rolls 30 February over and reads year 1 as 1901; a real time survives the round trip. */
+function isAt(date: Date, [year, month, day, hour, minute, second]: DateParts): boolean {
+  const isDay =
+    date.getUTCFullYear() === year && date.getUTCMonth() + 1 === month && date.getUTCDate() === day
+  const isTime =
+    date.getUTCHours() === hour &&
+    date.getUTCMinutes() === minute &&
+    date.getUTCSeconds() === second
+  return isDay && isTime
 }
 
 function parseMilliseconds(fraction = ''): number {

@@ -11,7 +11,7 @@ import { titleOf } from '../../messages/message.ts'
 import { readVictims } from '../../messages/types/victims.ts'
 import { type AccountLedger, parseRef } from '../../store/account-ledger.ts'
 import { type ItemChange, releaseDetail, type SinkBatchWaits } from '../../store/pending-items.ts'
-import { readPayload, readRecord } from '../../store/records.ts'
+import { readItems } from '../../store/records.ts'
 import { termText } from '../../store/history/terms.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
@@ -49,9 +49,9 @@ export function createFullEvents(options: FullEventsOptions): FullEvents {
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
 
-  async function fetchLogged(account: string, recordId: string): Promise<void> {
+  async function fetchLogged(account: string, ref: string): Promise<void> {
     try {
-      await fetchOne(options, { account, recordId }, stopping.signal)
+      await fetchOne(options, { account, ref }, stopping.signal)
     } catch (error) {
       const cause = error instanceof Error ? error.name : 'unknown'
       const about = { cause, list: 'accounts', name: account } as const
@@ -62,9 +62,10 @@ export function createFullEvents(options: FullEventsOptions): FullEvents {
   return {
     fetch(account, changes) {
       const waiting = changes.filter(({ kind }) => kind === 'detail')
-      for (const recordId of new Set(waiting.map(({ ref }) => parseRecordId(ref)))) {
+      const oneOfEach = new Map(waiting.map(({ ref }) => [parseRecordId(ref), ref]))
+      for (const ref of oneOfEach.values()) {
         if (running.size >= maxFetches || stopping.signal.aborted) return
-        const fetching = fetchLogged(account, recordId).finally(() => running.delete(fetching))
+        const fetching = fetchLogged(account, ref).finally(() => running.delete(fetching))
         running.add(fetching)
       }
     },
@@ -77,20 +78,21 @@ export function createFullEvents(options: FullEventsOptions): FullEvents {
 
 async function fetchOne(
   { findLedger, fetchDetail: fetch, batchWaits, release, timings }: FullEventsOptions,
-  { account, recordId }: { account: string; recordId: string },
+  { account, ref }: { account: string; ref: string },
   signal: AbortSignal,
 ): Promise<void> {
   const ledger = findLedger(account)
-  const payload = ledger && (await readPayload(ledger, recordId))
-  if (!ledger || !payload) return
-  const [first] = (await readRecord(ledger, recordId))?.sightings ?? []
+  const [found] = ledger ? await readItems(ledger, [ref]) : []
+  if (!ledger || !found?.payload) return
+  const { payload, record } = found
+  const [first] = record.sightings
   const detail =
     payload.detail ??
     (await withTimeout(timings.detailWaitMs, [signal], (own) =>
       fetch(account, payload.event.uid, own),
     ))
   if (signal.aborted) return
-  const changes = await releaseDetail(ledger, recordId, batchWaits, {
+  const changes = await releaseDetail(ledger, record.recordId, batchWaits, {
     payload: { ...payload, detail },
     title: titleOf({ feed: first?.feed ?? '', event: payload.event, detail }),
     victims: findNewVictims(payload.event, detail === 'unavailable' ? null : detail),

@@ -166,6 +166,21 @@ export function buildRequest(row: Operation, request: Fields): BuiltRequest {
   }
 }
 
+const noQuery = z.object({})
+const noBody = z.strictObject({})
+
+/** By path: to make a shape costs more than all that it checks. */
+const pathShapes = new Map<string, z.ZodObject>()
+
+function pathShape(path: string): z.ZodObject {
+  const known = pathShapes.get(path)
+  if (known) return known
+  const names = parameterNames({ path })
+  const shape = z.object(Object.fromEntries(names.map((name) => [name, parameterShape(name)])))
+  pathShapes.set(path, shape)
+  return shape
+}
+
 /** A cursor that is null stands for the first page. */
 const cursorNames = ['from', 'search_after']
 
@@ -184,12 +199,12 @@ function checkFields(
     Object.fromEntries(given.filter(([name]) => isMeant(name)))
   const rest = pick((name) => !names.includes(name) && !isQuery(name))
   const parts = {
-    path: checkPart(
-      z.object(Object.fromEntries(names.map((name) => [name, parameterShape(name)]))),
+    path: checkPart<Fields>(
+      pathShape(row.path),
       pick((name) => names.includes(name)),
     ),
-    query: checkPart<Fields>(row.query ?? z.object({}), pick(isQuery)),
-    body: checkPart<unknown>(row.body ?? z.strictObject({}), rest),
+    query: checkPart<Fields>(row.query ?? noQuery, pick(isQuery)),
+    body: checkPart<unknown>(row.body ?? noBody, rest),
   }
   const details = Object.values(parts).flatMap((part) => ('details' in part ? part.details : []))
   if ('details' in parts.path || 'details' in parts.query || 'details' in parts.body) {

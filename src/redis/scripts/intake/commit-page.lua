@@ -15,11 +15,11 @@
 --          how many of them could not be read), before? (counts of the pieces before this one),
 --          events [{u (uid), rid, sv and rk
 --          (severity and its rank), ty (type), seen {m, b} (fingerprint), base? {m, b} (fingerprint
---          as baseline; only below the start bound), bl (baseline), ca? (created, ms), v (visible
+--          as baseline; only below the start bound), bl? (baseline), ca? (created, ms), v (visible
 --          since, ms), about (what lists show of it), cl? (ignored | remediated), l (labels), w
---          (decisions), ur? (fields not read), nr (no readable severity), of [term] (what it concerns), dt (full event wanted), pr? {id, src, ms} (credential pair), ih [{k,
+--          (decisions), ur? (fields not read), nr? (no readable severity), of [term] (what it concerns), dt? (full event wanted), pr? {id, src, ms} (credential pair), ih [{k,
 --          ms}] (what it inhibits), items [{d, k, q (destination, sink, routes), m, b
---          (fingerprint), bw? (batch wait, ms), sh (shadow), g? {id, kind, wait, at?, about,
+--          (fingerprint), bw? (batch wait, ms), sh? (shadow), g? {id, kind, wait, at?, about,
 --          urgent} (group), li? (digest that lists it as sent)}]}], bad [{rid, m, b, uid?,
 --          problem}]
 -- ARGV[2]  the scan after this page, stored as it is
