@@ -2,7 +2,8 @@
  * One `name op value` of a route: Alertmanager's four operators for every name, and comparisons for
  * severity. Patterns match whole values, in time linear in the value's length whatever the pattern.
  */
-import { RE2JS, RE2JSException } from 're2js'
+import { createRequire } from 'node:module'
+import type * as Patterns from 're2js'
 import { z } from 'zod'
 import { isKnownSeverity, severities, severityRank } from '../event.ts'
 import { messageFor, refusal, wrongKind } from '../lib/config/config-fields.ts'
@@ -114,8 +115,16 @@ function parseRank({ text, name, operator, value }: WrittenMatcher): number {
   return severityRank(value)
 }
 
+let library: typeof Patterns | undefined
+
+/** Takes 10 ms, which a configuration without patterns need not wait for. */
+function loadPatterns(): typeof Patterns {
+  library ??= createRequire(import.meta.url)('re2js') as typeof Patterns
+  return library
+}
+
 /** The dot matches line breaks too, so that no feed text slips past `.*`. */
-function compile({ text, value }: WrittenMatcher): RE2JS {
+function compile({ text, value }: WrittenMatcher): Patterns.RE2JS {
   if (value.length > maxPatternLength) {
     const problem = `the pattern has ${value.length} characters`
     throw new MatcherError(
@@ -124,6 +133,7 @@ function compile({ text, value }: WrittenMatcher): RE2JS {
       `at most ${maxPatternLength}; split it over several routes`,
     )
   }
+  const { RE2JS, RE2JSException } = loadPatterns()
   try {
     return RE2JS.compile(value, RE2JS.DOTALL)
   } catch (error) {

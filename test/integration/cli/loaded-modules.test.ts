@@ -35,7 +35,9 @@ process.on('exit', () => writeFileSync(process.env.TOCSIN_TEST_MODULES, urls.joi
 
 /** Packages that take time and memory to load. */
 const heavy =
-  'bullmq fastify ioredis nodemailer pino-pretty prom-client smtp-server undici yaml zod'.split(' ')
+  'bullmq fastify ioredis nodemailer pino-pretty prom-client re2js smtp-server undici yaml zod'.split(
+    ' ',
+  )
 
 /** What of them one process loads, and our own files, as paths below src; a daemon is stopped once it says that it runs. */
 async function loadedBy(
