@@ -2,8 +2,6 @@
  * Connections as a company's network wants them: through its proxy, with its certificate authorities.
  * Their file is read at each connection, so that renewed ones need no restart.
  */
-import { request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import { BlockList, isIP, setDefaultAutoSelectFamilyAttemptTimeout, type Socket } from 'node:net'
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
@@ -102,7 +100,9 @@ export async function openTunnel(
   const login = [proxy.username, proxy.password].map(decodeURIComponent).join(':')
   const basic = `Basic ${Buffer.from(login).toString('base64')}`
   const proxyHost = proxy.hostname.replace(/^\[|\]$/g, '')
-  const request = (proxy.protocol === 'https:' ? requestHttps : requestHttp)({
+  // an import of them would load Node's own undici, too
+  const name = proxy.protocol === 'https:' ? 'node:https' : 'node:http'
+  const request = process.getBuiltinModule(name).request({
     method: 'CONNECT',
     host: proxyHost,
     servername: isIP(proxyHost) === 0 ? proxyHost : '', // Node would take the name in `headers`
