@@ -39,8 +39,8 @@ local function bump(field, by)
 end
 
 -- Counts by day and hour: what came in, what ended and how, and how soon people were told.
-local function tally(...)
-  local field = table.concat({ ... }, '|')
+local function tally(kind, of, word, state, reason)
+  local field = kind .. '|' .. of .. (word and '|' .. word or '') .. (state and '|' .. state or '') .. (reason and '|' .. reason or '')
   unit.dated[field] = (unit.dated[field] or 0) + 1
 end
 
@@ -258,7 +258,7 @@ local function is_on_its_way(record)
 end
 
 local function sink_of(ref)
-  return string.match(ref, '[^:]+$')
+  return string.match(ref, '^.*:(.*)$')
 end
 
 local function due_of(ref)

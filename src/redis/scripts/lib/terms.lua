@@ -56,6 +56,7 @@ local function note_victim(rid, record, term, history, is_late)
   end
   local seconds = math.floor(math.max(record.t, past and past.at or 0) / 1000)
   local name = key('seen', math.floor(now / history), term.b)
-  redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, seconds, rid))
-  redis.call('PEXPIRE', name, 2 * history, 'NX')
+  if redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, seconds, rid)) == 1 then
+    redis.call('PEXPIRE', name, 2 * history, 'NX')
+  end
 end
