@@ -77,7 +77,7 @@ export interface Member {
   /** Of an item by itself: where else its event goes, and its logins and hosts known from before. */
   otherDestinations: string[]
   seenBefore: SeenBefore[]
-  /** As written when the event was taken in; undefined: several feeds showed it. */
+  /** As written when the event was taken in; undefined: it was shown again, by another feed or more severe. */
   title: string | undefined
   /** What people did with the event upstream. */
   closed: 'ignored' | 'remediated' | undefined

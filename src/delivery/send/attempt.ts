@@ -146,9 +146,9 @@ export async function attemptSend(
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, sinkResult: 'ok' }
 }
 
-/** Until the first byte is written an attempt is rendered; from then on until its answer it is sent. */
+/** Until its first byte an attempt is prepared: rendered, and connected. From there to its answer it is sent. */
 function timeStages({ metrics, clock }: AttemptOptions): (next?: 'send') => void {
-  let stage: 'render' | 'send' = 'render'
+  let stage: 'prepare' | 'send' = 'prepare'
   let beganMs = clock.monotonic()
   return (next = 'send') => {
     const nowMs = clock.monotonic()

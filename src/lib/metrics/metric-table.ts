@@ -245,8 +245,8 @@ export const metricTable = {
     answerBuckets,
   ),
   delivery_stage_seconds: histogram(
-    'Duration of a stage of a delivery: claim and settle for each call of Redis, render and send for each attempt.',
-    { stage: ['claim', 'render', 'send', 'settle'] },
+    'Duration of a stage of a delivery. prepare: an attempt until its first byte, connecting included; send: from there to its answer; claim, settle: a call of Redis.',
+    { stage: ['claim', 'prepare', 'send', 'settle'] },
     answerBuckets,
   ),
   event_match_to_fetch_seconds: histogram(

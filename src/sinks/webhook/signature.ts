@@ -23,7 +23,7 @@ export function sign({ id, timestamp, body }: SignedContent, secret: string): st
  */
 export const leastKeyBytes = 24
 
-/** Making a key costs more than a signature. A secret that was replaced is forgotten with the others. */
+/** Making a key costs more than a signature. */
 const keys = new Map<string, KeyObject>()
 const maxKeys = 100
 

@@ -86,7 +86,7 @@ test('each message that a sink took is one line: how many events, the worst of t
   expect(told()).toMatchObject([{ ...where, id, events: 3, worst: 'critical', ms: 250 }])
 })
 
-test('an attempt is rendered until its first byte is written, then sent', async () => {
+test('an attempt is prepared until its first byte is written, then sent', async () => {
   let nowMs = 0
   const clock = { ...systemClock, monotonic: () => nowMs }
   const send: Sink['send'] = (_delivery, { mayBegin }) => {
@@ -103,7 +103,7 @@ test('an attempt is rendered until its first byte is written, then sent', async 
   const { deliver } = aDeliveryRig(given)
   await deliver(soc, await made(ledger, 'a/b/1', ['soc']))
   const { body } = await metrics.render()
-  for (const [stage, seconds] of Object.entries({ render: 2, send: 0.5 }))
+  for (const [stage, seconds] of Object.entries({ prepare: 2, send: 0.5 }))
     expect(body).toContain(`tocsin_delivery_stage_seconds_sum{stage="${stage}"} ${seconds}\n`)
 })
 

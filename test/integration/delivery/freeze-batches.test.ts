@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { createDelivery, type DeliveryParts } from '../../../src/delivery/send/attempt.ts'
+import type { Message } from '../../../src/delivery/claims.ts'
 import { type MemberOptions, toStoredMember } from '../../../src/delivery/send/delivery-member.ts'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/suppression.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
@@ -20,7 +22,7 @@ async function flushOnce(
   ledger: AccountLedger,
   sink: Sink,
   { nowMs, ...judging }: { nowMs: number } & Partial<FreezeOptions>,
-): Promise<{ next: 'done' | 'later'; batches: string[] }> {
+): Promise<{ next: 'done' | 'later'; batches: string[]; frozen: Message[] }> {
   const claim = await claimRef(ledger, 'c:siem', `r${nowMs}`)
   const options: FreezeOptions = {
     holder: { owner: `r${nowMs}`, leaseMs: 10_000 },
@@ -35,7 +37,7 @@ async function flushOnce(
   }
   const { frozen } = await freezeBatches(options, asked)
   const isLeft = (await ledger.redis.exists(ledger.key('collect', 'siem'))) === 1
-  return { next: isLeft ? 'later' : 'done', batches: frozen.map(({ ref }) => ref) }
+  return { next: isLeft ? 'later' : 'done', batches: frozen.map(({ ref }) => ref), frozen }
 }
 
 function siem(given: Partial<Sink> = {}): Sink {
@@ -93,6 +95,29 @@ test('a batch goes where its sink sent when it was frozen, whoever takes it over
     expect(await beginAttempt(ledger, half, 't', 1_000)).toMatchObject({ destination: 'siem:new' })
     expect(await stored(half)).toMatchObject({ c: 1_000 })
   }
+})
+
+test('a batch says of each of its events what that alone says, the same when another process takes it up', async () => {
+  const ledger = await tests.ledger()
+  const events = ['low', 'high', 'low'].map((severity, i) => {
+    const identifiers = [{ id: i, name: `brand-${i}.example` }]
+    return routed({ uid: `a/b/${i}`, severity, identifiers }, ['siem'])
+  })
+  await takeIn(ledger, events, { batchWaitMs: 60_000 })
+  const sink = siem({ measure: measureMember })
+  const { frozen } = await flushOnce(ledger, sink, { nowMs: Date.now() })
+  const options = { ...bareMembers, findLedger: () => ledger }
+  const bodyOf = async (message: DeliveryParts): Promise<string> => {
+    const delivery = await createDelivery({ ledger, sink }, message, options)
+    return typeof delivery === 'string' ? delivery : renderBody(delivery)
+  }
+  const [first] = frozen
+  const body = await bodyOf({ ...first!, attempt: 1 })
+  const { items } = (JSON.parse(body) as { data: { items: { uid: string; title: string }[] } }).data
+  const said = events.map(({ event, title }) => ({ uid: event.uid, title }))
+  expect(items.map(({ uid, title }) => ({ uid, title }))).toEqual(said)
+  const again = await beginAttempt(ledger, first!.ref, 't', 1_000)
+  expect(again.status === 'send' && (await bodyOf(again))).toBe(body)
 })
 
 test('a batch keeps within its size, and never carries less than one item', async () => {

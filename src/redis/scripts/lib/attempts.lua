@@ -1,7 +1,7 @@
 -- Shared by claiming, settling and freezing: how an item or a message is described to its sender,
 -- who holds a claim, how a member is settled, and what is kept of a message that was sent.
 
--- `t`: the title, where one feed alone showed the event, so that it says of that feed what the item does.
+-- `t`: the title, where the event was shown once: what is shown again may be another feed's.
 local function describe(rid, n, record, item)
   local sight = record.f[item.g]
   return { rid = rid, n = n, u = record.u, sv = item.sv, d = item.d, q = item.q, f = sight.f, l = sight.l, at = sight.at, ty = record.ty,
