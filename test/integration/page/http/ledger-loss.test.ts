@@ -46,14 +46,17 @@ async function aDaemon(generationMs = shortTimings.generationMs) {
 const restored = `#!lua flags=allow-oom
 redis.call('HSET', KEYS[1], 'confirmed', ARGV[1], 'confirmations', 0)`
 
-test('an older state is a loss, and noted although it fills Redis', async () => {
-  const { name, errors, loss } = await aDaemon()
+test('an older state is a loss, and noted for a day although it fills Redis', async () => {
+  const { prefix, name, errors, loss } = await aDaemon()
   const confirmed = Date.now() - hourMs
   await whileFull(tests.redis, async () => {
     await tests.redis.eval(restored, 1, name, confirmed)
     await until('it is noted', async () => (await loss()) !== undefined)
   })
   expect(await loss()).toMatchObject({ stateMs: confirmed })
+  const shownMs = await tests.redis.pttl(createKeys(prefix).shared('loss'))
+  expect(shownMs / hourMs).toBeGreaterThan(23)
+  expect(shownMs / hourMs).toBeLessThanOrEqual(24)
   expect(errors).toEqual([expect.stringMatching(/^redis holds an older state of the ledger, of /)])
 })
 
