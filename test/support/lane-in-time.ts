@@ -204,5 +204,5 @@ const usualHabits: Omit<Habits, 'end' | 'seed'> = {
   sizeLimit: 1_000,
   readable: 1_000,
   ignoresTimes: false,
-  places: 1_000,
+  places: Infinity,
 }

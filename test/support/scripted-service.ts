@@ -37,7 +37,7 @@ export interface Habits {
   /** A page that shows more items than this is too large to be read. */
   readable: number
   ignoresTimes: boolean
-  /** At most so many new items a page, fewer as the seed wants, none in the middle now and then. */
+  /** At most so many new items a page, fewer as the seed wants, none in the middle now and then; Infinity: full pages. */
   places: number
   seed: number
 }
@@ -96,7 +96,7 @@ export function createScriptedService(
       habits.ignoresTimes || (createdMs >= gteMs && createdMs <= lteMs)
     const list = items.filter(isWithin).toSorted(orders[habits.order])
     const start = list.findIndex(({ id }) => id === afterId) + 1
-    const places = Math.min(size, roll(habits.places + 1))
+    const places = habits.places === Infinity ? size : Math.min(size, roll(habits.places + 1))
     const cursorOf = (id: number): string => `${epoch}.${id}`
     if (places === 0 && nudge === 0) {
       return { items: [], ids: [], next: `${cursorOf(afterId)}.1` }
