@@ -115,12 +115,9 @@ function parseRank({ text, name, operator, value }: WrittenMatcher): number {
   return severityRank(value)
 }
 
-let library: typeof Patterns | undefined
-
 /** Takes 10 ms, which a configuration without patterns need not wait for. */
 function loadPatterns(): typeof Patterns {
-  library ??= createRequire(import.meta.url)('re2js') as typeof Patterns
-  return library
+  return createRequire(import.meta.url)('re2js') as typeof Patterns
 }
 
 /** The dot matches line breaks too, so that no feed text slips past `.*`. */
