@@ -278,6 +278,18 @@ async function aProbeRig(soc: Sink, pace?: DrainOptions['pace']): Promise<Rig & 
   return { ...rig, did }
 }
 
+test.each([
+  [true, 'untried'],
+  [false, 'any'],
+])('a probe that comes early is of what was never tried: %s, %s', async (isForUntried, probe) => {
+  const admitted = { count: 1, waitMs: 0, isProbe: true, isForUntried }
+  const rig = await aRig(aHangingSink({}), { admit: () => Promise.resolve(admitted) })
+  await bring(rig.ledgers[0]!, 1)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length > 0)
+  expect(claimsOf(rig)[0]).toMatchObject({ max: 1, probe })
+})
+
 test('a probe is renewed while it waits and while it is sent', async () => {
   let [takes, isTaken] = [0, false]
   const take = () => Promise.resolve({ isTaken, nextInMs: (takes += 1) && 20 })
