@@ -6,17 +6,14 @@
  */
 import type { AnsweredMessage } from '../grouping/freeze.ts'
 import type { DeliveryMember, Sink } from '../sinks/sink.ts'
-import { type AccountLedger, itemId } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import {
   type FoundItem,
   otherDestinations,
-  parsePlace,
-  parseSeen,
+  parseRecord,
   type Payload,
   readItems,
   type SeenBefore,
-  type StoredPlace,
-  type StoredSeen,
 } from '../store/records.ts'
 
 /** A piece of work that this process has claimed. */
@@ -74,7 +71,7 @@ export interface Member {
   labels: Record<string, string>
   raisedFrom: string | undefined
   destination: string
-  /** Of an item by itself: where else its event goes, and its logins and hosts known from before. */
+  /** Where else its event goes, and its logins and hosts known from before. */
   otherDestinations: string[]
   seenBefore: SeenBefore[]
   /** As written when the event was taken in; undefined: it was shown again, by another feed or more severe. */
@@ -130,23 +127,6 @@ export interface ClaimResult {
   putOffMs: number | undefined
 }
 
-interface StoredMember {
-  rid: string
-  n: number
-  u: string
-  sv: string
-  d: string
-  q: string[]
-  f: string
-  l: Record<string, string>
-  rf?: string
-  cl?: 'ignored' | 'remediated'
-  t?: string
-  /** Of an item by itself: all items of its record, and what was seen before. */
-  all?: StoredPlace[]
-  sb?: StoredSeen[]
-}
-
 interface StoredClaim {
   kind: Claim['kind']
   ref: string
@@ -157,7 +137,7 @@ interface StoredClaim {
   repeat: boolean
   failed?: number
   probe?: boolean
-  members?: StoredMember[]
+  members?: { rid: string; n: number }[]
   d?: string
   about?: string
   total?: number
@@ -193,10 +173,7 @@ export async function claimDue(
     ...toStoredHolder(holder),
     bytes: maxAnswerBytes,
   }
-  const [head = '{}', ...payloads] = (await ledger.run(
-    'claim-due',
-    JSON.stringify(args),
-  )) as string[]
+  const [head = '{}', ...texts] = (await ledger.run('claim-due', JSON.stringify(args))) as string[]
   const answer = JSON.parse(head) as {
     claims?: StoredClaim[]
     left: number
@@ -204,15 +181,16 @@ export async function claimDue(
     next?: number
     off?: number
   }
-  let payloadIndex = 0
+  let at = 0
   const claims = (answer.claims ?? []).map((claim) => {
-    const count = claim.members?.length ?? 0
-    payloadIndex += count
-    return readClaim(
-      ledger,
-      claim,
-      payloads.slice(payloadIndex - count, payloadIndex).map(parsePayload),
-    )
+    const members = (claim.members ?? []).flatMap(({ rid, n }) => {
+      const record = parseRecord(ledger.account, rid, texts[at] ?? '')
+      const payload = parsePayload(texts[at + 1] ?? '')
+      at += 2
+      const item = record.items[n]
+      return item ? [toMember({ record, item, payload })] : []
+    })
+    return readClaim(claim, members)
   })
   const { left, top, next, off } = answer
   return { claims, left, topRank: top, nextInMs: next, putOffMs: off }
@@ -226,23 +204,15 @@ function parsePayload(text: string): Payload | undefined {
   return text === '' ? undefined : (JSON.parse(text) as Payload)
 }
 
-function readClaim(
-  ledger: AccountLedger,
-  claim: StoredClaim,
-  payloads: readonly (Payload | undefined)[],
-): Claim {
+function readClaim(claim: StoredClaim, members: Member[]): Claim {
   const { kind, ref, rank, batch } = claim
   if (kind === 'settling') return { kind, ref, rank, batch: batch ?? { o: 'dead', n: 0 } }
   if (kind !== 'item' && kind !== 'batch' && kind !== 'summary') return { kind, ref, rank }
-  return readMessage(ledger, { ...claim, kind }, payloads)
+  return readMessage({ ...claim, kind }, members)
 }
 
-function readMessage(
-  ledger: AccountLedger,
-  claim: StoredClaim & Pick<Message, 'kind'>,
-  payloads: readonly (Payload | undefined)[],
-): Message {
-  const { kind, ref, rank, attempts, tries, members = [] } = claim
+function readMessage(claim: StoredClaim & Pick<Message, 'kind'>, members: Member[]): Message {
+  const { kind, ref, rank, attempts, tries } = claim
   return {
     kind,
     ref,
@@ -253,36 +223,22 @@ function readMessage(
     mayBeRepeat: claim.repeat,
     failedAtMs: claim.failed,
     probesDestination: claim.probe === true,
-    destination: claim.d ?? members[0]?.d ?? '',
-    members: members.map((member, i) => readMember(ledger, member, claim.created, payloads[i])),
+    destination: claim.d ?? '',
+    members,
     about: claim.about,
     total: claim.total ?? members.length,
   }
 }
 
-function readMember(
-  ledger: AccountLedger,
-  member: StoredMember,
-  createdAtMs: number,
-  payload: Payload | undefined,
-): Member {
-  const place = { destination: member.d, createdAtMs }
-  return {
-    id: itemId(ledger.account, member.u, member.sv, member.d),
-    recordId: member.rid,
-    uid: member.u,
-    severity: member.sv,
-    routes: member.q,
-    feed: member.f,
-    labels: member.l,
-    raisedFrom: member.rf,
-    destination: member.d,
-    otherDestinations: otherDestinations((member.all ?? []).map(parsePlace), place),
-    seenBefore: parseSeen(member.sb),
-    closed: member.cl,
-    title: member.t,
-    payload,
-  }
+/** An item as its message shows it. */
+export function toMember({ record, item, payload }: Omit<FoundItem, 'ref'>): Member {
+  const { feed = '', labels = {} } = record.sightings[item.sighting] ?? {}
+  const { uid, recordId, seenBefore, closed } = record
+  const { id, severity, routes, raisedFrom, destination } = item
+  const about = { id, uid, severity, routes, feed, labels, raisedFrom, closed, payload }
+  const others = otherDestinations(record.items, item)
+  const title = record.sightings.length === 1 ? record.title : undefined
+  return { ...about, recordId, destination, otherDestinations: others, seenBefore, title }
 }
 
 /** An item that waits in a sink's batch. */
@@ -330,13 +286,11 @@ export async function freezeBatch(
   if (answer === '') return undefined
   const claim = JSON.parse(String(answer)) as StoredClaim & { refs: string[] }
   const waiting = new Map(members.map((member) => [member.ref, member]))
-  const still = claim.refs.map((ref) => waiting.get(ref))
-  const payloads = still.map((member) => member?.found?.payload)
-  const message = readMessage(ledger, { ...claim, kind: 'batch' }, payloads)
-  return {
-    ...message,
-    members: message.members.map((member, i) => ({ ...member, made: still[i]?.made })),
-  }
+  const frozen = claim.refs.flatMap((ref) => {
+    const { found, made } = waiting.get(ref) ?? {}
+    return found ? [{ ...toMember(found), made }] : []
+  })
+  return readMessage({ ...claim, kind: 'batch' }, frozen)
 }
 
 export interface Outcome {

@@ -6,7 +6,7 @@ import {
   type DeliveryOptions,
   type DeliveryParts,
 } from '../delivery/send/attempt.ts'
-import { readStoredMember } from '../delivery/send/delivery-member.ts'
+import { toMember } from '../delivery/claims.ts'
 import { buildMemberOptions } from '../delivery/send/member-options.ts'
 import type { MessageAbout } from '../grouping/freeze.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
@@ -105,12 +105,12 @@ async function readParts(
   if (kept) {
     const found = await readItems(ledger, kept.refs)
     if (found.length < kept.refs.length) return undefined
-    return { ...common, kind: 'batch', ref, members: found.map(readStoredMember) }
+    return { ...common, kind: 'batch', ref, members: found.map(toMember) }
   }
   const isBatch = id.startsWith('b') // of one event, which reads the same if it is a group
   if (isBatch && ending?.items.length !== 1) return undefined
   const payload = await readPayload(ledger, record.recordId)
-  const members = [readStoredMember({ record, item, payload })]
+  const members = [toMember({ record, item, payload })]
   return { ...common, kind: isBatch ? 'batch' : 'item', ref, members }
 }
 

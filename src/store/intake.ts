@@ -7,7 +7,7 @@ import { noSeverity, ownFeed, severityRank, type ThreatEvent, type Victims } fro
 import type { AccountLedger } from './account-ledger.ts'
 import type { EndedScan, Scan } from './feed-state.ts'
 import { type Group, type ItemChange, toStoredGroup } from './pending-items.ts'
-import type { Payload, StoredAbout, StoredDecision } from './records.ts'
+import type { Payload, StoredAbout, StoredDecision, StoredShown } from './records.ts'
 import { toStoredTerms } from './history/terms.ts'
 
 /** Characters kept of a malformed item; its fingerprint covers all of it. */
@@ -234,16 +234,14 @@ async function acceptPiece(
   page: Piece,
   batchWaitMs: (sink: string) => number | undefined,
 ): Promise<AcceptResult> {
-  const payloads = page.events.map(({ event, sealedSecret }): Payload => ({
-    event,
-    fetchedAtMs: page.requestedAtMs,
-    ...(sealedSecret !== undefined && { sealedSecret }),
-  }))
   const answer = await ledger.runJson<CommitReply>(
     'commit-page',
     JSON.stringify(toCommitArgs(ledger, page, batchWaitMs)),
     JSON.stringify(page.scan),
-    ...payloads.map((payload) => JSON.stringify(payload)),
+    ...page.events.flatMap((routed) => [
+      JSON.stringify(toPayload(page, routed)),
+      JSON.stringify(toStoredShown(page, routed)),
+    ]),
     ...page.malformed.map(({ raw }) => raw.slice(0, maxRawLength)),
   )
   if (answer.status !== 'committed') return { status: answer.status }
@@ -254,6 +252,10 @@ async function acceptPiece(
     changes: answer.made ?? [],
     newEvents: page.events.filter((_event, place) => answer.fresh?.includes(place)),
   }
+}
+
+function toPayload({ requestedAtMs }: Page, { event, sealedSecret }: RoutedEvent): Payload {
+  return { event, fetchedAtMs: requestedAtMs, ...(sealedSecret !== undefined && { sealedSecret }) }
 }
 
 interface CommitReply {
@@ -293,11 +295,7 @@ function toCommitArgs(
     shown: page.shown,
     unread: page.unread,
     before: page.before,
-    events: page.events.map((routed) => ({
-      ...toStoredEvent(ledger, page, routed, batchWaitMs),
-      v: visibleMs(page, routed.event),
-      about: toStoredAbout(page, routed),
-    })),
+    events: page.events.map((routed) => toStoredEvent(ledger, page, routed, batchWaitMs)),
     bad: page.malformed.map((bad) => toStoredMalformed(ledger, page.feed, bad)),
   }
 }
@@ -316,33 +314,32 @@ function fieldPrefix({ rescan }: Page): string {
 
 function toStoredEvent(
   ledger: AccountLedger,
-  { feed, labels }: Page,
+  page: Page,
   routed: RoutedEvent,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
+  const { feed } = page
   const { event, decisions, items, wantsDetail, pair } = routed
   const { isBaseline = false, isBeforeStart = isBaseline } = routed
   const { fingerprints } = ledger
   return {
-    u: event.uid,
     rid: fingerprints.recordId(event.uid),
     sv: event.severity,
     rk: severityRank(event.severity),
-    ty: event.type,
     seen: fingerprints.seen(feed, event.uid),
     base: isBeforeStart ? fingerprints.baseline(feed, event.uid) : undefined,
     bl: isBaseline || undefined,
     ca: event.createdAtMs ?? undefined,
     cl: findClosure(event),
-    l: labels,
-    w: decisions,
-    ur: event.unread,
+    v: visibleMs(page, event),
+    ro: feed === ownFeed ? [] : [...new Set(decisions.flatMap(({ path }) => path))],
     nr: event.severity === noSeverity || undefined,
     dt: wantsDetail || undefined,
     of: feed === ownFeed ? [] : toStoredTerms(ledger, event, routed.victims),
     ih: (routed.inhibits ?? []).map(({ key, windowMs }) => ({ k: key, ms: windowMs })),
     pr: pair && {
       id: pair.id,
+      u: event.uid,
       src: pair.source,
       ms: pairMemoryMs,
     },
@@ -373,6 +370,19 @@ export const keptNames = { count: 20, length: 80 }
 
 function toKeptNames(names: readonly string[]): string[] {
   return names.slice(0, keptNames.count).map((one) => one.slice(0, keptNames.length).toWellFormed())
+}
+
+function toStoredShown(page: Page, routed: RoutedEvent): StoredShown {
+  const { event, decisions } = routed
+  const sight = {
+    f: page.feed,
+    sv: event.severity,
+    l: page.labels,
+    w: decisions,
+    ur: event.unread,
+    v: visibleMs(page, event),
+  }
+  return { u: event.uid, ty: event.type, about: toStoredAbout(page, routed), f: [sight] }
 }
 
 function toStoredAbout({ requestedAtMs }: Page, { event, title }: RoutedEvent): StoredAbout {

@@ -192,10 +192,7 @@ export interface StoredAbout {
   tags?: string[]
 }
 
-/** An item as far as it says where an event goes. */
-export type StoredPlace = Pick<StoredItem, 'd' | 'c' | 'st' | 'e'>
-
-export interface StoredSeen {
+interface StoredSeen {
   k: 'login' | 'host'
   t: string
   n: number
@@ -204,21 +201,27 @@ export interface StoredSeen {
   l?: true
 }
 
-interface StoredRecord {
+/** What a record shows; it changes only where the event is shown again. */
+export interface StoredShown {
   u: string
-  about: StoredAbout
   ty: string
-  sv: string
-  t: number
+  about: StoredAbout
   f: {
     f: string
-    at: number
+    /** Left out: when the record was made. */
+    at?: number
     sv: string
     l: Record<string, string>
     w: StoredDecision[]
-    ur?: string[]
+    ur?: string[] | undefined
     v: number
   }[]
+}
+
+/** What becomes of it. */
+interface StoredRecord {
+  sv: string
+  t: number
   i: StoredItem[] | Record<string, never>
   cl?: 'ignored' | 'remediated'
   ag?: { n: number; s: string[] | Record<string, never> }
@@ -337,25 +340,28 @@ export function deliveryId({ id, messageId }: Pick<Item, 'id' | 'messageId'>): s
   return messageId === undefined ? id : `b${messageId}`
 }
 
-function parseRecord(account: string, recordId: string, text: string): LedgerRecord {
-  const stored = JSON.parse(text) as StoredRecord
+/** Of a record's two lines as they are stored. */
+export function parseRecord(account: string, recordId: string, text: string): LedgerRecord {
+  const cut = text.indexOf('\n')
+  const stored = JSON.parse(text.slice(0, cut)) as StoredRecord
+  const { u, ty, about, f } = JSON.parse(text.slice(cut)) as StoredShown
   const items = parseLuaList(stored.i)
   return {
     account,
     recordId,
-    uid: stored.u,
-    type: stored.ty,
-    title: stored.about.title,
-    createdAtMs: stored.about.created,
-    matchedAtMs: stored.about.matched,
-    fetchedAtMs: stored.about.fetched,
-    identifiers: stored.about.identifiers ?? [],
-    tags: stored.about.tags ?? [],
+    uid: u,
+    type: ty,
+    title: about.title,
+    createdAtMs: about.created,
+    matchedAtMs: about.matched,
+    fetchedAtMs: about.fetched,
+    identifiers: about.identifiers ?? [],
+    tags: about.tags ?? [],
     severity: stored.sv,
     firstSeenMs: stored.t,
-    sightings: stored.f.map((sighting) => ({
+    sightings: f.map((sighting) => ({
       feed: sighting.f,
-      atMs: sighting.at,
+      atMs: sighting.at ?? stored.t,
       visibleMs: sighting.v,
       severity: sighting.sv,
       labels: sighting.l,
@@ -365,14 +371,14 @@ function parseRecord(account: string, recordId: string, text: string): LedgerRec
       })),
       ...(sighting.ur && { unread: sighting.ur }),
     })),
-    items: items.map((item, index) => parseItem(account, stored.u, item, index)),
+    items: items.map((item, index) => parseItem(account, u, item, index)),
     closed: stored.cl,
     seenAgain: stored.ag && { times: stored.ag.n, sources: parseLuaList(stored.ag.s) },
     seenBefore: parseSeen(stored.sb),
   }
 }
 
-export function parseSeen(stored: readonly StoredSeen[] = []): SeenBefore[] {
+function parseSeen(stored: readonly StoredSeen[] = []): SeenBefore[] {
   return stored.map(({ k, t, n, at, r, l = false }) => {
     return { kind: k, digest: t, times: n, lastMs: at, recordId: r, isLate: l }
   })
@@ -382,11 +388,7 @@ type Times = Pick<Item, 'createdAtMs' | 'state' | 'endedAtMs'>
 
 interface Place extends Times {
   destination: string
-  past?: readonly Times[]
-}
-
-export function parsePlace({ d, c, st, e }: StoredPlace): Place {
-  return { destination: d, createdAtMs: c, state: st, endedAtMs: e }
+  past: readonly Times[]
 }
 
 /**
@@ -399,7 +401,7 @@ export function otherDestinations(
   { destination, createdAtMs }: Pick<Place, 'destination' | 'createdAtMs'>,
 ): string[] {
   const known = items
-    .map(({ past: [first] = [], ...one }) => ({ ...one, ...first }))
+    .map(({ past: [first], ...one }) => ({ ...one, ...first }))
     .filter((one) => one.createdAtMs <= createdAtMs)
   const others = known.filter(
     (one) =>

@@ -12,7 +12,7 @@ import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { openFeed, type Scan } from '../../src/store/feed-state.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
 import { UpstreamError } from '../../src/upstream/error.ts'
-import { silent } from './ledger.ts'
+import { committedUid, silent } from './ledger.ts'
 import { ledgerInTime } from './script-clock.ts'
 import {
   createScriptedService,
@@ -232,7 +232,6 @@ function watchCommits(ledger: AccountLedger): {
     const page = JSON.parse(String(args[0])) as {
       of: string
       at_end: string[]
-      events: { u: string }[]
     }
     const { ended } = answer as { ended?: boolean }
     learns ||= page.at_end.includes('snapshot_of')
@@ -240,7 +239,7 @@ function watchCommits(ledger: AccountLedger): {
     const { notes } = JSON.parse(String(args[1])) as Scan
     const beforeMs = Number(notes?.['lateBeforeMs'] ?? -Infinity)
     if (page.of === '') return answer
-    found.push(...fresh.map((place) => ({ uid: page.events[place]!.u, beforeMs })))
+    found.push(...fresh.map((place) => ({ uid: committedUid(args, place), beforeMs })))
     return answer
   }
 

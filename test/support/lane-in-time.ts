@@ -20,7 +20,7 @@ import { type FeedState, openFeed } from '../../src/store/feed-state.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
 import type { UpstreamError } from '../../src/upstream/error.ts'
 import { aFeed } from './feeds.ts'
-import { type RedisForTests, silent } from './ledger.ts'
+import { committedUid, type RedisForTests, silent } from './ledger.ts'
 import { ledgerInTime } from './script-clock.ts'
 import { createScriptedService, type Habits } from './scripted-service.ts'
 
@@ -113,9 +113,9 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
       ...ledger,
       async runJson<T>(script: string, ...args: (string | number)[]) {
         const answer = await ledger.runJson<T>(script, ...args)
-        const page = JSON.parse(String(args[0])) as { feed: string; events: { u: string }[] }
+        const page = JSON.parse(String(args[0])) as { feed: string }
         for (const place of (answer as { fresh?: number[] }).fresh ?? [])
-          noteFound(`${page.feed} ${page.events[place]!.u}`)
+          noteFound(`${page.feed} ${committedUid(args, place)}`)
         return answer
       },
     }),

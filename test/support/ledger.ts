@@ -160,6 +160,24 @@ export async function takeIn(
   )
 }
 
+/** The uid of the n-th event that a call of commit-page brings. */
+export function committedUid(args: readonly (string | number)[], n: number): string {
+  return (JSON.parse(String(args[3 + 2 * n])) as { u: string }).u
+}
+
+/** Changes what becomes of a stored record; what it shows stays. */
+export async function changeRecord<T>(
+  ledger: AccountLedger,
+  recordId: string,
+  edit: (stored: T) => void,
+): Promise<void> {
+  const name = ledger.key('rec', recordId)
+  const [line, shown] = (await ledger.redis.get(name))!.split('\n')
+  const stored = JSON.parse(line!) as T
+  edit(stored)
+  await ledger.redis.set(name, `${JSON.stringify(stored)}\n${shown}`, 'KEEPTTL')
+}
+
 /** Pending items, with their records. */
 export async function* scanPendingItems(
   ledger: AccountLedger,

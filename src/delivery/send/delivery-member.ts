@@ -4,8 +4,8 @@ import type { GuidanceFinder } from '../../messages/guidance.ts'
 import type { LinkFilter } from '../../messages/message.ts'
 import { eventPath, type PageAddress } from '../../messages/page-links.ts'
 import type { DeliveryMember, Sink } from '../../sinks/sink.ts'
-import { type FoundItem, otherDestinations } from '../../store/records.ts'
-import type { Member } from '../claims.ts'
+import type { FoundItem } from '../../store/records.ts'
+import { type Member, toMember } from '../claims.ts'
 
 export interface MemberOptions {
   /**
@@ -38,18 +38,7 @@ export function toStoredMember(
   found: FoundItem,
   options: MemberOptions,
 ): DeliveryMember | undefined {
-  return toDeliveryMember(sink, found.record.account, readStoredMember(found), options)
-}
-
-/** What a claim says of an item by itself, read from its record. */
-export function readStoredMember({ record, item, payload }: Omit<FoundItem, 'ref'>): Member {
-  const { feed = '', labels = {} } = record.sightings[item.sighting] ?? {}
-  const { uid, recordId, seenBefore, closed } = record
-  const { id, severity, routes, raisedFrom, destination } = item
-  const about = { id, uid, severity, routes, feed, labels, raisedFrom, closed, payload }
-  const others = otherDestinations(record.items, item)
-  const title = record.sightings.length === 1 ? record.title : undefined
-  return { ...about, recordId, destination, otherDestinations: others, seenBefore, title }
+  return toDeliveryMember(sink, found.record.account, toMember(found), options)
 }
 
 /** Returns undefined if retention removed the payload. */

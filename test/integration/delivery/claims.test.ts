@@ -12,6 +12,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import { makeDue, peekBatch, sealBatch, type Outcome } from '../../support/attempts.ts'
 import {
+  changeRecord,
   expectConservation,
   pastThisMillisecond,
   redisForTests,
@@ -419,10 +420,10 @@ test('what ended or went elsewhere between claim and send is not sent, and due n
   const ledger = await tests.ledger()
   const refs = await bring(ledger, 2)
   await claim(ledger)
-  const record = ledger.key('rec', ledger.fingerprints.recordId('a/high/0'))
-  const stored = JSON.parse((await ledger.redis.get(record))!) as { i: object[] }
-  const held = { ...stored, i: [{ ...stored.i[0], st: 'held', why: 'mute', y: 'g' }] }
-  await ledger.redis.set(record, JSON.stringify(held))
+  const held = { st: 'held', why: 'mute', y: 'g' }
+  await changeRecord<{ i: object[] }>(ledger, ledger.fingerprints.recordId('a/high/0'), ({ i }) =>
+    Object.assign(i[0]!, held),
+  )
   await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/high/1')))
   const begin = refs.map((ref) => ({ ref, token: 't' }))
   expect((await advance(ledger, { begin })).begun).toEqual([undefined, undefined])

@@ -11,7 +11,13 @@ import {
   resendItem,
   withholdItems,
 } from '../../../src/store/pending-items.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import {
+  changeRecord,
+  expectConservation,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const uid = 'a/b/1'
@@ -105,10 +111,7 @@ test('what a fallback gets is told as the item that it stands for: its route, it
 test('what a destination had by an earlier record is not sent to it again', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid }, ['soc', 'lake'])])
-  const name = ledger.key('rec', ledger.fingerprints.recordId(uid))
-  const record = JSON.parse((await tests.redis.get(name))!) as { i: unknown[] }
-  record.i.pop()
-  await tests.redis.set(name, JSON.stringify(record))
+  await changeRecord<{ i: object[] }>(ledger, ledger.fingerprints.recordId(uid), ({ i }) => i.pop())
   const [item] = await itemsOf(ledger)
   const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
   const where = {

@@ -13,7 +13,15 @@ import {
 } from '../../../src/store/retention.ts'
 import { replayDeadLetter } from '../../support/acts.ts'
 import { attemptOf, sealBatch } from '../../support/attempts.ts'
-import { proofOf, redisForTests, routed, silent, takeIn, whileFull } from '../../support/ledger.ts'
+import {
+  changeRecord,
+  proofOf,
+  redisForTests,
+  routed,
+  silent,
+  takeIn,
+  whileFull,
+} from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const minuteMs = 60_000
@@ -104,11 +112,11 @@ interface Stored {
 
 /** Changes a record, and files it where it then belongs. */
 async function change(ledger: AccountLedger, n: number, edit: (record: Stored) => void) {
-  const name = ledger.key('rec', recordIdOf(ledger, n))
-  const record = JSON.parse((await tests.redis.get(name))!) as Stored
-  edit(record)
-  await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')
-  const settledMs = Math.max(...record.i.map(({ e }) => e))
+  let settledMs = 0
+  await changeRecord<Stored>(ledger, recordIdOf(ledger, n), (record) => {
+    edit(record)
+    settledMs = Math.max(...record.i.map(({ e }) => e))
+  })
   await tests.redis.zadd(ledger.key('records'), settledMs, recordIdOf(ledger, n))
 }
 

@@ -9,10 +9,10 @@
 --          if it is due), probe? (any | untried: claim one, as the probe of the sink's circuit),
 --          waits? {destination: ms that its messages are put off; 0: one may go, as its probe}
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
---          unfreezing, ref, rank, attempts, tries, created, repeat, failed?, members? | d, about,
---          total | batch, probe? (of its destination)}], left (due and unclaimed), top? (worst rank
---          of those), next? (ms until the next ref is due), off? (ms until the first of those that
---          were put off is due)}, payload of each member, …}
+--          unfreezing, ref, rank, attempts, tries, created, repeat, failed?, members? [{rid, n (its
+--          item's place)}] | d, about, total | batch, probe? (of its destination)}], left (due and
+--          unclaimed), top? (worst rank of those), next? (ms until the next ref is due), off? (ms
+--          until the first of those that were put off is due)}, record and payload of each member, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
@@ -175,7 +175,7 @@ local function choose()
   return chosen
 end
 
-local claims, payloads, bytes = {}, {}, 0
+local claims, texts, bytes = {}, {}, 0
 local function add(head, destination)
   if destination and waits[destination] == 0 then
     head.probe = true
@@ -185,16 +185,17 @@ local function add(head, destination)
   return head
 end
 
-local function add_payload(rid)
-  local payload = payload_of(rid)
-  payloads[#payloads + 1] = payload
-  bytes = bytes + #payload
+local function describe(rid, n)
+  local record, payload = unit.stored[rid], payload_of(rid)
+  texts[#texts + 1], texts[#texts + 2] = record, payload
+  bytes = bytes + #record + #payload
+  return { rid = rid, n = n }
 end
 
 -- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
 -- due, and nil if it was put off.
 local function take_item(ref)
-  local rid, n, record, item = load_item(ref)
+  local rid, n, _, item = load_item(ref)
   if item and item.st == 'held' and item.why == 'detail' then
     add({ kind = 'detail', ref = ref, rank = item.rk })
     return true
@@ -204,10 +205,8 @@ local function take_item(ref)
   elseif puts_off(ref, item.d) then
     return nil
   end
-  local member = describe(rid, n, record, item)
-  member.all, member.sb = record.i[2] and places_of(record), record.sb
-  add(head_of('item', ref, item, item.rk), item.d).members = { member }
-  add_payload(rid)
+  local head = add(head_of('item', ref, item, item.rk), item.d)
+  head.d, head.members = item.d, { describe(rid, n) }
   return true
 end
 
@@ -215,10 +214,9 @@ end
 local function take_members(ref, batch, rank)
   local members = {}
   for _, member in ipairs(batch.m) do
-    local rid, n, record, item = load_item(member)
+    local rid, n, _, item = load_item(member)
     if item then
-      members[#members + 1] = describe(rid, n, record, item)
-      add_payload(rid)
+      members[#members + 1] = describe(rid, n)
     end
   end
   if #members == 0 then
@@ -308,11 +306,11 @@ until #claims > 0 or put_off == before or put_off >= looked or ask.ref or ask.pr
 
 local worst_left = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
 local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
-table.insert(payloads, 1, cjson.encode({
+table.insert(texts, 1, cjson.encode({
   claims = #claims > 0 and claims or nil,
   left = redis.call('ZCARD', ready),
   top = worst_left and 10 - math.floor(tonumber(worst_left) / 1e13) or nil,
   next = first and math.max(0, tonumber(first) - now) or nil,
   off = off,
 }))
-return payloads
+return texts

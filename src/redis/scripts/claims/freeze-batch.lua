@@ -3,8 +3,8 @@
 -- members and their order never change.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink, destination, owner, lease (ms), refs (in order)
--- Returns  JSON of the claim as in claim-due, with the `refs` of its members; '' if none of them
---          was waiting any more
+-- Returns  JSON of the claim as in claim-due, with the `refs` of its members for these; '' if none
+--          of them was waiting any more
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
@@ -14,9 +14,9 @@ local scores = redis.call('ZMSCORE', key('collect', ask.sink), unpack(ask.refs))
 for i, ref in ipairs(ask.refs) do
   if scores[i] then
     waiting[#waiting + 1] = ref
-    local rid, n, record, item = load_item(ref)
+    local rid, _, record, item = load_item(ref)
     if item and item.st == 'queued' then
-      found[#found + 1] = { ref = ref, rid = rid, n = n, record = record, item = item }
+      found[#found + 1] = { ref = ref, rid = rid, record = record, item = item }
     end
   end
 end
@@ -29,7 +29,7 @@ if #found == 0 then
   return ''
 end
 
-local refs, members = {}, {}
+local refs = {}
 for i, member in ipairs(found) do
   refs[i] = member.ref
 end
@@ -38,12 +38,11 @@ call_all('ZREM', key('ready', ask.sink), refs, 1)
 call_all('HDEL', key('claims'), refs, 1)
 local bid = redis.sha1hex(table.concat(refs, ' '))
 local risks, rank, own = 0, 0, true
-for i, member in ipairs(found) do
+for _, member in ipairs(found) do
   local item = member.item
   risks = math.max(risks, item.rr or 0)
   rank = math.max(rank, item.rk)
   own = own and item.own
-  members[i] = describe(member.rid, member.n, member.record, item)
   move(item, 'batch')
   item.b = bid
   save_record(member.rid, member.record)
@@ -53,5 +52,5 @@ redis.call('SET', key('batch', bid), cjson.encode(batch))
 local ref = 'b:' .. bid .. ':' .. ask.sink
 claim(ref, ask.owner, ask.lease, now)
 local head = head_of('batch', ref, batch, rank)
-head.d, head.members, head.refs = ask.destination, members, refs
+head.d, head.refs = ask.destination, refs
 return cjson.encode(head)

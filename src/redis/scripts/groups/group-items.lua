@@ -12,7 +12,7 @@ local moved = 0
 for _, ref in ipairs(ask.members) do
   local rid, n, record, item = load_item(ref)
   local group = item and ask.places[item.d]
-  if group and single[item.st] and not item.y and not item.alone and record.ty ~= 'canary' then
+  if group and single[item.st] and not item.y and not item.alone and shown_of(rid).ty ~= 'canary' then
     open_group(group)
     item.y = group.id
     item.ug = group.urgent or nil

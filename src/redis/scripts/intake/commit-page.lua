@@ -13,17 +13,18 @@
 --          backfill (bool), newest (ms, 0: none), late_before?
 --          (ms), last (bool: of the page's pieces), shown and unread (items of the whole page, and
 --          how many of them could not be read), before? (counts of the pieces before this one),
---          events [{u (uid), rid, sv and rk
---          (severity and its rank), ty (type), seen {m, b} (fingerprint), base? {m, b} (fingerprint
---          as baseline; only below the start bound), bl? (baseline), ca? (created, ms), v (visible
---          since, ms), about (what lists show of it), cl? (ignored | remediated), l (labels), w
---          (decisions), ur? (fields not read), nr? (no readable severity), of [term] (what it concerns), dt? (full event wanted), pr? {id, src, ms} (credential pair), ih [{k,
---          ms}] (what it inhibits), items [{d, k, q (destination, sink, routes), m, b
+--          events [{rid, sv and rk (severity and its rank), seen {m, b} (fingerprint), base? {m, b}
+--          (fingerprint as baseline; only below the start bound), bl? (baseline), ca? (created, ms),
+--          v (visible since, ms), cl? (ignored | remediated), ro [route] (that take it, or have one
+--          below that does), nr? (no readable severity), of [term] (what it concerns), dt? (full
+--          event wanted), pr? {id, u (uid), src, ms} (credential pair), ih [{k, ms}] (what it
+--          inhibits), items [{d, k, q (destination, sink, routes), m, b
 --          (fingerprint), bw? (batch wait, ms), sh? (shadow), g? {id, kind, wait, at?, about,
 --          urgent} (group), li? (digest that lists it as sent)}]}], bad [{rid, m, b, uid?,
 --          problem}]
 -- ARGV[2]  the scan after this page, stored as it is
--- ARGV[3…] one payload for each event, then one raw text for each bad item
+-- ARGV[3…] of each event its payload and what it shows (lib/ledger.lua), then the raw text of each bad
+--          item
 -- Returns  JSON {status: committed | stale (another sequence) | superseded (a newer generation),
 --          counts, at (ms), made? [{ref, k, sv, rk, kind, why?}], fresh? [positions of the new
 --          events], ended (bool)}
@@ -78,7 +79,7 @@ local function known_pair(event, is_new_record)
   end
   local name = key('pair', event.pr.id)
   local text = redis.call('GET', name)
-  local pair = text and cjson.decode(text) or { r = event.rid, u = event.u, n = 0, s = {}, d = {} }
+  local pair = text and cjson.decode(text) or { r = event.rid, u = event.pr.u, n = 0, s = {}, d = {} }
   if is_new_record then
     pair.n = pair.n + 1
     if #pair.s < 20 then
@@ -100,7 +101,7 @@ end
 local listed_sinks = {}
 
 local function new_item(event, record, candidate)
-  local item = { d = candidate.d, k = candidate.k, q = candidate.q, rk = event.rk, sv = event.sv, g = #record.f, c = now, n = 0 }
+  local item = { d = candidate.d, k = candidate.k, q = candidate.q, rk = event.rk, sv = event.sv, g = record.g, v = event.v, c = now, n = 0 }
   item.rf = event.raised_from
   item.own = ask.feed == '_tocsin' or nil -- counted apart: nothing that the API showed
   record.i[#record.i + 1] = item
@@ -201,7 +202,7 @@ local function supersede(event, record, destination)
 end
 
 local function add_items(event, record)
-  local pair, pair_name = known_pair(event, #record.f == 1)
+  local pair, pair_name = known_pair(event, record.g == 1)
   for _, candidate in ipairs(event.items) do
     if not has_item(record, candidate, event.rk) then
       if candidate.sh then
@@ -252,25 +253,36 @@ local function note_terms(event, record)
   end
 end
 
--- Counts the event for each route that takes it, or has one below that does, for the first time.
-local function tally_routes(event, record)
-  local known = {}
-  for at = 1, #record.f + 1 do
-    local sight = record.f[at]
-    for _, decision in ipairs((sight or event).w) do
+-- Adds to what a record shows that a feed shows it, too, or as more severe. Returns the routes that took it before.
+local function show_again(event, text, raised)
+  local shown, again, known = shown_of(event.rid), cjson.decode(text), {}
+  for _, sight in ipairs(shown.f) do
+    for _, decision in ipairs(sight.w) do
       for _, route in ipairs(decision.path) do
-        if not (sight or known[route]) then
-          tally('route', route, severity_word(event.sv))
-        end
         known[route] = true
       end
+    end
+  end
+  shown.about = raised and again.about or shown.about
+  local sight = again.f[1]
+  sight.at, sight.v = now, event.v
+  shown.f[#shown.f + 1] = sight
+  unit.shown[event.rid] = cjson.encode(shown)
+  return known
+end
+
+-- Counts the event for each route that takes it, or has one below that does, for the first time.
+local function tally_routes(event, known)
+  for _, route in ipairs(event.ro) do
+    if not known[route] then
+      tally('route', route, severity_word(event.sv))
     end
   end
 end
 
 -- Takes in one event. One that the feed showed before is a duplicate; if it came back more severe,
 -- it is routed again. A baseline event stays baseline: it existed before the feed began.
-local function take_in(place, event, payload)
+local function take_in(place, event, payload, shown)
   local record = load_record(event.rid)
   local is_seen = is_marked(weeks, event.seen, ask.horizon)
   if not is_seen and event.base and is_marked(weeks, event.base, ask.horizon) then
@@ -303,25 +315,23 @@ local function take_in(place, event, payload)
   if is_new and ask.feed ~= '_tocsin' then
     tally('event', severity_word(event.sv))
   end
-  record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
+  record = record or { rk = event.rk, sv = event.sv, t = now, g = 0, i = {} }
   if raised then
     counts.raised = counts.raised + 1
     event.raised_from = record.sv
+    event.v = ask.requested
     record.rk = event.rk
     record.sv = event.sv
   end
   record.cl = event.cl or record.cl
-  if is_new or raised then
-    record.about = event.about
-  end
-  if ask.feed ~= '_tocsin' then
-    tally_routes(event, record)
-  end
+  record.g = record.g + 1
   if is_new then
+    unit.shown[event.rid] = shown
+    tally_routes(event, {})
     note_terms(event, record)
+  else
+    tally_routes(event, show_again(event, shown, raised))
   end
-  local visible = raised and ask.requested or event.v
-  record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w, ur = event.ur, v = visible }
   add_items(event, record)
   remember_inhibitor(event)
   keep_payload(event, record, payload, { changed = raised, is_new = is_new })
@@ -384,13 +394,13 @@ end
 
 load_records(ask.events)
 for i, event in ipairs(ask.events) do
-  take_in(i - 1, event, ARGV[2 + i])
+  take_in(i - 1, event, ARGV[1 + 2 * i], ARGV[2 + 2 * i])
   if has_quarantined then
     close_entry(event.rid) -- it can be read now
   end
 end
 for i, bad in ipairs(ask.bad) do
-  set_aside(bad, ARGV[2 + #ask.events + i])
+  set_aside(bad, ARGV[2 + 2 * #ask.events + i])
 end
 for name, by in pairs(counts) do
   if by > 0 or sequence == 0 then -- the first commit creates all counters of the feed

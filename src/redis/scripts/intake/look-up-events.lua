@@ -9,8 +9,8 @@
 local ask = cjson.decode(ARGV[1])
 local weeks = open_weeks(ask.horizon, true)
 
-local function is_shown_by_feed(record)
-  for _, sight in ipairs(record.f) do
+local function is_shown_by_feed(rid)
+  for _, sight in ipairs(load_record(rid) and shown_of(rid).f or {}) do
     if sight.f == ask.feed then
       return true
     end
@@ -20,7 +20,6 @@ end
 
 local words = {}
 for i, event in ipairs(ask.events) do
-  local record = has_mark(weeks, event.seen) and (load_record(event.rid) or { f = {} })
-  words[i] = not record and 'unknown' or is_shown_by_feed(record) and 'taken' or 'unrecorded'
+  words[i] = not has_mark(weeks, event.seen) and 'unknown' or is_shown_by_feed(event.rid) and 'taken' or 'unrecorded'
 end
 return words

@@ -26,7 +26,11 @@ end
 local is_late = not is_wanted() or is_on_its_way(record)
 if ARGV[2] ~= '' and not is_late then
   redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
-  record.about.title = ask.title or record.about.title
+  if ask.title then
+    local shown = shown_of(ask.rid)
+    shown.about.title = ask.title
+    unit.shown[ask.rid] = cjson.encode(shown)
+  end
 end
 for _, term in ipairs(ask.of or {}) do
   note_victim(ask.rid, record, term, ask.retention.history, is_late)

@@ -1,23 +1,4 @@
--- Shared by claiming, settling and freezing: how an item or a message is described to its sender,
--- who holds a claim, how a member is settled, and what is kept of a message that was sent.
-
--- `t`: the title, where the event was shown once: what is shown again may be another feed's.
-local function describe(rid, n, record, item)
-  local sight = record.f[item.g]
-  return { rid = rid, n = n, u = record.u, sv = item.sv, d = item.d, q = item.q, f = sight.f, l = sight.l, at = sight.at, ty = record.ty,
-    rf = item.rf, cl = record.cl, t = not record.f[2] and record.about and record.about.title or nil }
-end
-
--- The items of a record, as far as a message about one of them says where the event goes too. What was
--- sent again stays as it was before.
-local function places_of(record)
-  local places = {}
-  for m, item in ipairs(record.i) do
-    local first = item.past and item.past[1] or item
-    places[m] = { d = item.d, c = first.c, st = first.st, e = first.e }
-  end
-  return places
-end
+-- Shared by claiming, settling and freezing: how a claim is described to its sender, who holds a claim, how a member is settled, and what is kept of a message that was sent.
 
 -- A claim as the sender receives it. `holder` is the item or message: n attempts, x tries that
 -- count, rr lost answers. `repeat`: an earlier attempt may have been accepted. `failed`: when the

@@ -19,7 +19,8 @@ end
 -- again. A script that reads a set after it has changed it calls write_sets() before.
 local unit = {
   records = {}, -- id -> record, or false: there is none
-  stored = {}, -- ids of records that were there before
+  shown = {}, -- id -> what it shows, as JSON
+  stored = {}, -- id -> the text that was there before
   changed = {}, -- ids of records to save: in order, and as a set
   texts = {}, -- keys and texts that do not expire, one after the other
   expiring = {}, -- arguments of SET for those that do
@@ -165,14 +166,27 @@ local function write_sets()
   unit.sets = {}
 end
 
+-- A record is two lines of JSON: what becomes of it, and what it shows, which stays as it was written unless the
+-- event is shown again. So most scripts neither decode nor encode the second.
+local function read_record(rid, text)
+  local cut = text and string.find(text, '\n', 1, true)
+  unit.records[rid] = text and cjson.decode(string.sub(text, 1, cut - 1)) or false
+  unit.shown[rid] = text and string.sub(text, cut + 1)
+  unit.stored[rid] = text
+end
+
 local function load_record(rid)
-  local record = unit.records[rid]
-  if record == nil then
-    local text = redis.call('GET', key('rec', rid))
-    record = text and cjson.decode(text) or false
-    unit.records[rid], unit.stored[rid] = record, text and true
+  if unit.records[rid] == nil then
+    read_record(rid, redis.call('GET', key('rec', rid)))
   end
-  return record or nil
+  return unit.records[rid] or nil
+end
+
+-- What the record shows: {u (uid), ty (type), about (what lists show of it), f [{f (feed), sv, l (labels), w
+-- (decisions), ur? (fields not read), v (visible since, ms), at? (when this feed showed it, ms; the first:
+-- when the record was made)}]}.
+local function shown_of(rid)
+  return cjson.decode(unit.shown[rid])
 end
 
 -- Loads the records that are about to be looked at, {rid} each.
@@ -183,8 +197,7 @@ local function load_records(list)
   end
   local texts = #names > 0 and redis.call('MGET', unpack(names)) or {}
   for i, one in ipairs(list) do
-    unit.records[one.rid] = texts[i] and cjson.decode(texts[i]) or false
-    unit.stored[one.rid] = texts[i] and true
+    read_record(one.rid, texts[i])
   end
 end
 
@@ -475,14 +488,14 @@ end
 local delays = { 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400 }
 
 -- Counts how long an event was visible before its destination got it for the first time.
-local function tally_delay(record, item)
-  local sight = record.f[item.g]
-  if item.told or item.own then
+local function tally_delay(item)
+  local visible = item.v
+  if not visible or item.own then
     return
   end
-  item.told = true
+  item.v = nil
   for _, bound in ipairs(delays) do
-    if now - sight.v <= bound * 1000 then
+    if now - visible <= bound * 1000 then
       return tally('told', item.d, severity_word(item.sv), bound)
     end
   end
@@ -506,11 +519,11 @@ local function end_item(rid, n, record, item, how)
     rid = rid,
     n = n,
     reason = how.outcome == 'dead' and last and last.r or nil,
-    visible = how.outcome == 'delivered' and not item.told and record.f[item.g].v or nil,
+    visible = how.outcome == 'delivered' and item.v or nil,
     part = how.part,
   })
   if how.outcome == 'delivered' then
-    tally_delay(record, item)
+    tally_delay(item)
   end
   item.why = nil
   item.y = nil
@@ -543,7 +556,7 @@ end
 -- Gathers what becomes of a record: its text, its place in the index, whom it is owed to.
 local function encode_record(rid)
   local record, retention = unit.records[rid], unit.resting[rid]
-  local name, text = key('rec', rid), cjson.encode(record)
+  local name, text = key('rec', rid), cjson.encode(record) .. '\n' .. unit.shown[rid]
   note_owed(rid, record)
   local at = place_of(record)
   if not retention then

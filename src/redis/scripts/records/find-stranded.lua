@@ -71,7 +71,7 @@ for _, rid in ipairs(ARGV) do
     local ref = item_ref(rid, i - 1, item)
     local lacks = not final[item.st] and lack_of(ref, item)
     if lacks then
-      found[#found + 1] = { r = ref, u = record.u, k = item.k, st = item.st, why = item.why, b = item.b, lacks = lacks }
+      found[#found + 1] = { r = ref, u = shown_of(rid).u, k = item.k, st = item.st, why = item.why, b = item.b, lacks = lacks }
     end
   end
 end
