@@ -207,25 +207,34 @@ interface Fingerprint {
  * that hides an event. A fingerprint is compared with at most some 400 of each week, namely those
  * in its bucket. Over 13 similar weeks a false "already seen" has a probability of about 3e-16 per
  * new uid; in a first week, which begins with one bucket, 5e-14 once it holds a million
- * fingerprints.
+ * fingerprints. Those of one event share a bucket, so that they are written at once, and 45 bits tell
+ * them apart: any two are taken for one another with a probability of 3e-14.
  */
 interface Fingerprints {
+  ofEvent(uid: string): EventFingerprints
   /** Names a record in Redis: 24 hex characters. */
   recordId(uid: string): string
-  seen(feed: string, uid: string): Fingerprint
-  claim(uid: string, severity: string, destination: string): Fingerprint
   malformed(feed: string, canonicalJson: string): Fingerprint
-  /**
-   * Of what a feed showed from before its start bound; separate, so that an earlier bound finds it
-   * new.
-   */
-  baseline(feed: string, uid: string): Fingerprint
   /**
    * Names an identifier, login or host: 48 bits in 8 characters, and a bucket. A login is compared with
    * those of its bucket alone: of a million, one in 1e11 would be taken for another.
    */
   term(kind: string, text: string): { digest: string; bucket: number }
 }
+
+interface EventFingerprints {
+  recordId: string
+  seen(feed: string): Fingerprint
+  /**
+   * Of what a feed showed from before its start bound; separate, so that an earlier bound finds it
+   * new.
+   */
+  baseline(feed: string): Fingerprint
+  claim(severity: string, destination: string): Fingerprint
+}
+
+/** How many bits of a fingerprint choose its bucket: the lowest of its magnitude (lib/marks.lua). */
+const bucketBits = 18
 
 /** Buckets of logins and hosts: as many as a large account fills, of which Redis packs each (128 entries). */
 const termBuckets = 2_048
@@ -236,16 +245,30 @@ function createFingerprints(keyBytes: Buffer): Fingerprints {
   function digest(...parts: string[]): Buffer {
     return createHmac('sha256', key).update(parts.join('\0')).digest()
   }
-  function fingerprint(...parts: string[]): Fingerprint {
-    const bytes = digest(...parts)
-    return { m: bytes.readBigInt64BE(0).toString(), b: bytes.readUInt32BE(8) }
+  /** `identity` decides the bucket: all bits that choose one are its own. */
+  function fingerprint(identity: Buffer, bytes: Buffer): Fingerprint {
+    const top = bytes.readBigInt64BE(0) >> 19n
+    const low = BigInt(identity.readUInt32BE(16) % 2 ** bucketBits)
+    const size = top * 2n ** BigInt(bucketBits) + (top < 0n ? -low : low)
+    return { m: size.toString(), b: identity.readUInt32BE(12) }
+  }
+  function ofEvent(uid: string): EventFingerprints {
+    const identity = digest('record', uid)
+    return {
+      recordId: identity.toString('hex', 0, 12),
+      seen: (feed) => fingerprint(identity, digest('seen', feed, uid)),
+      baseline: (feed) => fingerprint(identity, digest('baseline', feed, uid)),
+      claim: (severity, destination) =>
+        fingerprint(identity, digest('claim', uid, severity, destination)),
+    }
   }
   return {
-    recordId: (uid) => digest('record', uid).toString('hex', 0, 12),
-    seen: (feed, uid) => fingerprint('seen', feed, uid),
-    claim: (uid, severity, destination) => fingerprint('claim', uid, severity, destination),
-    malformed: (feed, canonicalJson) => fingerprint('malformed', feed, canonicalJson),
-    baseline: (feed, uid) => fingerprint('baseline', feed, uid),
+    ofEvent,
+    recordId: (uid) => ofEvent(uid).recordId,
+    malformed(feed, canonicalJson) {
+      const bytes = digest('malformed', feed, canonicalJson)
+      return fingerprint(bytes, bytes)
+    },
     term(kind, text) {
       const bytes = digest('term', kind, text)
       return {

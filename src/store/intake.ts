@@ -321,13 +321,13 @@ function toStoredEvent(
   const { feed } = page
   const { event, decisions, items, wantsDetail, pair } = routed
   const { isBaseline = false, isBeforeStart = isBaseline } = routed
-  const { fingerprints } = ledger
+  const fingerprints = ledger.fingerprints.ofEvent(event.uid)
   return {
-    rid: fingerprints.recordId(event.uid),
+    rid: fingerprints.recordId,
     sv: event.severity,
     rk: severityRank(event.severity),
-    seen: fingerprints.seen(feed, event.uid),
-    base: isBeforeStart ? fingerprints.baseline(feed, event.uid) : undefined,
+    seen: fingerprints.seen(feed),
+    base: isBeforeStart ? fingerprints.baseline(feed) : undefined,
     bl: isBaseline || undefined,
     ca: event.createdAtMs ?? undefined,
     cl: findClosure(event),
@@ -347,7 +347,7 @@ function toStoredEvent(
       d: item.destination,
       k: item.sink,
       q: item.routes,
-      ...fingerprints.claim(event.uid, event.severity, item.destination),
+      ...fingerprints.claim(event.severity, item.destination),
       bw: batchWaitMs(item.sink),
       sh: item.isShadow || undefined,
       g: item.group && toStoredGroup(item.group),
@@ -431,10 +431,10 @@ export async function lookUpInLedger(
 ): Promise<LedgerStatus[]> {
   if (uids.length === 0) return []
   const { fingerprints, horizonMs } = ledger
-  const events = uids.map((uid) => ({
-    rid: fingerprints.recordId(uid),
-    seen: fingerprints.seen(feed, uid),
-  }))
+  const events = uids.map((uid) => {
+    const event = fingerprints.ofEvent(uid)
+    return { rid: event.recordId, seen: event.seen(feed) }
+  })
   const query = { feed, horizon: horizonMs, events }
   return (await ledger.run('look-up-events', JSON.stringify(query))) as LedgerStatus[]
 }

@@ -307,7 +307,7 @@ function toStoredTarget(
   return {
     d: destination,
     k: sink,
-    ...ledger.fingerprints.claim(record.uid, item.severity, destination),
+    ...ledger.fingerprints.ofEvent(record.uid).claim(item.severity, destination),
     bw: batchWaitMs,
     place: group && toStoredGroup(group),
   }

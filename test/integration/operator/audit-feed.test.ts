@@ -76,7 +76,7 @@ async function remove(
   const id = digests.recordId(uid)
   await redis.del(ledger.key('rec', id), ledger.key('pay', id))
   if (what.markStays) return
-  const { m } = digests.seen(name, uid)
+  const { m } = digests.ofEvent(uid).seen(name)
   for (const key of await redis.keys(`${ledger.key('marks')}*`)) await redis.srem(key, m)
 }
 

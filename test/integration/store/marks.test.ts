@@ -157,9 +157,9 @@ describe('as a week grows', () => {
       }
       const short = ['0', '-7', '12345678', '-123456789', '1234567890'].map((m, b) => ({ m, b }))
       const marks = [...short, ...someMarks(7_995)]
+      await write(ledger, marks.slice(0, 500)) // and again
       for (let at = 0; at < marks.length; at += 1_000)
         await write(ledger, marks.slice(at, at + 1_000))
-      await write(ledger, marks.slice(-500)) // again
       const { buckets } = await newestWeek(ledger)
       expect(buckets).toBe(Math.ceil(8_000 / 200))
       expect(await tests.redis.hget(ledger.key('weeks'), `${week}:n`)).toBe('8000')
@@ -253,6 +253,24 @@ const write = (ledger: AccountLedger, marks: { m: string; b: number }[]) =>
 async function known(ledger: AccountLedger, marks: { m: string; b: number }[]): Promise<number> {
   return (await run(ledger, 'known', marks)).reduce((sum, one) => sum + one, 0)
 }
+
+test('the marks of one event differ, and agree in what chooses their bucket', async () => {
+  const { fingerprints } = await tests.ledger()
+  const signs = new Set<boolean>()
+  for (let n = 0; n < 100; n += 1) {
+    const of = fingerprints.ofEvent(`a/b/${n}`)
+    const marks = [of.seen('one'), of.seen('other'), of.baseline('one'), of.claim('high', 'soc')]
+    const sizes = marks.map(({ m }) => BigInt(m.replace('-', '')))
+    expect(new Set(marks.map(({ b }) => b)).size).toBe(1)
+    expect(new Set(sizes.map((size) => BigInt.asUintN(18, size))).size).toBe(1)
+    expect(new Set(marks.map(({ m }) => m)).size).toBe(4)
+    for (const { m } of marks) {
+      expect(BigInt.asIntN(64, BigInt(m)).toString()).toBe(m)
+      signs.add(m.startsWith('-'))
+    }
+  }
+  expect(signs.size).toBe(2)
+})
 
 test('a mark stays an integer of eight bytes in a compact set', async () => {
   const ledger = await tests.ledger()

@@ -2,7 +2,8 @@
 -- for each week. Members travel as decimal strings: a Lua number would round them. A week begins
 -- with as many buckets as the week before filled, and splits one after the other as it grows
 -- (linear hashing). `b` chooses among the buckets that the week began with; the member's own bits
--- choose among those that were split off, so that a bucket can be split knowing its members alone.
+-- choose among those that were split off, so that a bucket can be split knowing its members alone. The marks
+-- of one event agree in all of these.
 local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
 -- Members of a bucket, on average; 400 in one that is split next. Above set-max-intset-entries
@@ -108,20 +109,32 @@ local function split_bucket(entry, horizon)
   redis.call('HSET', key('weeks'), entry.week, entry.buckets)
 end
 
--- Writes marks into this week; returns how many it holds then.
+local function by_bucket(entry, marks)
+  local buckets = {}
+  for _, mark in ipairs(marks) do
+    local name = bucket_key(entry, mark)
+    local members = buckets[name] or {}
+    members[#members + 1] = mark.m
+    buckets[name] = members
+  end
+  return buckets
+end
+
+-- Writes marks that this week does not have; returns how many it holds then. Buckets are split first, so that
+-- none grows beyond its encoding.
 local function write_all(weeks, marks, horizon)
   local entry = open_this_week(weeks)
   local before = tonumber(redis.call('HGET', key('weeks'), entry.week .. ':n') or '0')
+  while before + #marks > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first do
+    split_bucket(entry, horizon)
+  end
   local held = before
-  for _, mark in ipairs(marks) do
-    local name = bucket_key(entry, mark)
-    if redis.call('SADD', name, mark.m) == 1 then
-      redis.call('PEXPIRE', name, horizon + week_ms, 'NX')
-      held = held + 1
-      if held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
-        split_bucket(entry, horizon)
-      end
+  for name, members in pairs(by_bucket(entry, marks)) do
+    local added = call_all('SADD', name, members, 1)
+    if added > 0 and redis.call('SCARD', name) == added then
+      redis.call('PEXPIRE', name, horizon + week_ms)
     end
+    held = held + added
   end
   if held > before then
     redis.call('HINCRBY', key('weeks'), entry.week .. ':n', held - before)

@@ -56,7 +56,8 @@ local function note_victim(rid, record, term, history, is_late)
   end
   local seconds = math.floor(math.max(record.t, past and past.at or 0) / 1000)
   local name = key('seen', math.floor(now / history), term.b)
-  if redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, seconds, rid)) == 1 then
-    redis.call('PEXPIRE', name, 2 * history, 'NX')
+  local added = redis.call('HSET', name, term.t, string.format('%.0f %.0f %s', (past and past.n or 0) + 1, seconds, rid))
+  if added == 1 and redis.call('HLEN', name) == 1 then
+    redis.call('PEXPIRE', name, 2 * history)
   end
 end
