@@ -241,7 +241,7 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
 
   /** The slot goes unused if no request waits any more. */
   function assignSlot(slot: Slot): void {
-    const chosen = pickNext([...waiting], recentKinds)
+    const chosen = pickNext(waiting, recentKinds)
     if (!chosen) return
     waiting.delete(chosen)
     const nowMs = clock.monotonic()
@@ -278,7 +278,8 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
 
 /** Rescans and commands also give way to the feeds of other processes. */
 function isPatient(waiting: ReadonlySet<SlotRequest>): boolean {
-  return [...waiting].every(({ kind }) => kind === 'command' || kind === 'rescan')
+  for (const { kind } of waiting) if (kind !== 'command' && kind !== 'rescan') return false
+  return true
 }
 
 function noSlotError(): UpstreamError {
@@ -468,13 +469,18 @@ const patientKinds = ['rescan', 'detail', 'command'] as const
  * holds the kinds served, newest last. Pure.
  */
 export function pickNext<T extends SlotRequest>(
-  waiting: readonly T[],
+  waiting: Iterable<T>,
   recent: readonly RequestKind[],
 ): T | undefined {
+  // thousands may wait for full events: they are looked through once
+  const first = new Map<RequestKind, T>()
+  for (const one of waiting) {
+    if (one.dueSinceMs < (first.get(one.kind)?.dueSinceMs ?? Infinity)) first.set(one.kind, one)
+  }
   const oldest = (...kinds: readonly RequestKind[]): T | undefined =>
-    waiting
-      .filter(({ kind }) => kinds.includes(kind))
-      .reduce<T | undefined>((a, b) => (a && a.dueSinceMs <= b.dueSinceMs ? a : b), undefined)
+    kinds
+      .flatMap((kind) => first.get(kind) ?? [])
+      .toSorted((one, other) => one.dueSinceMs - other.dueSinceMs)[0]
   return (
     oldest('token') ??
     oldest(...patientKinds.filter((kind) => isOwedSlot(kind, recent))) ??
