@@ -33,9 +33,6 @@ local refs = {}
 for i, member in ipairs(found) do
   refs[i] = member.ref
 end
-call_all('ZREM', key('due', ask.sink), refs, 1)
-call_all('ZREM', key('ready', ask.sink), refs, 1)
-call_all('HDEL', key('claims'), refs, 1)
 local bid = redis.sha1hex(table.concat(refs, ' '))
 local risks, rank, own = 0, 0, true
 for _, member in ipairs(found) do
