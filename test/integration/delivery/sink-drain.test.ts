@@ -306,6 +306,48 @@ test('a probe is renewed while it waits and while it is sent', async () => {
   expect(did).toEqual(['renewed soc', 'renewed soc'])
 })
 
+test('a probe that waits gives its place back once another process has its message', async () => {
+  let takes = 0
+  const take = () => Promise.resolve({ isTaken: false, nextInMs: (takes += 1) && 20 })
+  const soc = aHangingSink({ concurrency: 1, limitPerSecond: 1 })
+  const { drain, did, ledgers, clock } = await aProbeRig(soc, { take })
+  await turnsUntil(drain, 'it waits', () => takes > 0)
+  const ledger = ledgers[0]!
+  const ref = `i:${ledger.fingerprints.recordId('main/high/0')}:0:soc`
+  await beginAttempt(ledger, ref, 'other', 60_000)
+  clock.aheadMs += 4_000
+  await drain.renew()
+  await turnsUntil(drain, 'nothing is in hand', () => drain.inHand === 0)
+  expect(did).toContain('released soc')
+})
+
+test('an attempt that is being opened has a slot, which no other account gets', async () => {
+  const opening = Promise.withResolvers<void>()
+  const rig = await aRig(aHangingSink({ concurrency: 1 }), { accounts: ['one', 'other'] })
+  const [one, other] = rig.ledgers
+  let begun = 0
+  for (const ledger of rig.ledgers) {
+    around(ledger, async (script, run) => {
+      if (script !== 'advance-claims') return run()
+      begun += 1
+      await opening.promise
+      return run()
+    })
+  }
+  await bring(one!, 1)
+  rig.drain.nudge('one')
+  await turnsUntil(rig.drain, 'one is being opened', () => begun === 1)
+  await bring(other!, 1, 'critical')
+  rig.drain.nudge('other', { rank: 5 })
+  await turnsUntil(rig.drain, 'the other is claimed', () => claimsOf(rig).length === 2)
+  for (let turns = 0; turns < 20; turns += 1) {
+    await rig.drain.step()
+    await systemClock.sleep(1)
+  }
+  expect(begun).toBe(1)
+  opening.resolve()
+})
+
 test('a lease is renewed once a fifth of it is over, and not before', async () => {
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc)
