@@ -152,16 +152,15 @@ function nextDue(
   state: ReadState,
   context: RescanContext,
 ): Due | undefined {
-  if (place === 'whole') return dueSnapshot(feed, state, context) ?? dueWhole(feed, state, context)
+  if (place === 'whole') return dueSnapshot(feed, state) ?? dueWhole(feed, state, context)
   if (context.matchClockMs === undefined) return dueRung(place, feed, state, context)
   return place === 'recent' ? dueMatched(feed, state, context.matchClockMs, context) : undefined
 }
 
-function dueSnapshot(feed: PolledFeed, state: ReadState, context: RescanContext): Due | undefined {
+function dueSnapshot(feed: PolledFeed, state: ReadState): Due | undefined {
   const behind = pendingSnapshot(state)
   if (!behind) return undefined
   const notes: RescanNotes = {
-    ...wholeNotes(state, context),
     kind: 'snapshot',
     lateBeforeMs: null,
     snapshotOf: behind.id,
