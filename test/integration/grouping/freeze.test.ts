@@ -125,6 +125,9 @@ test('a message that is being sent is taken apart only once its attempt has died
   ).toMatchObject([{ state: 'batch' }])
   expect(await unfreezeMessage(rig.ledger, message, { ...options, staleMs: 0 })).toBe('open')
   expect(await readDueRefs(rig.ledger, 'soc', Date.now(), { offset: 0, count: 9 })).toEqual([ref])
+  const freed = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1'))
+  const interrupted = { number: 1, outcome: 'answer lost', reason: 'interrupted' }
+  expect(freed?.items).toMatchObject([{ state: 'queued', history: [interrupted] }])
   await expectConservation(rig.ledger)
 })
 

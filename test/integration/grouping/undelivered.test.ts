@@ -41,11 +41,13 @@ test('the worst of what died is named first, with its title and its page', async
   expect(worst[0]!.account).toBeUndefined()
 })
 
-test('the five worst are named, and all are counted', async () => {
+test('the five worst are named, with their account among several, and all are counted', async () => {
   const rig = await aDigestRig(given, { digest: { immediate: 'info' } })
   const ledger = await kill(rig, ...Array.from({ length: 7 }, () => 'high'))
-  const { total, worst } = await readUndelivered([ledger], window, () => undefined)
+  const named = { ...window, namesAccounts: true }
+  const { total, worst } = await readUndelivered([ledger], named, () => undefined)
   expect([total, worst.length]).toEqual([7, 5])
+  expect(worst[0]).toMatchObject({ account: ledger.account })
   expect(worst[0]!.pageUrl).toBeUndefined()
 })
 

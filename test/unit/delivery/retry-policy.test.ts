@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   concernsDestination,
   effectOn,
+  isUnexplained,
   mayBeMessages,
   decideRetry,
   maxAgeMs,
@@ -113,6 +114,16 @@ describe('the retry table', () => {
   ])('%s is laid at the right door', (_name, error, { isMessages, isDestinations }) => {
     expect(mayBeMessages(error)).toBe(isMessages)
     expect(concernsDestination(error)).toBe(isDestinations)
+  })
+
+  const scope = 'destination'
+  test.each([
+    ['no answer', new SinkError('timeout', ''), true],
+    ['one room that cannot be reached', new SinkError('unavailable', '', { scope }), true],
+    ['a sink that cannot be reached', new SinkError('unavailable', ''), false],
+    ['an answer', new SinkError('timeout', '', { status: 504 }), false],
+  ])('%s may be laid at either door, or not', (_name, error, isEither) => {
+    expect(isUnexplained(error)).toBe(isEither)
   })
 
   test('a retry is never sooner than asked nor than a second, and never later than a day', () => {
