@@ -137,7 +137,7 @@ interface StoredClaim {
   repeat: boolean
   failed?: number
   probe?: boolean
-  members?: { rid: string; n: number }[]
+  members?: { rid: string; n: number; at: number }[]
   d?: string
   about?: string
   total?: number
@@ -157,7 +157,7 @@ export function claimRoom({
   return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
 }
 
-/** Most bytes of payloads in one answer; a single message may exceed it. */
+/** Most bytes of records and payloads in one answer; a single message may exceed it. */
 const maxAnswerBytes = 1_048_576
 
 /** Claims due work, the worst first; one place in ten goes to the longest waiting. */
@@ -181,14 +181,16 @@ export async function claimDue(
     next?: number
     off?: number
   }
-  let at = 0
+  const events: Pick<FoundItem, 'record' | 'payload'>[] = []
   const claims = (answer.claims ?? []).map((claim) => {
-    const members = (claim.members ?? []).flatMap(({ rid, n }) => {
-      const record = parseRecord(ledger.account, rid, texts[at] ?? '')
-      const payload = parsePayload(texts[at + 1] ?? '')
-      at += 2
-      const item = record.items[n]
-      return item ? [toMember({ record, item, payload })] : []
+    const members = (claim.members ?? []).map(({ rid, n, at }) => {
+      const event = (events[at] ??= {
+        record: parseRecord(ledger.account, rid, texts[2 * at] ?? ''),
+        payload: parsePayload(texts[2 * at + 1] ?? ''),
+      })
+      const item = event.record.items[n]
+      if (!item) throw new Error(`${claim.ref} was claimed, and its record has no item ${n}`)
+      return toMember({ ...event, item })
     })
     return readClaim(claim, members)
   })
@@ -286,9 +288,10 @@ export async function freezeBatch(
   if (answer === '') return undefined
   const claim = JSON.parse(String(answer)) as StoredClaim & { refs: string[] }
   const waiting = new Map(members.map((member) => [member.ref, member]))
-  const frozen = claim.refs.flatMap((ref) => {
+  const frozen = claim.refs.map((ref) => {
     const { found, made } = waiting.get(ref) ?? {}
-    return found ? [{ ...toMember(found), made }] : []
+    if (!found) throw new Error(`${ref} was frozen, and its record had not been there`)
+    return { ...toMember(found), made }
   })
   return readMessage({ ...claim, kind: 'batch' }, frozen)
 }

@@ -194,7 +194,7 @@ async function takeOverDigests(
 }
 
 /**
- * A 64-bit fingerprint as the scripts take it: `m` is a signed decimal, `b` 32 further bits that
+ * A fingerprint of 63 bits as the scripts take it: `m` is a signed decimal, `b` 32 further bits that
  * choose among the buckets that a week began with.
  */
 interface Fingerprint {
@@ -204,11 +204,11 @@ interface Fingerprint {
 
 /**
  * Identities as keyed digests; without a key, whoever controls uids could search for a collision
- * that hides an event. A fingerprint is compared with at most some 400 of each week, namely those
- * in its bucket. Over 13 similar weeks a false "already seen" has a probability of about 3e-16 per
- * new uid; in a first week, which begins with one bucket, 5e-14 once it holds a million
- * fingerprints. Those of one event share a bucket, so that they are written at once, and 45 bits tell
- * them apart: any two are taken for one another with a probability of 3e-14.
+ * that hides an event. A fingerprint is compared with some 400 of each week, namely those in its
+ * bucket. Over 13 similar weeks a false "already seen" has a probability of about 6e-16 per new uid;
+ * in a first week, which begins with one bucket, 1e-13 once it holds a million fingerprints. Those of
+ * one event share a bucket, so that they are written at once, and 45 bits tell them apart: any two
+ * are taken for one another with a probability of 3e-14.
  */
 interface Fingerprints {
   ofEvent(uid: string): EventFingerprints

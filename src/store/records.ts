@@ -201,7 +201,7 @@ interface StoredSeen {
   l?: true
 }
 
-/** What a record shows; it changes only where the event is shown again. */
+/** What a record shows; it changes where the event is shown again, or named by its full event. */
 export interface StoredShown {
   u: string
   ty: string

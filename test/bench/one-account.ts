@@ -116,11 +116,14 @@ export async function writeMarks(
   if (held - before !== count) throw new Error(`${held - before} of ${count} marks are there`)
 }
 
-/** As digests give them: 64 bits as a signed decimal, and 32 others. */
+/** Two of each event, as its feed shows it and as one destination gets it: they share what chooses their bucket. */
 function randomMarks(count: number): (string | number)[] {
   const bytes = randomBytes(12 * count)
-  return Array.from({ length: count }, (_none, i) => [
-    bytes.readBigInt64BE(12 * i).toString(),
-    bytes.readUInt32BE(12 * i + 8),
-  ]).flat()
+  return Array.from({ length: count }, (_none, i) => {
+    const event = 12 * (i - (i % 2))
+    const low = BigInt(bytes.readUInt32BE(event + 4) % 2 ** 18)
+    const top = BigInt(bytes.readUIntBE(12 * i, 5)) * 2n ** 18n
+    const sign = bytes.readUInt8(12 * i + 5) % 2 === 0 ? 1n : -1n
+    return [(sign * (top + low)).toString(), bytes.readUInt32BE(event + 8)]
+  }).flat()
 }

@@ -14,6 +14,7 @@ import { createRandom, type Random } from '../../src/sandbox/options.ts'
 import { type AccountLedger, openLedger } from '../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../src/store/intake.ts'
 import { withholdItems } from '../../src/store/pending-items.ts'
+import { readItems } from '../../src/store/records.ts'
 import { takeIn } from '../support/ledger.ts'
 import { ledgerInTime } from '../support/script-clock.ts'
 
@@ -182,7 +183,8 @@ async function settle(
     ? { outcome: 'dead', reason: 'rejected' }
     : { outcome: 'delivered', answer: 'HTTP 200 ok' }
   const destination = destinations.find((one) => sinkOf(one) === sink)!
-  const members = waitsFor.map((one) => ({ ref: one, ageMs: 0, found: undefined }))
+  const found = await readItems(ledger, waitsFor)
+  const members = found.map((item) => ({ ref: item.ref, ageMs: 0, found: item }))
   const holder = { owner: 'bench', leaseMs: 10_000, by: 'replica-1' }
   const message = await freezeBatch(ledger, holder, { sink, destination, members })
   if (!message) throw new Error('nothing of a batch waits')

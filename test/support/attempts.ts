@@ -1,4 +1,5 @@
 /** Claims as tests of the ledger need them: of one piece of work, due or not, whoever holds it. */
+import { readItems } from '../../src/store/records.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import {
   advanceClaims,
@@ -84,7 +85,8 @@ export async function sealBatch(
   refs: readonly string[],
 ): Promise<string | undefined> {
   const holder = { owner: 'freezer', leaseMs: 10_000, by: 'freezer' }
-  const members = refs.map((ref) => ({ ref, ageMs: 0, found: undefined }))
+  const found = new Map((await readItems(ledger, refs)).map((item) => [item.ref, item]))
+  const members = refs.map((ref) => ({ ref, ageMs: 0, found: found.get(ref) }))
   const message = await freezeBatch(ledger, holder, { sink, destination, members })
   if (!message) return undefined
   await advanceClaims(ledger, holder, { giveBack: [{ ref: message.ref, rank: message.rank }] })

@@ -19,6 +19,7 @@ import {
   routed,
   takeIn,
 } from '../../support/ledger.ts'
+import { around } from '../../support/grouping.ts'
 
 const tests = redisForTests()
 const leaseMs = 60_000
@@ -436,6 +437,29 @@ async function bringTo(ledger: AccountLedger, destination: string, uids: string[
   await takeIn(ledger, events)
   await pastThisMillisecond(tests.redis)
 }
+
+test('an event that a claim finds for several destinations comes once, whatever its claims', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc:one', 'soc:two', 'soc:three'])])
+  await takeIn(ledger, [routed({ uid: 'a/b/2' }, ['soc:one'])])
+  let texts = 0
+  around(ledger, async (_script, run) => {
+    const answer = (await run()) as string[]
+    texts = answer.length - 1
+    return answer
+  })
+  const { claims } = await claim(ledger)
+  const messages = claims.flatMap((one) =>
+    one.kind === 'item' ? `${one.members[0]!.uid} to ${one.destination}` : [],
+  )
+  expect(messages.toSorted()).toEqual([
+    'a/b/1 to soc:one',
+    'a/b/1 to soc:three',
+    'a/b/1 to soc:two',
+    'a/b/2 to soc:one',
+  ])
+  expect(texts).toBe(4) // of two events record and payload
+})
 
 const failed: Outcome = { outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' }
 

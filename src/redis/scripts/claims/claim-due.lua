@@ -4,15 +4,15 @@
 -- in trouble is put off instead, so that it takes nobody's place. Of a sink noted as gone nothing is
 -- claimed. Runs when memory is full: only what has left can make room.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads; the last claim may exceed
+-- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of events; the last claim may exceed
 --          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
 --          if it is due), probe? (any | untried: claim one, as the probe of the sink's circuit),
 --          waits? {destination: ms that its messages are put off; 0: one may go, as its probe}
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
 --          unfreezing, ref, rank, attempts, tries, created, repeat, failed?, members? [{rid, n (its
---          item's place)}] | d, about, total | batch, probe? (of its destination)}], left (due and
+--          item's place), at (which of the events below, from 0)}] | d, about, total | batch, probe? (of its destination)}], left (due and
 --          unclaimed), top? (worst rank of those), next? (ms until the next ref is due), off? (ms
---          until the first of those that were put off is due)}, record and payload of each member, …}
+--          until the first of those that were put off is due)}, record and payload of each event, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
@@ -185,11 +185,15 @@ local function add(head, destination)
   return head
 end
 
-local function describe(rid, n)
-  local record, payload = unit.stored[rid], payload_of(rid)
-  texts[#texts + 1], texts[#texts + 2] = record, payload
-  bytes = bytes + #record + #payload
-  return { rid = rid, n = n }
+local places = {}
+local function add_event(rid, n)
+  if not places[rid] then
+    local record, payload = unit.stored[rid], payload_of(rid)
+    places[rid] = #texts / 2
+    texts[#texts + 1], texts[#texts + 2] = record, payload
+    bytes = bytes + #record + #payload
+  end
+  return { rid = rid, n = n, at = places[rid] }
 end
 
 -- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
@@ -206,7 +210,7 @@ local function take_item(ref)
     return nil
   end
   local head = add(head_of('item', ref, item, item.rk), item.d)
-  head.d, head.members = item.d, { describe(rid, n) }
+  head.d, head.members = item.d, { add_event(rid, n) }
   return true
 end
 
@@ -216,7 +220,7 @@ local function take_members(ref, batch, rank)
   for _, member in ipairs(batch.m) do
     local rid, n, _, item = load_item(member)
     if item then
-      members[#members + 1] = describe(rid, n)
+      members[#members + 1] = add_event(rid, n)
     end
   end
   if #members == 0 then

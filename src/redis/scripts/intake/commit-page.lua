@@ -282,7 +282,7 @@ end
 
 -- Takes in one event. One that the feed showed before is a duplicate; if it came back more severe,
 -- it is routed again. A baseline event stays baseline: it existed before the feed began.
-local function take_in(place, event, payload, shown)
+local function take_in(place, event, payload, shown_text)
   local record = load_record(event.rid)
   local is_seen = is_marked(weeks, event.seen, ask.horizon)
   if not is_seen and event.base and is_marked(weeks, event.base, ask.horizon) then
@@ -326,11 +326,11 @@ local function take_in(place, event, payload, shown)
   record.cl = event.cl or record.cl
   record.g = record.g + 1
   if is_new then
-    unit.shown[event.rid] = shown
+    unit.shown[event.rid] = shown_text
     tally_routes(event, {})
     note_terms(event, record)
   else
-    tally_routes(event, show_again(event, shown, raised))
+    tally_routes(event, show_again(event, shown_text, raised))
   end
   add_items(event, record)
   remember_inhibitor(event)

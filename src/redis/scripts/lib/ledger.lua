@@ -167,7 +167,9 @@ local function write_sets()
 end
 
 -- A record is two lines of JSON: what becomes of it, and what it shows, which stays as it was written unless the
--- event is shown again. So most scripts neither decode nor encode the second.
+-- event is shown again or its full event names it anew. So most scripts neither decode nor encode the second.
+-- Of the first only scripts read g, how often it was shown; of an item v, since when it was visible (ms), until it
+-- is told.
 local function read_record(rid, text)
   local cut = text and string.find(text, '\n', 1, true)
   unit.records[rid] = text and cjson.decode(string.sub(text, 1, cut - 1)) or false

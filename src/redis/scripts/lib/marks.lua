@@ -1,4 +1,4 @@
--- Dedupe fingerprints ("marks", 64 bits): an exact memory in integer sets, one series of buckets
+-- Dedupe fingerprints ("marks", 63 bits): an exact memory in integer sets, one series of buckets
 -- for each week. Members travel as decimal strings: a Lua number would round them. A week begins
 -- with as many buckets as the week before filled, and splits one after the other as it grows
 -- (linear hashing). `b` chooses among the buckets that the week began with; the member's own bits
@@ -7,7 +7,8 @@
 local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
 -- Members of a bucket, on average; 400 in one that is split next. Above set-max-intset-entries
--- (512) Redis drops the integer encoding, and a member takes six times the memory.
+-- (512) Redis drops the integer encoding, and a member takes six times the memory: none gets there
+-- with up to four marks an event, one in 60 with twenty, one in 16 with fifty.
 local bucket_fill = 200
 local split_bits = 262144 -- at most so many buckets come from each one that the week began with
 
@@ -120,8 +121,8 @@ local function by_bucket(entry, marks)
   return buckets
 end
 
--- Writes marks that this week does not have; returns how many it holds then. Buckets are split first, so that
--- none grows beyond its encoding.
+-- Writes marks that this week does not have; returns how many it holds then. Buckets are split before:
+-- the marks of a page would take a small one beyond its encoding.
 local function write_all(weeks, marks, horizon)
   local entry = open_this_week(weeks)
   local before = tonumber(redis.call('HGET', key('weeks'), entry.week .. ':n') or '0')

@@ -87,8 +87,8 @@ local function add_item(target)
     return
   end
   write_mark(weeks, target, ask.horizon)
-  local moved = { d = target.d, k = target.k, q = item.q, rk = item.rk, sv = item.sv, g = item.g, v = shown_of(rid).f[item.g].v, c = now, n = 0,
-    rf = item.rf, own = item.own }
+  local moved = { d = target.d, k = target.k, q = item.q, rk = item.rk, sv = item.sv, g = item.g, c = now, n = 0, rf = item.rf, own = item.own }
+  moved.v = shown_of(rid).f[item.g].v
   record.i[#record.i + 1] = moved
   bump('s|' .. moved.k .. '|created', 1)
   redis.call('SADD', key('sinks'), moved.k)
