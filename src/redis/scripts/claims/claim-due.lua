@@ -10,9 +10,10 @@
 --          waits? {destination: ms that its messages are put off; 0: one may go, as its probe}
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
 --          unfreezing, ref, rank, attempts, tries, created, repeat, failed?, members? [{rid, n (its
---          item's place), at (which of the events below, from 0)}] | d, about, total | batch, probe? (of its destination)}], left (due and
---          unclaimed), top? (worst rank of those), next? (ms until the next ref is due), off? (ms
---          until the first of those that were put off is due)}, record and payload of each event, …}
+--          item's place), at (which of the events below, from 0)}] | d, about, total | batch, probe?
+--          (of its destination)}], left (due and unclaimed), top? (worst rank of those), next? (ms
+--          until the next ref is due), off? (ms until the first of those that were put off is due)},
+--          record and payload of each event, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 

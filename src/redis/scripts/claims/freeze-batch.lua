@@ -3,8 +3,8 @@
 -- members and their order never change.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink, destination, owner, lease (ms), refs (in order)
--- Returns  JSON of the claim as in claim-due, with the `refs` of its members for these; '' if none
---          of them was waiting any more
+-- Returns  JSON of the claim as in claim-due, in place of its members their `refs`; '' if none of
+--          them was waiting any more
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
