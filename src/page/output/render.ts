@@ -3,13 +3,17 @@
  * no filter undoes that: the tags and filters that exist are the two lists below.
  */
 import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { Liquid } from 'liquidjs'
+import type * as Library from 'liquidjs'
 import { formatDuration } from '../../lib/time-zone.ts'
 import { removeInvisible } from '../../messages/sanitize.ts'
 import { plotColumns, plotLengths } from './plots.ts'
 import type { ToldCount } from '../questions/told.ts'
 import type { PageContext, View, ViewData } from './view-data.ts'
+
+/** As templates of messages load it: imported as a module it would be there twice, 0.4 MB of text each. */
+const { Liquid } = createRequire(import.meta.url)('liquidjs') as typeof Library
 
 const folder = join(import.meta.dirname, '../views')
 
@@ -30,7 +34,7 @@ export function createRenderer(): Renderer {
   }
 }
 
-function createEngine(): Liquid {
+function createEngine(): Library.Liquid {
   const engine = new Liquid({
     templates: readTemplates(),
     relativeReference: false,
