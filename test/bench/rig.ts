@@ -155,7 +155,7 @@ async function startDaemon(
 ): Promise<Daemon> {
   const beganMs = performance.now()
   const child = fork(main, ['run', '--config', config], {
-    execArgv: [...heapFlags, '--import', join(import.meta.dirname, 'probe.ts')],
+    execArgv: [...heapFlags, '--import', join(import.meta.dirname, 'probe.mjs')],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env,
   })
