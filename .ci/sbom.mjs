@@ -1,8 +1,8 @@
-// Writes what a release is made of, in CycloneDX: every production package of the lock file with its
-// hash and licence. The folder is dist unless named. The same lock gives the same bytes, on any machine
-// and from npm 10 as from npm 11.
+// Writes what a release is made of, in CycloneDX: every package of which the bundle holds a piece, with its hash
+// and licence from the lock. The folder, of a bundle that is there, is dist unless named. The same lock gives the
+// same bytes, on any machine and from npm 10 as from npm 11.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 
 const target = process.argv[2] ?? 'dist'
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
@@ -21,25 +21,23 @@ if (status !== 0) {
 
 const { name, version, packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
 const root = `${name}@${version}`
-// not by --omit=dev, under which npm 11 leaves out what a package of development needs as well
-const shipped = new Set(
-  Object.entries(packages)
-    .filter(([place, { dev, devOptional }]) => place !== '' && !dev && !devOptional)
-    .map(
-      ([place, locked]) =>
-        `${locked.name ?? place.split('node_modules/').at(-1)}@${locked.version}`,
-    ),
-)
+const licences = readFileSync(`${target}/licences.txt`, 'utf8')
+const shipped = new Set([...licences.matchAll(/^## (\S+@\d\S*) \(/gm)].map(([, ref]) => ref))
+const asked = Object.keys(packages[''].devDependencies)
 const own = new Set(
-  Object.keys(packages[''].dependencies).map((asked) => {
-    return `${asked}@${packages[`node_modules/${asked}`].version}`
-  }),
+  asked
+    .map((one) => `${one}@${packages[`node_modules/${one}`].version}`)
+    .filter((ref) => shipped.has(ref)),
 )
 
 const { serialNumber: _drawn, ...bill } = JSON.parse(stdout)
 const { timestamp: _now, tools: _npm, ...metadata } = bill.metadata
 // npm calls the root after its folder
-bill.metadata = { ...metadata, component: { ...metadata.component, name, version } }
+bill.metadata = {
+  ...metadata,
+  lifecycles: [{ phase: 'build' }],
+  component: { ...metadata.component, name, version },
+}
 bill.components = bill.components.filter((component) => shipped.has(component['bom-ref']))
 bill.dependencies = bill.dependencies
   .filter(({ ref }) => ref === root || shipped.has(ref))
@@ -52,11 +50,9 @@ for (const component of [bill.metadata.component, ...bill.components]) {
   component.externalReferences = component.externalReferences.filter(
     ({ type }) => type !== 'distribution',
   )
-  // npm 10 writes it, npm 11 does not
-  component.properties = component.properties?.filter(
-    ({ name: of }) => of !== 'cdx:npm:package:path',
-  )
+  // its place in node_modules, and that a checkout needs it for development alone
+  delete component.properties
+  component.scope = 'required'
 }
 
-mkdirSync(target, { recursive: true })
 writeFileSync(`${target}/sbom.cdx.json`, `${JSON.stringify(bill, null, 2)}\n`)

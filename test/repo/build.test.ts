@@ -1,9 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { loadScript } from '../../src/redis/scripts.ts'
+import { loadScript } from '../../src/redis/scripts.ts'
 import { buildProgram, type BuiltProgram } from '../support/built-program.ts'
 import { connectTo } from '../support/ledger.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
@@ -46,22 +45,84 @@ test('the built command says at once that its Node is too old', () => {
   )
 })
 
-test('every Lua script of the build is whole and accepted by Redis', async () => {
-  const path = pathToFileURL(join(built.folder, 'dist/redis/scripts.js')).href
-  const { loadScript: load } = (await import(path)) as { loadScript: typeof loadScript }
+test('every Lua script is whole and accepted by Redis', async () => {
   const client = connectTo(redis!.url)
   for (const file of scripts) {
-    const { text, sha } = load(basename(file, '.lua'))
+    const { text, sha } = loadScript(basename(file, '.lua'))
     expect(text).not.toMatch(/^-- @include/m)
     expect(await client.script('LOAD', text)).toBe(sha)
   }
   client.disconnect()
 })
 
-test.each(['page/views', 'page/static'])('the build has every file of %s', (folder) => {
-  expect(readdirSync(join(built.folder, 'dist', folder))).toEqual(
-    readdirSync(join(root, 'src', folder)),
+test.each(['redis/scripts', 'page/views', 'page/static'])(
+  'the build has every file of %s',
+  (folder) => {
+    const filesBelow = (top: string): string[] =>
+      readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' }).toSorted()
+    expect(filesBelow(join(built.folder, 'dist'))).toEqual(filesBelow(join(root, 'src')))
+  },
+)
+
+/** What a file of the bundle loads at once, itself with it: names of files. */
+function loadedWith(file: string, known = new Set<string>()): Set<string> {
+  if (known.has(file)) return known
+  known.add(file)
+  const imports = readBuilt(file).matchAll(
+    /^(?:import|export)\b[^;]*?["']\.\/([^"']+\.js)["'];?$/gm,
   )
+  for (const [, next = ''] of imports) loadedWith(next, known)
+  return known
+}
+
+function readBuilt(file: string): string {
+  return readFileSync(join(built.folder, 'dist', file), 'utf8')
+}
+
+/** Packages with a piece in these files, by the comments that name where it comes from. */
+function packagesIn(files: Iterable<string>): Set<string> {
+  const texts = [...files].map((file) => readBuilt(file)).join('\n')
+  const places = texts.matchAll(/^\s*\/\/.*\bnode_modules\/((?:@[^/]+\/)?[^/\s]+)\//gm)
+  return new Set([...places].map(([, name = '']) => name))
+}
+
+function chunkOf(room: string): string {
+  const chunks = readdirSync(join(built.folder, 'dist')).filter((file) => file.endsWith('.js'))
+  const [found, ...others] = chunks.filter((file) => readBuilt(file).includes(`\n// src/${room}\n`))
+  expect([room, found, others]).toEqual([room, expect.any(String), []])
+  return found!
+}
+
+const connecting = ['bullmq', 'fastify', 'ioredis', 'nodemailer', 'smtp-server', 'undici']
+
+test.each([
+  ['cli/program.ts', []],
+  ['cli/config/check.ts', []],
+  ['cli/config/schema.ts', []],
+  ['cli/ledger/items.ts', []],
+  ['cli/ledger/status.ts', []],
+  ['daemon/daemon.ts', ['bullmq', 'fastify', 'ioredis', 'undici']],
+])('%s brings no package that connects, but for %j', (room, expected) => {
+  const brought = packagesIn(loadedWith(chunkOf(room)))
+  expect(connecting.filter((name) => brought.has(name))).toEqual(expected)
+})
+
+test('what runs before the Node is looked at runs on any', () => {
+  for (const file of [...loadedWith('main.js'), ...loadedWith(chunkOf('cli/version.ts'))])
+    expect(readBuilt(file)).not.toContain('import.meta.dirname')
+})
+
+test('the build names the licence of every package in it, and its text', () => {
+  const parts = readBuilt('licences.txt')
+    .split(/^## (?=\S+@\d\S* \()/m)
+    .slice(1)
+  const named = new Set(parts.map((part) => /^(\S+)@/.exec(part)?.[1]))
+  const bundled = packagesIn(
+    readdirSync(join(built.folder, 'dist')).filter((one) => one.endsWith('.js')),
+  )
+  expect(bundled.size).toBeGreaterThan(50)
+  expect([...bundled].filter((name) => !named.has(name))).toEqual([])
+  expect(parts.filter((part) => !/copyright/i.test(part) || part.length < 600)).toEqual([])
 })
 
 test.each(scripts)('%s says what it does, its keys, its arguments and what it returns', (file) => {

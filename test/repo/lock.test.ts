@@ -54,7 +54,7 @@ test('one that names a registry is accepted, as npm writes it by default', () =>
 
 const zod = 'package-lock.json node_modules/zod'
 const strayed = `${zod}: does not come from a registry over https`
-const inexact = 'package.json dependencies.zod: not an exact version'
+const inexact = 'package.json devDependencies.zod: not an exact version'
 
 const mistakes: [what: string, make: () => unknown, said: string][] = [
   ['without a hash', () => delete entry('zod')['integrity'], `${zod}: no sha512 integrity`],
@@ -100,8 +100,8 @@ const mistakes: [what: string, make: () => unknown, said: string][] = [
     (version): (typeof mistakes)[number] => [
       `asked for as ${version}`,
       () => {
-        files.wanted['dependencies']!['zod'] = version
-        files.lock.packages['']!['dependencies'] = files.wanted['dependencies']
+        files.wanted['devDependencies']!['zod'] = version
+        files.lock.packages['']!['devDependencies'] = files.wanted['devDependencies']
       },
       inexact,
     ],

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { homedir, hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,6 +14,7 @@ const component = z.object({
   type: z.literal('library'),
   name: z.string(),
   version: z.string(),
+  scope: z.string(),
   purl: z.string().startsWith('pkg:npm/'),
   hashes: z.array(z.object({ alg: z.literal('SHA-512'), content: z.hex().length(128) })).length(1),
   licenses: z
@@ -36,18 +37,21 @@ const bill = z.object({
   dependencies: z.array(z.object({ ref: z.string(), dependsOn: z.array(z.string()) })),
 })
 
-interface Locked {
-  version: string
-  dev?: boolean
-  devOptional?: boolean
-}
-
 let text: string
 let written: z.output<typeof bill>
 
 function write(): string {
-  execFileSync(process.execPath, ['.ci/sbom.mjs', folder], { cwd: root })
+  for (const step of ['bundle', 'sbom']) {
+    execFileSync(process.execPath, [`.ci/${step}.mjs`, folder], { cwd: root })
+  }
   return readFileSync(join(folder, 'sbom.cdx.json'), 'utf8')
+}
+
+/** Of a build: names of files and what is in them. */
+function readAll(): [string, string][] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => [name, readFileSync(join(folder, name), 'utf8')])
 }
 
 beforeAll(() => {
@@ -55,43 +59,53 @@ beforeAll(() => {
   written = bill.parse(JSON.parse(text))
 })
 
-test('it lists every production package of the lock once, and no other', () => {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, Locked>
-  }
-  const shipped = Object.entries(packages)
-    .filter(([place, { dev, devOptional }]) => place !== '' && !dev && !devOptional)
-    .map(([place, { version }]) => `${place.split('node_modules/').at(-1)}@${version}`)
+test('it lists every package of which the bundle holds a piece once, and no other', () => {
+  const licences = readFileSync(join(folder, 'licences.txt'), 'utf8')
+  const shipped = [...licences.matchAll(/^## (\S+@\d\S*) \(/gm)].map(([, ref = '']) => ref)
   const listed = written.components.map(({ name, version }) => `${name}@${version}`)
-  expect(listed.toSorted()).toEqual([...new Set(shipped)].toSorted())
+  expect(listed.toSorted()).toEqual(shipped.toSorted())
+  expect(new Set(written.components.map(({ scope }) => scope))).toEqual(new Set(['required']))
 })
 
 test('every edge leads from and to what it lists, from the top to what package.json asks for', () => {
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    devDependencies: Record<string, string>
   }
-  const asked = Object.keys(dependencies)
+  const asked = Object.entries(devDependencies).map(([one, at]) => `${one}@${at}`)
   const known = new Set(written.components.map((one) => one['bom-ref']))
   const { name, version } = written.metadata.component
   known.add(`${name}@${version}`)
   const edges = new Map(written.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]))
-  expect(edges.get(`${name}@${version}`)).toHaveLength(asked.length)
+  const fromTop = edges.get(`${name}@${version}`) ?? []
+  expect(fromTop.toSorted()).toEqual(asked.filter((ref) => known.has(ref)).toSorted())
+  expect(fromTop).toContain(`bullmq@${devDependencies['bullmq']}`)
   const named = written.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn])
   expect(named.filter((ref) => !known.has(ref))).toEqual([])
 })
 
-test('it says nothing of the machine, its registry or its user, and is the same each time', () => {
+test('it says nothing of the machine, its registry or its user, and a second build is the same to the byte', () => {
+  const before = readAll()
   const own = [root, homedir(), tmpdir(), hostname()].filter(({ length }) => length > 3)
   expect(own.filter((name) => text.includes(name))).toEqual([])
   const hosts = [...text.matchAll(/https?:\/\/([^/"]+)/g)].map(([, host]) => host)
   expect(new Set(hosts)).toEqual(new Set(['cyclonedx.org']))
-  expect(write()).toBe(text)
+  write()
+  expect(readAll()).toEqual(before)
+})
+
+test('nothing is installed with the package', () => {
+  const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8'),
+  ) as Record<string, unknown>
+  expect({ dependencies, optionalDependencies, peerDependencies }).toEqual({})
 })
 
 test('a build writes it beside the code, and so does the image', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>
   }
-  expect(scripts['build']).toContain('node .ci/sbom.mjs')
-  expect(readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')).toContain('node .ci/sbom.mjs')
+  expect(scripts['build']).toBe('node .ci/bundle.mjs && node .ci/sbom.mjs')
+  expect(readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')).toContain(
+    'RUN node .ci/bundle.mjs && node .ci/sbom.mjs\n',
+  )
 })

@@ -1,6 +1,7 @@
 /** The program as `npm run build` makes it, in a folder of its own. */
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface BuiltProgram {
@@ -13,19 +14,13 @@ export interface BuiltProgram {
 
 const root = join(import.meta.dirname, '../..')
 
-/** Below node_modules, where the built files find their packages as an installed copy would. */
 export function buildProgram(): BuiltProgram {
-  const cache = join(root, 'node_modules/.cache')
-  mkdirSync(cache, { recursive: true })
-  const folder = mkdtempSync(join(cache, 'build-'))
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-build-'))
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   try {
     const dist = join(folder, 'dist')
     copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
-    // types are what `npm run check` looks at; it takes ten times as long
-    const tsc = join(root, 'node_modules/.bin/tsc')
-    execFileSync(tsc, ['-p', 'tsconfig.build.json', '--outDir', dist, '--noCheck'], { cwd: root })
-    execFileSync(process.execPath, ['.ci/copy-assets.mjs', dist], { cwd: root })
+    execFileSync(process.execPath, ['.ci/bundle.mjs', dist], { cwd: root })
     return { folder, main: join(dist, 'main.js'), remove }
   } catch (error) {
     remove()

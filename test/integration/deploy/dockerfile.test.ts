@@ -7,7 +7,7 @@ import { readStages, root } from '../../support/dockerfile.ts'
 
 const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
 const stages = readStages()
-const [build, packages, image] = stages
+const [build, image] = stages
 const said = new Map(image!.instructions)
 const entrypoint = JSON.parse(said.get('ENTRYPOINT')!) as string[]
 test('the base is the Node that the tests run on, and can be given by its digest', () => {
@@ -18,10 +18,9 @@ test('the base is the Node that the tests run on, and can be given by its digest
   expect(text).toContain(`ARG NODE_IMAGE=node:${devDependencies.node}-slim\n`)
 })
 
-test('the image takes dist from the build, production packages by the lock, and no token of a registry', () => {
+test('the image takes dist from the build, made by the lock, and no token of a registry', () => {
   expect(image!.copies).toEqual([
     { from: undefined, sources: ['package.json'], target: './' },
-    { from: packages!.name, sources: ['/app/node_modules'], target: 'node_modules' },
     { from: build!.name, sources: ['/app/dist'], target: 'dist' },
   ])
   const runs = stages.map(({ instructions }) =>
@@ -29,8 +28,16 @@ test('the image takes dist from the build, production packages by the lock, and 
   )
   const checked = 'node .ci/check-lock.mjs && npm install --no-save'
   expect(runs[0]![0]).toBe(`${checked} --ignore-scripts`)
-  expect(runs[1]).toEqual([`${checked} --omit=dev --ignore-scripts`])
-  expect(runs[2]).toEqual([])
+  expect(runs[1]).toEqual([])
+})
+
+test('the build may read what it copies, and no more', () => {
+  const ignored = readFileSync(join(root, 'deploy/Dockerfile.dockerignore'), 'utf8').split('\n')
+  const admitted = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
+  const copied = stages.flatMap(({ copies }) => copies.filter(({ from }) => from === undefined))
+  expect(ignored.filter((line) => line !== '' && !/^[#!]/.test(line))).toEqual(['*'])
+  const sources = copied.flatMap(({ sources: one }) => one)
+  expect(admitted.toSorted()).toEqual([...new Set(sources)].toSorted())
 })
 
 test('the image runs without root, stops on SIGTERM and says how it is', () => {
