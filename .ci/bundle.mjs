@@ -1,6 +1,6 @@
 // Makes the program that runs without this checkout, in the folder dist unless another is named. It bundles our code
 // with the packages that it needs, in the versions of the lock. It copies what is no code, and collects licences.
-import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { build } from 'rolldown'
 
@@ -103,13 +103,13 @@ function describeLicence([folder, ofPackage]) {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   const folders = new Set(ofPackage.flatMap((one) => foldersUpTo(folder, dirname(one))))
   const files = [...folders].flatMap(licenceFiles)
-  const texts = [...(noText[name] ? [noText[name]] : files), ...ofPackage.flatMap(noticesIn)]
+  const texts = [noText[name] ?? [], files, ofPackage.flatMap(noticesIn)].flat()
   if (texts.length === 0) throw new Error(`${folder}: no text of its licence; write it into noText`)
   return [`## ${name}@${version} (${license})`, ...new Set(texts)].join('\n\n')
 }
 
 const bundled = output
   .flatMap((piece) => (piece.type === 'chunk' ? piece.moduleIds : []))
-  .filter((id) => existsSync(id) && packageOf(id) !== undefined)
+  .filter((id) => packageOf(id) !== undefined)
 const licences = [...Map.groupBy(bundled, packageOf)].map(describeLicence).toSorted()
 writeFileSync(join(target, 'licences.txt'), `${licences.join('\n\n')}\n`)

@@ -86,9 +86,14 @@ function packagesIn(files: Iterable<string>): Set<string> {
   return new Set([...places].map(([, name = '']) => name))
 }
 
+function chunks(): string[] {
+  return readdirSync(join(built.folder, 'dist')).filter((file) => file.endsWith('.js'))
+}
+
 function chunkOf(room: string): string {
-  const chunks = readdirSync(join(built.folder, 'dist')).filter((file) => file.endsWith('.js'))
-  const [found, ...others] = chunks.filter((file) => readBuilt(file).includes(`\n// src/${room}\n`))
+  const [found, ...others] = chunks().filter((file) =>
+    readBuilt(file).includes(`\n// src/${room}\n`),
+  )
   expect([room, found, others]).toEqual([room, expect.any(String), []])
   return found!
 }
@@ -117,9 +122,7 @@ test('the build names the licence of every package in it, and its text', () => {
     .split(/^## (?=\S+@\d\S* \()/m)
     .slice(1)
   const named = new Set(parts.map((part) => /^(\S+)@/.exec(part)?.[1]))
-  const bundled = packagesIn(
-    readdirSync(join(built.folder, 'dist')).filter((one) => one.endsWith('.js')),
-  )
+  const bundled = packagesIn(chunks())
   expect(bundled.size).toBeGreaterThan(50)
   expect([...bundled].filter((name) => !named.has(name))).toEqual([])
   expect(parts.filter((part) => !/copyright/i.test(part) || part.length < 600)).toEqual([])
