@@ -56,15 +56,6 @@ local made = {}
 local fresh = {}
 local has_quarantined = redis.call('EXISTS', key('quarantine')) == 1
 
-local function has_item(record, candidate, rank)
-  for _, item in ipairs(record.i) do
-    if item.d == candidate.d and item.rk >= rank and (candidate.sh or item.why ~= 'shadow') then
-      return true
-    end
-  end
-  return false
-end
-
 local function tell_made(rid, n, item, kind)
   local why = item.st == 'suppressed' and item.why or nil
   made[#made + 1] = { ref = item_ref(rid, n, item), k = item.k, sv = item.sv, rk = item.rk, kind = kind, why = why }
@@ -139,13 +130,8 @@ end
 local function has_pair(pair, event, destination)
   local rid = pair and pair.d[destination]
   local other = rid and rid ~= event.rid and load_record(rid)
-  for _, item in ipairs(other and other.i or {}) do
-    local is_told = item.st ~= 'suppressed' and item.st ~= 'dead' and item.st ~= 'discarded'
-    if item.d == destination and item.rk >= event.rk and is_told then
-      return true
-    end
-  end
-  return false
+  local item = other and find_item(other, destination, event.rk)
+  return item and not untold[item.st]
 end
 
 local function add_item(event, record, candidate, pair)
@@ -204,7 +190,7 @@ end
 local function add_items(event, record)
   local pair, pair_name = known_pair(event, record.g == 1)
   for _, candidate in ipairs(event.items) do
-    if not has_item(record, candidate, event.rk) then
+    if not find_item(record, candidate.d, event.rk, candidate.sh) then
       if candidate.sh then
         add_item(event, record, candidate)
       elseif not is_marked(weeks, candidate, ask.horizon) then

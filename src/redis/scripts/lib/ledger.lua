@@ -272,6 +272,21 @@ local function is_on_its_way(record)
   return false
 end
 
+local untold = { suppressed = true, dead = true, discarded = true }
+
+-- The item by which a destination has an event at least as severe, and its index: one that was or will be
+-- told, else one that never will, else one that went elsewhere. `with_shadows`: a trial counts too.
+local function find_item(record, destination, rank, with_shadows)
+  local found, at
+  for n, item in ipairs(record.i) do
+    local counts = item.d == destination and item.rk >= rank and (with_shadows or item.why ~= 'shadow')
+    if counts and (not found or found.st == 'diverted' or (untold[found.st] and item.st ~= 'diverted')) then
+      found, at = item, n - 1
+    end
+  end
+  return found, at
+end
+
 local function sink_of(ref)
   return string.match(ref, '^.*:(.*)$')
 end

@@ -25,21 +25,6 @@ local function take_out()
   item.tok = nil
 end
 
--- Returns whether the destination has or had the event, as severe as this item, and the index of
--- its item if that one was diverted elsewhere and no other is there.
-local function find_item(destination)
-  local left
-  for m, other in ipairs(record.i) do
-    if other.d == destination and other.rk >= item.rk and other.why ~= 'shadow' then
-      if other.st ~= 'diverted' then
-        return true
-      end
-      left = m - 1
-    end
-  end
-  return left ~= nil, left
-end
-
 local made = {}
 
 local function note_made(m, one, kind)
@@ -77,10 +62,9 @@ local function send_again(m, one, target)
 end
 
 local function add_item(target)
-  local known, left = find_item(target.d)
-  if left then
-    local again = record.i[left + 1]
-    note_made(left, again, send_again(left, again, target))
+  local known, m = find_item(record, target.d, item.rk)
+  if known and known.st == 'diverted' then
+    note_made(m, known, send_again(m, known, target))
   end
   local weeks = open_weeks(ask.horizon)
   if known or is_marked(weeks, target, ask.horizon) then
