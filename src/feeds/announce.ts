@@ -36,7 +36,7 @@ export async function announce(
   const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
   if (!place && !isBacklog && !page.isBeyond && !unordered)
     observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
-  await options.queue(feed.account, accepted.changes)
+  await options.account(feed.account).queue(accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
   await checkMatchFilter(options, feed, state, { ...accepted, scan: page.scan })
   // short rescans end often: the run continues with the longer ones

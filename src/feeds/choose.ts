@@ -38,7 +38,7 @@ async function chooseRescan(
     perWeek: state.rescans.perWeek,
     isMatched: matchedNowMs !== undefined,
   })
-  const rememberedMs = options.ledger(feed.account).horizonMs
+  const rememberedMs = options.account(feed.account).ledger.horizonMs
   const context = {
     plan: plan ?? unconstrainedPlan,
     matchClockMs: matchedNowMs,
@@ -70,12 +70,9 @@ async function findObstacle(
 }
 
 /** Whether the next page would use quota that the feed must leave. */
-async function isTooCostly(
-  { readQuota, clock }: PollerOptions,
-  { feed }: PollRun,
-): Promise<boolean> {
+async function isTooCostly({ account, clock }: PollerOptions, { feed }: PollRun): Promise<boolean> {
   if (reservedSearches(feed) === 0) return false // most feeds reserve none, and ask nobody
-  return isReserveReached(feed, await readQuota?.(feed.account), clock.now())
+  return isReserveReached(feed, await account(feed.account).readQuota?.(), clock.now())
 }
 
 /** Decides as the commit does. */

@@ -136,13 +136,13 @@ function toSkippedPage({ body, cursor }: Scan, error: unknown): SkippedPage {
 }
 
 async function requestPage(
-  { client }: PollerOptions,
+  { account }: PollerOptions,
   { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
   scan: Scan,
 ): Promise<FetchedPage> {
   if (isLooping(scan)) throw loopError()
   const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
-  const request = { client: client(feed.account), scan, slot, signal }
+  const request = { client: account(feed.account).client, scan, slot, signal }
   const answer = await findFeedType(feed).fetch(feed, request)
   return { ...answer, scan, skipped: [] }
 }

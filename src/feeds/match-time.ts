@@ -19,15 +19,16 @@ export async function readMatchClock(
   options: PollerOptions,
   feed: PolledFeed,
 ): Promise<number | undefined> {
-  const memory = findFeedType(feed).matchBody && options.capabilities?.(feed.account)
-  if (options.client(feed.account).clockSkewMs() === undefined) return undefined
+  const { client, capabilities } = options.account(feed.account)
+  const memory = findFeedType(feed).matchBody && capabilities
+  if (client.clockSkewMs() === undefined) return undefined
   if (!memory || (await memory.isRefused(capabilityName(feed)))) return undefined
   return upstreamNowMs(options, feed)
 }
 
 /** The service's clock by its last answer, ms; this machine's where no answer has stated the time. */
-export function upstreamNowMs({ client, clock }: PollerOptions, { account }: PolledFeed): number {
-  return clock.now() + (client(account).clockSkewMs() ?? 0)
+export function upstreamNowMs({ account, clock }: PollerOptions, feed: PolledFeed): number {
+  return clock.now() + (account(feed.account).client.clockSkewMs() ?? 0)
 }
 
 function capabilityName(feed: PolledFeed): string {
@@ -35,12 +36,12 @@ function capabilityName(feed: PolledFeed): string {
 }
 
 async function turnToLadder(
-  { capabilities }: PollerOptions,
+  { account }: PollerOptions,
   feed: PolledFeed,
   found: string,
 ): Promise<void> {
   const why = `${found}: late events are found by reading again meanwhile`
-  await capabilities?.(feed.account).refuse(capabilityName(feed), why)
+  await account(feed.account).capabilities?.refuse(capabilityName(feed), why)
 }
 
 /** Called after a scan failed. */
@@ -64,27 +65,29 @@ export function blocksAllRequests({ reason }: UpstreamError): boolean {
 const matchToleranceMs = 3_600_000
 
 /**
- * Whether a page by match time shows an event that its window leaves out, or one without match time
- * from before the start bound. Such a page is not taken in: it would alert about all of these.
+ * How a page disproves the filter by match time: it shows an event that its window leaves out, or one
+ * without match time from before the start bound. Undefined where it does not. Such a page is not taken in.
  */
-export async function isFilterIgnored(
-  options: PollerOptions,
-  feed: PolledFeed,
-  { scan, startBoundMs }: { scan: Scan; startBoundMs: number },
+export function findDisproof(
+  scan: Scan,
+  startBoundMs: number,
   events: readonly RoutedEvent[],
-): Promise<boolean> {
+): string | undefined {
   const { fromMs = 0, toMs = Infinity } = scan.span ?? {}
-  if (readNotes(scan).kind !== 'matched') return false
+  if (readNotes(scan).kind !== 'matched') return undefined
   const outside = events.find(({ event: { matchedAtMs, createdAtMs } }) => {
     if (matchedAtMs === null) return (createdAtMs ?? Infinity) < startBoundMs
     return matchedAtMs < fromMs - matchToleranceMs || matchedAtMs > toMs + matchToleranceMs
   })
-  if (!outside) return false
-  await doubtFilter(options, feed, `shown ${outside.event.uid} whatever its match time`)
-  return true
+  return outside && `shown ${outside.event.uid} whatever its match time`
 }
 
-async function doubtFilter(options: PollerOptions, feed: PolledFeed, shown: string): Promise<void> {
+/** Reads the feeds of this type without the filter for a day. `shown`: what disproves it. */
+export async function doubtFilter(
+  options: PollerOptions,
+  feed: PolledFeed,
+  shown: string,
+): Promise<void> {
   await turnToLadder(options, feed, `feed ${feed.name} was ${shown}`)
   options.metrics.matchTimeDoubtedTotal.inc({ feed: feed.name })
 }

@@ -9,7 +9,7 @@ import { withholdIn } from '../masking/masking.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { EventPlan, MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'
 import type { FetchedPage, SkippedPage } from './fetch.ts'
-import { upstreamNowMs } from './match-time.ts'
+import { findDisproof, upstreamNowMs } from './match-time.ts'
 import type { PollerOptions, PollRun } from './poll-run.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import { advance, beginsAtStartBound, clockToleranceMs, holdTail } from './scan.ts'
@@ -25,13 +25,13 @@ interface PageContext {
 
 /**
  * Turns a fetched page into what intake takes: its items sorted, and the scan as it stands after
- * it.
+ * it. `disproof`: the page shows that the filter by match time is wrong, and may not be taken in.
  */
 export function buildPage(
   options: PollerOptions,
   run: PollRun,
   { state, fetched, aheadMs, place }: PageContext,
-): { page: Page; hasMore: boolean } {
+): { page: Page; hasMore: boolean; disproof: string | undefined } {
   const { feed } = run
   const { unordered } = findFeedType(feed)
   const advanced = advance(fetched.scan, fetched.page)
@@ -72,7 +72,8 @@ export function buildPage(
     ...sorted,
     malformed: [...fetched.skipped.map(toMalformed), ...sorted.malformed],
   }
-  return { page, hasMore }
+  const disproof = findDisproof(fetched.scan, state.startBoundMs, page.events)
+  return { page, hasMore, disproof }
 }
 
 function sortFetched(
@@ -83,6 +84,7 @@ function sortFetched(
 ): ReturnType<typeof sortPage> {
   const rescan = place && readNotes(fetched.scan)
   const isBacklog = isFirstScan || rescan?.isBacklog === true
+  const account = options.account(feed.account)
   return sortPage(fetched.page.items, {
     feed,
     // by match time everything since the start bound is new, however old
@@ -93,8 +95,8 @@ function sortFetched(
       const isInSummary = feed.initialPoll === 'summary' && (isBacklog || isOld)
       return options.plan(event, feed, { isBacklog: isInSummary, isFresh: !place && !isFirstScan })
     },
-    pairDigest: (parts) => options.pairDigest?.(feed.account, parts),
-    sealSecret: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
+    pairDigest: (parts) => account.pairDigest?.(parts),
+    sealSecret: (uid, secret) => account.sealSecret?.(uid, secret),
   })
 }
 

@@ -11,9 +11,25 @@ import type { UpstreamClient } from '../upstream/client.ts'
 import type { UpstreamReason } from '../upstream/error.ts'
 import type { RescanBudget } from './rescan-plan.ts'
 
+/** What polls of an account's feeds work with. */
+export interface PolledAccount {
+  client: UpstreamClient
+  ledger: AccountLedger
+  /** Tells the sinks of a commit's changes. May fail: a slow pass finds them later. */
+  queue(made: ItemChange[]): Promise<void>
+  /** The searches that are left; undefined until an answer has stated them. */
+  readQuota?(): Promise<Quota | undefined>
+  /** Hashes what identifies a leaked credential, with a key that Redis does not have. */
+  pairDigest?(parts: readonly string[]): string | undefined
+  /** Encrypts a leaked secret for sinks that reveal secrets; undefined when none does. */
+  sealSecret?(uid: string, secret: string): string | undefined
+  /** What the account's server has refused; absent: nothing is read by match time. */
+  capabilities?: Capabilities | undefined
+}
+
 export interface PollerOptions {
-  client: (account: string) => UpstreamClient
-  ledger: (account: string) => AccountLedger
+  /** Throws where the account's ledger is not open. */
+  account: (name: string) => PolledAccount
   /**
    * Routes an event; pure. `isBacklog`: it comes from the feed's first scan and goes into a
    * summary; `isFresh`: the tail found it, after its first scan.
@@ -24,19 +40,9 @@ export interface PollerOptions {
     about: { isBacklog: boolean; isFresh: boolean },
   ) => EventPlan
   batchWaitMs: (sink: string) => number | undefined
-  /** Tells the sinks of a commit's changes. May fail: a slow pass finds them later. */
-  queue: (account: string, made: ItemChange[]) => Promise<void>
   generation: () => number
   /** Whether the ledger may grow; if not, events stay at the API. */
   hasRoom: () => Promise<boolean>
-  /** The searches that an account has left; undefined until an answer has stated them. */
-  readQuota?: ((account: string) => Promise<Quota | undefined>) | undefined
-  /** Hashes what identifies a leaked credential, with a key that Redis does not have. */
-  pairDigest?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
-  /** Encrypts a leaked secret for sinks that reveal secrets; absent when none does. */
-  sealSecret?: ((account: string, uid: string, secret: string) => string | undefined) | undefined
-  /** What an account's server has refused; absent: nothing is read by match time. */
-  capabilities?: ((account: string) => Capabilities) | undefined
   /** Shares the rescan budget between the feeds of a tier; absent: each feed counts as alone. */
   rescanBudget?: RescanBudget | undefined
   clock: Clock

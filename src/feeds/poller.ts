@@ -14,7 +14,7 @@ import { UpstreamError } from '../upstream/error.ts'
 import { announce } from './announce.ts'
 import { chooseScan } from './choose.ts'
 import { fetchPage } from './fetch.ts'
-import { isFilterIgnored } from './match-time.ts'
+import { doubtFilter } from './match-time.ts'
 import { buildPage } from './parse.ts'
 import {
   createPollLog,
@@ -79,13 +79,13 @@ async function noteFailure(
 
 /** Called last: Redis may be what failed. */
 async function noteTrouble(
-  { ledger }: Pick<PollerOptions, 'ledger'>,
+  options: PollerOptions,
   { account, name }: PolledFeed,
   kind: PollRequest['kind'],
   trouble: Parameters<typeof noteFeedTrouble>[3],
 ): Promise<void> {
   try {
-    await noteFeedTrouble(ledger(account), name, kind, trouble)
+    await noteFeedTrouble(options.account(account).ledger, name, kind, trouble)
   } catch {
     // what failed is in the log, or is thrown
   }
@@ -129,7 +129,7 @@ async function pollPage(
   const { feed } = run
   const timed = <T>(stage: PollStage, work: () => T | Promise<T>): Promise<T> =>
     timeStage(options, run, stage, work)
-  const ledger = options.ledger(feed.account)
+  const { ledger } = options.account(feed.account)
   const state = await timed('open', () => openFeed(ledger, feed.name, feed.startMs))
   const aheadMs = state.nowMs - options.clock.now() // Redis' clock is the same for every replica
   const pages = (run.pagesBefore ?? 0) + pageOfRun
@@ -139,9 +139,11 @@ async function pollPage(
   const fetched = await timeFetch(options, run, (queued) => fetchPage(options, queued, state, next))
   const { place } = next
   const context = { state, fetched, aheadMs, place }
-  const { page, hasMore } = await timed('parse', () => buildPage(options, run, context))
-  const asked = { scan: fetched.scan, startBoundMs: state.startBoundMs }
-  if (await isFilterIgnored(options, feed, asked, page.events)) return { status: 'more' }
+  const { page, hasMore, disproof } = await timed('parse', () => buildPage(options, run, context))
+  if (disproof !== undefined) {
+    await doubtFilter(options, feed, disproof) // the page would alert about all that is old
+    return { status: 'more' }
+  }
   const accepted = await timed('commit', () => acceptPage(ledger, page, options.batchWaitMs))
   if (accepted.status === 'stale') return { status: 'more' } // another replica committed it
   if (accepted.status !== 'committed') return { status: accepted.status }

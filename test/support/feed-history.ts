@@ -4,15 +4,13 @@
  */
 import type { PolledFeed } from '../../src/feeds/types/polled-feed.ts'
 import type { PollOutcome } from '../../src/feeds/poll-run.ts'
-import type { Poller } from '../../src/feeds/poll-run.ts'
-import { createPoller } from '../../src/feeds/poller.ts'
-import { type Clock, systemClock } from '../../src/lib/clock.ts'
-import { createMetrics } from '../../src/lib/metrics/metrics.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { openFeed, type Scan } from '../../src/store/feed-state.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
 import { UpstreamError } from '../../src/upstream/error.ts'
-import { committedUid, silent } from './ledger.ts'
+import { committedUid } from './ledger.ts'
+import { pollerOf } from './poller.ts'
 import { ledgerInTime } from './script-clock.ts'
 import {
   createScriptedService,
@@ -118,7 +116,7 @@ export function createHistory({
     }
     const queue = (): Promise<void> => (isKilled ? Promise.reject(new Killed()) : Promise.resolve())
     const client = struckBy(happen, service.client)
-    const poller = aPoller({ ledger: watched.ledger, client, queue, clock })
+    const poller = pollerOf({ ledger: watched.ledger, client, queue }, { clock })
     nowMs += requestMs
     const asked = { signal: stopping.signal }
     const ended = await Promise.allSettled(
@@ -186,32 +184,6 @@ function struckBy(happen: () => void, client: UpstreamClient): UpstreamClient {
     return answer
   }
   return { ...client, call }
-}
-
-function aPoller({
-  ledger,
-  client,
-  ...options
-}: {
-  ledger: AccountLedger
-  client: UpstreamClient
-  queue: () => Promise<void>
-  clock: Clock
-}): Poller {
-  return createPoller({
-    client: () => client,
-    ledger: () => ledger,
-    plan: () => ({
-      decisions: [{ route: 'root', path: ['root'], why: [] }],
-      items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
-    }),
-    batchWaitMs: () => undefined,
-    generation: () => 1,
-    hasRoom: () => Promise.resolve(true),
-    logger: silent,
-    metrics: createMetrics({ clock: options.clock }),
-    ...options,
-  })
 }
 
 /** A ledger that notes what each committed page of a rescan brought. */

@@ -2,7 +2,6 @@
 import { createSecretBox } from '../../src/lib/sealed-secret.ts'
 import { expect } from 'vitest'
 import type { PolledFeed } from '../../src/feeds/types/polled-feed.ts'
-import { createPoller } from '../../src/feeds/poller.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { scanRecords, type LedgerRecord } from '../../src/store/records.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
@@ -13,9 +12,15 @@ import type { SandboxOptions } from '../../src/sandbox/options.ts'
 import type { SandboxRequest } from '../../src/sandbox/server.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { noteQuota, readQuota, type QuotaReading } from '../../src/upstream/rate-limits.ts'
-import { silent, type RedisForTests } from './ledger.ts'
+import type { RedisForTests } from './ledger.ts'
+import { pollerOf } from './poller.ts'
 import { anAccount, startReplica, type Replica } from './replica.ts'
-import type { PollerOptions, PollOutcome, PollRequest } from '../../src/feeds/poll-run.ts'
+import type {
+  PolledAccount,
+  PollerOptions,
+  PollOutcome,
+  PollRequest,
+} from '../../src/feeds/poll-run.ts'
 
 export interface FeedRig {
   sandbox: Sandbox
@@ -42,14 +47,14 @@ export interface FeedRigOptions {
   tests: RedisForTests
   sandbox?: SandboxOptions
   plan?: PollerOptions['plan']
-  sealSecret?: PollerOptions['sealSecret']
+  sealSecret?: PolledAccount['sealSecret']
   logger?: Logger
   /** What stands before the sandbox, given its address; left out: nothing. */
   before?: (url: string) => string
   /** This machine's; its client has it too. */
   clock?: Clock | undefined
   /** Left out: the service is asked for nothing beyond its description. */
-  capabilities?: PollerOptions['capabilities']
+  capabilities?: PolledAccount['capabilities']
 }
 
 /** Every event goes to sink soc unless `plan` says otherwise. */
@@ -73,27 +78,18 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
   const metrics = createMetrics({ clock: systemClock })
   const clock = given.clock ?? systemClock
   const secrets = createSecretBox(() => 'fw_of_the_rig')
-  const poller = createPoller({
-    client: () => replica.client,
-    ledger: () => ledger,
-    plan:
-      given.plan ??
-      (() => ({
-        decisions: [{ route: 'root', path: ['root'], why: [] }],
-        items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
-      })),
-    batchWaitMs: () => undefined,
-    queue: () => Promise.resolve(),
-    generation: () => 1,
-    hasRoom: () => Promise.resolve(true),
-    readQuota: (account) => readQuota(given.tests.redis, keys, account),
-    sealSecret: given.sealSecret,
-    capabilities: given.capabilities,
-    pairDigest: (_account, parts) => secrets.digest(parts),
-    clock,
-    logger: given.logger ?? silent,
-    metrics,
-  })
+  const { plan, logger, sealSecret, capabilities } = given
+  const poller = pollerOf(
+    {
+      client: replica.client,
+      ledger,
+      readQuota: () => readQuota(given.tests.redis, keys, 'main'),
+      pairDigest: (parts) => secrets.digest(parts),
+      ...(sealSecret && { sealSecret }),
+      capabilities,
+    },
+    { clock, metrics, ...(plan && { plan }), ...(logger && { logger }) },
+  )
   const signal = new AbortController().signal
   const turn: FeedRig['turn'] = (feed, kind = 'feed', asked = {}) =>
     poller.pollOnce(feed, { kind, signal, ...asked })

@@ -12,15 +12,16 @@ import {
   notePage,
 } from '../../src/feeds/lanes/next-feed.ts'
 import { nextPollMs } from '../../src/feeds/poll-run.ts'
-import { createPoller } from '../../src/feeds/poller.ts'
 import { createRescanBudget, rescanShare, type RescanBudget } from '../../src/feeds/rescan-plan.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics/metrics.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { type FeedState, openFeed } from '../../src/store/feed-state.ts'
 import type { UpstreamClient } from '../../src/upstream/client.ts'
 import type { UpstreamError } from '../../src/upstream/error.ts'
 import { aFeed } from './feeds.ts'
-import { committedUid, type RedisForTests, silent } from './ledger.ts'
+import { committedUid, type RedisForTests } from './ledger.ts'
+import { pollerOf } from './poller.ts'
 import { ledgerInTime } from './script-clock.ts'
 import { createScriptedService, type Habits } from './scripted-service.ts'
 
@@ -107,28 +108,20 @@ export async function readInTime(scene: LaneScene): Promise<LaneReading> {
         asked,
       )) as UpstreamClient['call'],
   }
-  const poller = createPoller({
-    client: () => client,
-    ledger: () => ({
-      ...ledger,
-      async runJson<T>(script: string, ...args: (string | number)[]) {
-        const answer = await ledger.runJson<T>(script, ...args)
-        const page = JSON.parse(String(args[0])) as { feed: string }
-        for (const place of (answer as { fresh?: number[] }).fresh ?? [])
-          noteFound(`${page.feed} ${committedUid(args, place)}`)
-        return answer
-      },
-    }),
-    plan: () => ({ decisions: [], items: [] }),
-    batchWaitMs: () => undefined,
-    queue: () => Promise.resolve(),
-    generation: () => 1,
-    hasRoom: () => Promise.resolve(true),
-    rescanBudget: budget,
-    clock,
-    logger: silent,
-    metrics,
-  })
+  const noting: AccountLedger = {
+    ...ledger,
+    async runJson<T>(script: string, ...args: (string | number)[]) {
+      const answer = await ledger.runJson<T>(script, ...args)
+      const page = JSON.parse(String(args[0])) as { feed: string }
+      for (const place of (answer as { fresh?: number[] }).fresh ?? [])
+        noteFound(`${page.feed} ${committedUid(args, place)}`)
+      return answer
+    },
+  }
+  const poller = pollerOf(
+    { client, ledger: noting },
+    { plan: () => ({ decisions: [], items: [] }), rescanBudget: budget, clock, metrics },
+  )
   const minIntervalMs = minPollInterval(feeds, perSecond)
   const fleet = newFleetPlace(nowMs)
   const lane = feeds.map((config, at) => ({

@@ -1,7 +1,7 @@
 /** Builds the poller of an engine. */
 import { polledFeeds } from '../../feeds/types/polled-feed.ts'
 import type { LaneLimit } from '../../feeds/lanes/lane.ts'
-import type { Poller } from '../../feeds/poll-run.ts'
+import type { PolledAccount, Poller } from '../../feeds/poll-run.ts'
 import { createPoller } from '../../feeds/poller.ts'
 import { createRescanBudget } from '../../feeds/rescan-plan.ts'
 import type { Metrics } from '../../lib/metrics/metrics.ts'
@@ -19,38 +19,54 @@ export function buildPoller(
   upstream: Upstream,
   delivery: DeliveryParts,
 ): Poller {
-  const { redis, keys, clock, logger, metrics } = context
-  const { batchWaits, drains, fullEvents, router, grouping, secrets } = delivery
+  const { clock, logger, metrics } = context
+  const { batchWaits, router, grouping } = delivery
+  const accounts = new Map<string, PolledAccount>() // a configured account's ledger stays open
   return createPoller({
-    client: (account) => upstream.client(account),
-    ledger(account) {
-      const ledger = findLedger(context, account)
-      if (!ledger) throw new Error(`the ledger of account ${account} is not open`)
-      return ledger
+    account(name) {
+      const known = accounts.get(name) ?? buildAccount(context, upstream, delivery, name)
+      accounts.set(name, known)
+      return known
     },
     plan: buildPlanner(context, router, grouping.sinks),
     batchWaitMs: (sink) => batchWaits[sink] || undefined,
-    queue(account, changes) {
-      countChanges(metrics, changes)
-      drains.announceChanges(account, changes)
-      fullEvents.fetch(account, changes)
-      return Promise.resolve()
-    },
     generation: () => context.generation.number,
     hasRoom: createRoomCheck(context.redis, clock),
-    capabilities: (account) => upstream.client(account).capabilities,
     rescanBudget: createRescanBudget(
       polledFeeds(context.config),
       ({ account, tier }) => upstream.limit(account, tier).id,
       ({ account, tier }) => feedsPerSecond(upstream.limit(account, tier)),
     ),
-    readQuota: (account) => readQuota(redis, keys, account),
-    sealSecret: secrets.seal,
-    pairDigest: secrets.pairId,
     clock,
     logger,
     metrics,
   })
+}
+
+function buildAccount(
+  context: EngineContext,
+  upstream: Upstream,
+  { drains, fullEvents, secrets }: DeliveryParts,
+  account: string,
+): PolledAccount {
+  const { redis, keys, metrics } = context
+  const ledger = findLedger(context, account)
+  if (!ledger) throw new Error(`the ledger of account ${account} is not open`)
+  const client = upstream.client(account)
+  return {
+    client,
+    ledger,
+    queue(changes) {
+      countChanges(metrics, changes)
+      drains.announceChanges(account, changes)
+      fullEvents.fetch(account, changes)
+      return Promise.resolve()
+    },
+    readQuota: () => readQuota(redis, keys, account),
+    sealSecret: (uid, secret) => secrets.seal?.(account, uid, secret),
+    pairDigest: (parts) => secrets.pairId(account, parts),
+    capabilities: client.capabilities,
+  }
 }
 
 function feedsPerSecond({ perSecond, share }: LaneLimit): number {

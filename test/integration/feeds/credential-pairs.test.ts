@@ -81,7 +81,7 @@ test('no leaked secret stands in Redis in clear, wherever a record holds it', as
 
 test('for sinks that reveal a secret is sealed in its payload, and stands nowhere else', async () => {
   const box = createSecretBox(() => 'the-api-key')
-  await begin({ sealSecret: (_account, uid, secret) => box.seal(secret, uid) })
+  await begin({ sealSecret: (uid, secret) => box.seal(secret, uid) })
   const uid = add('combolists')
   const older = add('stealer_logs', { importedAtMs: Date.now() - feed.startMs - 3_600_000 })
   await rig.toEnd(feed)

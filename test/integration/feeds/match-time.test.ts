@@ -28,7 +28,7 @@ async function begin(materializedFilter: MaterializedFilter) {
   rig = await startFeedRig({
     tests,
     sandbox: { endMode: 'empty', materializedFilter },
-    capabilities: () => capabilities,
+    capabilities,
   })
   rig.sandbox.addEvents(5, { createdAtMs: Date.now() - 2 * hourMs })
   await rig.toEnd(feed)

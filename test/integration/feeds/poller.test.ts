@@ -3,7 +3,6 @@ import type { SearchPage } from '../../../src/upstream/resources/operation.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { PollRequest } from '../../../src/feeds/poll-run.ts'
 import type { Poller } from '../../../src/feeds/poll-run.ts'
-import { createPoller } from '../../../src/feeds/poller.ts'
 import { type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -16,7 +15,8 @@ import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { secretFromText } from '../../../src/lib/config/secret.ts'
 import type { SlotRequest } from '../../../src/upstream/rate-limits.ts'
 import { scraped } from '../../support/feed-rig.ts'
-import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { pollerOf } from '../../support/poller.ts'
 import { anAccount, startReplica, type Replica } from '../../support/replica.ts'
 import { aFeed } from '../../support/feeds.ts'
 
@@ -65,18 +65,18 @@ function aPoller(
   } = {},
 ): Poller {
   const { generation = 1, clock = systemClock, beforePage, sinks = 1 } = given
-  const { client } = replica
-  return createPoller({
-    client: () => ({
-      ...client,
-      call: callInstead(client.call, 'events.search-group', async (_request, asked, ask) => {
-        const answer = (await ask()) as SearchPage
-        await beforePage?.(asked)
-        const skewMs = clock.now() - systemClock.now()
-        return { ...answer, requestedAtMs: answer.requestedAtMs + skewMs }
-      }),
-    }),
-    ledger: () => given.ledger ?? ledger,
+  const call = callInstead(
+    replica.client.call,
+    'events.search-group',
+    async (_request, asked, ask) => {
+      const answer = (await ask()) as SearchPage
+      await beforePage?.(asked)
+      const skewMs = clock.now() - systemClock.now()
+      return { ...answer, requestedAtMs: answer.requestedAtMs + skewMs }
+    },
+  )
+  const account = { client: { ...replica.client, call }, ledger: given.ledger ?? ledger }
+  return pollerOf(account, {
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: Array.from({ length: sinks }, (_none, at) => ({
@@ -85,13 +85,11 @@ function aPoller(
         routes: ['root'],
       })),
     }),
-    batchWaitMs: () => undefined,
-    queue: () => Promise.resolve(),
     generation: () => generation,
     hasRoom: () => Promise.resolve(given.hasRoom ?? true),
     clock,
-    logger: given.logger ?? silent,
-    metrics: given.metrics ?? createMetrics({ clock }),
+    ...(given.logger && { logger: given.logger }),
+    ...(given.metrics && { metrics: given.metrics }),
     rescanBudget: given.rescanBudget,
   })
 }

@@ -50,7 +50,7 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
   const { of = feed, scan: walk = tail, place, skipped: passed = [] } = given
   const told: { isBacklog: boolean; isFresh: boolean }[] = []
   const options = {
-    client: () => ({ clockSkewMs: () => given.skewMs }),
+    account: () => ({ client: { clockSkewMs: () => given.skewMs } }),
     clock: { now: () => nowMs },
     generation: () => 3,
     plan: (_event: unknown, _feed: unknown, about: (typeof told)[number]) => {

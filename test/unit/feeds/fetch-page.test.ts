@@ -69,7 +69,7 @@ async function fetchWith(
   const write = (line: string): void => void lines.push(line)
   const metrics = createMetrics({ clock: systemClock })
   const options = {
-    client: () => ({ call: callBy(search), clockSkewMs: () => 0 }) as unknown as UpstreamClient,
+    account: () => ({ client: { call: callBy(search), clockSkewMs: () => 0 } }),
     clock: systemClock,
     logger: createLogger({ destination: { write } }),
     metrics,
