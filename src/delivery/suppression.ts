@@ -2,7 +2,7 @@
  * Applies the suppression rules right before the first attempt, and freezes a sink's waiting items
  * into batches of at most `batch.max` items and `batch.maxBytes` bytes.
  */
-import type { SuppressionRules } from '../grouping/flush-context.ts'
+import type { SuppressionRules } from '../grouping/suppression-rules.ts'
 import { type MemberOptions, toStoredMember } from './send/delivery-member.ts'
 import { toSuppressionInput } from '../grouping/members.ts'
 import { withheldBy } from '../grouping/placement.ts'

@@ -1,12 +1,12 @@
-/** What the flushes of groups and digests need, and how the suppression rules are asked. */
+/** What the flushes of groups and digests need. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PageAddress } from '../messages/page-links.ts'
 import type { DigestFacts } from '../messages/summary.ts'
-import type { Candidate, Verdict } from '../routing/suppression.ts'
 import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import type { Suppression } from '../store/records.ts'
 import type { Outlet } from './placement.ts'
+import type { SuppressionRules } from './suppression-rules.ts'
 
 export interface FlushContext {
   ledgers: readonly AccountLedger[]
@@ -33,15 +33,3 @@ export interface FlushContext {
  * not be read. Tenants do not learn of each other's.
  */
 export type CoverageReading = (sink: string) => DigestFacts['feeds']
-
-/** An item as the suppression rules see it. */
-export interface SuppressionInput extends Omit<Candidate, 'inhibitedBy'> {
-  recordId: string
-}
-
-export interface SuppressionRules {
-  /** Resolves with one verdict per item, in the order of `items`. */
-  decide(ledger: AccountLedger, items: readonly SuppressionInput[]): Promise<Verdict[]>
-  /** Whether no rule can suppress anything for a sink just now; its items then need no decision. */
-  allowsAll(sink: string): boolean
-}

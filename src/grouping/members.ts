@@ -4,7 +4,7 @@ import type { SummaryPart } from '../messages/summary.ts'
 import type { Verdict } from '../routing/suppression.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
-import type { SuppressionInput, SuppressionRules } from './flush-context.ts'
+import type { SuppressionInput, SuppressionRules } from './suppression-rules.ts'
 
 /** A member without its payload: a message may cover a hundred thousand. */
 export interface Member extends SummaryPart {

@@ -1,11 +1,8 @@
 /** Collections on a real Redis, flushed and delivered one pass at a time under a clock that tests set. */
 import type { DrainOptions } from '../../src/delivery/sink-drain.ts'
 import type { ThreatEvent } from '../../src/event.ts'
-import type {
-  SuppressionRules,
-  SuppressionInput,
-  FlushContext,
-} from '../../src/grouping/flush-context.ts'
+import type { FlushContext } from '../../src/grouping/flush-context.ts'
+import type { SuppressionInput, SuppressionRules } from '../../src/grouping/suppression-rules.ts'
 import type { Verdict } from '../../src/routing/suppression.ts'
 import { ensureDigests } from '../../src/grouping/digest-flush.ts'
 import { createFlusher } from '../../src/grouping/flusher.ts'

@@ -20,14 +20,15 @@ import { noteCanary } from '../../operator/alerts/canary.ts'
 import type { Delivery, Sink } from '../../sinks/sink.ts'
 import type { SinkBatchWaits } from '../../store/pending-items.ts'
 import { findLedger, standingOf, type EngineContext } from '../context.ts'
+import { createLiveSilences, type LiveSilences } from '../../delivery/silences.ts'
+import type { Outlet } from '../../grouping/placement.ts'
 import {
-  buildFlusher,
-  buildSuppressionRules,
-  type GroupingParts,
   countSuppressed,
-  createLiveSilences,
-  type LiveSilences,
-} from './grouping.ts'
+  createSuppressionRules,
+  type SuppressionRules,
+} from '../../grouping/suppression-rules.ts'
+import type { SuppressionSetup } from '../../routing/suppression.ts'
+import { buildFlusher, type GroupingParts } from './grouping.ts'
 import { buildMemberOptions } from '../../delivery/send/member-options.ts'
 import { createAddressHasher } from '../../delivery/sink-address.ts'
 import { buildSecrets, type LeakedSecrets } from '../../delivery/send/leaked-secrets.ts'
@@ -58,7 +59,7 @@ export function buildDelivery(
   const circuit = createCircuit(redis, keys, createAddressHasher(config, context.ledgers), timings)
   const router = createRouter(config.route)
   const silences = createLiveSilences(context)
-  const rules = buildSuppressionRules(context, router, () => silences.current())
+  const rules = buildRules(context, { router, outlets, silences })
   const secrets = buildSecrets(context)
   const drains: Drains = new Drains({
     ...context,
@@ -141,4 +142,19 @@ async function noteDeliveryTime(
   } catch (error) {
     logger.debug({ sink, err: error }, 'the time of a delivery was not noted')
   }
+}
+
+function buildRules(
+  { config, clock }: EngineContext,
+  parts: Pick<DeliveryParts, 'router' | 'silences'> & { outlets: ReadonlyMap<string, Outlet> },
+): SuppressionRules {
+  const { router, outlets, silences } = parts
+  const setup: SuppressionSetup = {
+    router,
+    inhibitRules: config.inhibitRules,
+    timeIntervals: config.timeIntervals,
+    silences: () => silences.current(),
+    isForPeople: (sink) => outlets.get(sink)?.isForPeople ?? true,
+  }
+  return createSuppressionRules(setup, clock)
 }

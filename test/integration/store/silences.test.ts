@@ -1,6 +1,6 @@
 /** Silences made by command, as every replica looks at them. */
 import { expect, test } from 'vitest'
-import { createLiveSilences } from '../../../src/daemon/parts/grouping.ts'
+import { createLiveSilences } from '../../../src/delivery/silences.ts'
 import { readSilenceTexts, writeSilence } from '../../../src/store/silences.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
