@@ -21,7 +21,7 @@ import {
   type Session,
 } from './access/session.ts'
 import { createAccountAccess, createAccountKey, createTokenCache } from './access/tokens.ts'
-import { createTransport, type Transport } from './transport.ts'
+import { type Connections, createTransport, requestLimits, type Transport } from './transport.ts'
 
 export interface UpstreamClientOptions {
   account: AccountConfig
@@ -33,6 +33,8 @@ export interface UpstreamClientOptions {
   organizations: Organizations
   clock?: Clock
   transport?: Transport
+  /** Shared by all clients of the process; left out: each has its own. */
+  connections?: Connections
   /** Called after every request that was sent. */
   onRequest?: (info: RequestInfo) => void
   /** Called with the month's remaining global searches whenever an answer states them. */
@@ -77,8 +79,8 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 
 function createParts(options: UpstreamClientOptions) {
   const { account, clock = systemClock, timings = defaultTimings } = options
-  const limits = { headersMs: timings.requestTimeoutMs, totalMs: timings.requestTimeoutMs }
-  const transport = options.transport ?? createTransport({ account, clock, limits })
+  const limits = requestLimits(timings)
+  const transport = options.transport ?? createTransport({ ...options, clock, limits })
   const accountKey = createAccountKey(account)
   const secrets = (): string[] => accountSecrets(account, accountKey())
   const pacer = createPacer({ ...options, clock, transport, secrets })

@@ -4,7 +4,7 @@
  * token.
  */
 import { Agent, buildConnector, type Dispatcher, request } from 'undici'
-import { type Clock, systemClock, withTimeout } from '../lib/clock.ts'
+import { type Clock, systemClock, type Timings, withTimeout } from '../lib/clock.ts'
 import { createOutboundConnector } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/config/outbound-config.ts'
 import type { AccountConfig } from './config.ts'
@@ -60,19 +60,26 @@ const defaultLimits: TransportLimits = {
   totalMs: 30_000,
 }
 
+export function requestLimits({ requestTimeoutMs }: Timings): Partial<TransportLimits> {
+  return { headersMs: requestTimeoutMs, totalMs: requestTimeoutMs }
+}
+
 export interface TransportOptions {
   account: Pick<AccountConfig, 'baseUrl'> & Outbound
   clock?: Clock
   limits?: Partial<TransportLimits>
+  /** Of several accounts; left out: its own, which `close` ends. */
+  connections?: Connections | undefined
 }
 
 export function createTransport(options: TransportOptions): Transport {
   const { account, clock = systemClock } = options
   const limits = { ...defaultLimits, ...options.limits }
+  const connections = options.connections ?? createConnections(limits)
   let dispatcher: Dispatcher | undefined
 
   async function send(asked: TransportRequest, signal: AbortSignal): Promise<Answer> {
-    dispatcher ??= createDispatcher(account, limits)
+    dispatcher ??= connections.of(account)
     let sentAtMs = clock.now()
     const begin = (): void => {
       if (asked.mayBegin?.() === false) throw notBegun
@@ -103,7 +110,7 @@ export function createTransport(options: TransportOptions): Transport {
         throw error instanceof UpstreamError ? error : errorFromFailure(error)
       }
     },
-    close: async () => dispatcher?.destroy(),
+    close: async () => (options.connections ? undefined : connections.close()),
   }
 }
 
@@ -166,17 +173,42 @@ function buildHeaders({ authorization, body, isFile }: TransportRequest): Record
   return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
 }
 
-function createDispatcher(
-  account: TransportOptions['account'],
-  limits: TransportLimits,
-): Dispatcher {
+/** Connections to the service. One that is open serves whichever account asks next. */
+export interface Connections {
+  /** Those of all accounts with this way out of the network. */
+  of(outbound: Outbound): Dispatcher
+  close(): Promise<void>
+}
+
+export function createConnections(given: Partial<TransportLimits> = {}): Connections {
+  const limits = { ...defaultLimits, ...given }
+  const dispatchers = new Map<string, Dispatcher>()
+  return {
+    of(outbound) {
+      const way = wayOut(outbound)
+      const dispatcher = dispatchers.get(way) ?? createDispatcher(outbound, limits)
+      dispatchers.set(way, dispatcher)
+      return dispatcher
+    },
+    async close() {
+      await Promise.all([...dispatchers.values()].map((one) => one.destroy()))
+    },
+  }
+}
+
+/** Equal for accounts that reach a host in the same way: a proxy's file may change, its path says which. */
+function wayOut({ proxy, noProxy, caFile }: Outbound): string {
+  return JSON.stringify([proxy && (proxy.file ?? proxy.reveal()), noProxy, caFile])
+}
+
+function createDispatcher(outbound: Outbound, limits: TransportLimits): Dispatcher {
   // No bound on connections: the limits of API slots bound the requests that are out, and one that
   // hangs must keep no other waiting.
   const timeoutMs = limits.connectMs
   const settings = { allowH2: false, timeout: timeoutMs }
   return new Agent({
     connect: createOutboundConnector<buildConnector.Options>(
-      account,
+      outbound,
       (tls) => buildConnector({ ...settings, ...tls }),
       timeoutMs,
     ),

@@ -3,6 +3,7 @@ import { type ExpectedPolling, expectPolling } from '../../config/warnings.ts'
 import type { LaneLimit } from '../../feeds/lanes/lane.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
+import { createConnections, requestLimits } from '../../upstream/transport.ts'
 import { createUpstreamClient } from '../../upstream/create-client.ts'
 import type { Tier } from '../../upstream/config.ts'
 import { UpstreamError } from '../../upstream/error.ts'
@@ -42,6 +43,7 @@ export function buildUpstream(context: EngineContext): Upstream {
     limitFor: (lane) => organizations.limitFor(lane),
   })
   const slots = createApiSlots({ limiter, clock })
+  const connections = createConnections(requestLimits(timings))
   const clients = new Map(
     config.accounts.map((account) => [
       account.name,
@@ -51,6 +53,7 @@ export function buildUpstream(context: EngineContext): Upstream {
         keys,
         logger,
         slots,
+        connections,
         organizations,
         clock,
         timings,
@@ -73,6 +76,7 @@ export function buildUpstream(context: EngineContext): Upstream {
   async function close(): Promise<void> {
     slots.close()
     await Promise.all([...clients.values()].map((client) => client.close()))
+    await connections.close()
   }
   return {
     client,

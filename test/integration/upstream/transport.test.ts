@@ -8,7 +8,11 @@ import { secretFromText } from '../../../src/lib/config/secret.ts'
 import { errorFromAnswer } from '../../../src/upstream/failures.ts'
 import { readAnswer } from '../../../src/upstream/access/session.ts'
 import { notBegun, UpstreamError } from '../../../src/upstream/error.ts'
-import { createTransport, type Transport } from '../../../src/upstream/transport.ts'
+import {
+  createConnections,
+  createTransport,
+  type Transport,
+} from '../../../src/upstream/transport.ts'
 import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../support/http-server.ts'
@@ -202,6 +206,19 @@ test('a service of a private authority is reached by ca_file', async () => {
     fault: 'tls',
     message: expect.stringContaining('name its PEM file in ca_file'),
   })
+})
+
+test('accounts that leave the network in the same way share connections, and end none', async () => {
+  server.script(page)
+  const connections = createConnections(limits)
+  onTestFinished(() => connections.close())
+  const [one, other] = [anAccount({ baseUrl: server.url }), anAccount({ name: 'other' })]
+  expect(connections.of(one)).toBe(connections.of(other))
+  for (const outbound of [{ proxy: secretFromText('http://p:1') }, { caFile: '/a.pem' }])
+    expect(connections.of({ ...one, ...outbound })).not.toBe(connections.of(one))
+  const transport = createTransport({ account: one, limits, connections })
+  await transport.close()
+  expect(await ask(transport)).toEqual({ items: [], next: null })
 })
 
 test('a base URL may have a path of its own', async () => {
