@@ -35,3 +35,39 @@ export function aDelivery(sink: Sink, overrides: Partial<Delivery> = {}): Delive
     ...overrides,
   }
 }
+
+/** Text as a leak site would write it for us: markup, mentions, links, headers, formulas, overrides. */
+export const hostileTexts = [
+  '<script>alert(1)</script>',
+  '</pre></td><img src=https://evil.example/pixel.png onerror=alert(1)>',
+  '<!channel> <!here> <@U012AB3CD> <#C012AB3CD> <!subteam^S012AB3CD>',
+  '<https://evil.example/login|https://bank.example/login>',
+  '```\n*bold* _it_ ~no~ `code` :skull:',
+  'x\r\nBcc: victim@example.net\r\nX-Forged: yes',
+  '\r\n.\r\nMAIL FROM:<evil@example.net>\r\n',
+  '=HYPERLINK("https://evil.example","open")',
+  '{{ 7 | times: 7 }} ${7*7} %s %0d%0aSet-Cookie:a=b',
+  'http:\\\\evil.example //evil.example/x www.evil.example mailto:joe@evil.example tel:117 javascript:alert(1)',
+  '[a](https://evil.example) ![a](//evil.example/b) "}], "url": "https://evil.example", "y": [{"a": "\\',
+  '=?UTF-8?Q?=0D=0ABcc:_x@evil.example?= \u{1F525} \uD800',
+  '\u202Egpj.exe\u2066 \u200Bzero\u0000width\u0007',
+] as const
+
+/** The text at every place where the feed, and not the operator, decides what stands. */
+export function hostileMember(text: string): DeliveryMember {
+  return aMember({
+    event: aThreatEvent({
+      type: text,
+      source: text,
+      severity: text,
+      originalSeverity: text,
+      url: `https://app.example.com/${text}`,
+      tags: [text],
+      notes: text,
+      identifiers: [{ id: 1, name: text }],
+      highlights: { [text]: [text], content: [text, text] },
+    }),
+    detail: { title: text, content: text, [text]: { nested: [text] } },
+    otherRecipients: [text, text.repeat(2)],
+  })
+}

@@ -1,4 +1,4 @@
-/** What Slack and Teams have of their own beside the conformance suite. */
+/** What Slack and Teams have of their own beside what every sink promises. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -185,7 +185,7 @@ test('a proxy that drips its answer is given up, though it is never silent', asy
   await expect(openTunnel(outbound, end)).rejects.toThrow('was not reached (the time was up)')
 })
 
-/** Sinks over HTTP share their transport; the conformance suites send by each. */
+/** Sinks over HTTP share their transport; the conformance tests send by each. */
 describe.each(['webhook', 'email'])('a sink of type %s', (type) => {
   const host = 'hooks.corp.test:4433'
   let receiver: Receiver

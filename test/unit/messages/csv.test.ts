@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { buildAttachment, toCsvRow, type CsvRow } from '../../../src/messages/csv.ts'
-import { aMember } from '../../support/deliveries.ts'
+import { aMember, hostileTexts } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
-import { hostileTexts } from '../../support/sink-conformance.ts'
 import { anyUnicode, linkable, unseenCharacters } from './any-unicode.ts'
 import { runs } from '../../support/runs.ts'
 

@@ -1,9 +1,8 @@
 /** Members with any text that a feed can hold: markup, mentions, broken Unicode, far too long. */
 import fc from 'fast-check'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
-import { aMember } from '../../support/deliveries.ts'
+import { aMember, hostileTexts } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
-import { hostileTexts } from '../../support/sink-conformance.ts'
 
 export const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),

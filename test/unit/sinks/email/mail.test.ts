@@ -7,10 +7,9 @@ import { composeMail, mailContent } from '../../../../src/sinks/email/email-sink
 import { renderHtml } from '../../../../src/sinks/email/mail-html.ts'
 import { renderText } from '../../../../src/sinks/email/mail-text.ts'
 import type { Delivery } from '../../../../src/sinks/sink.ts'
-import { aMember } from '../../../support/deliveries.ts'
+import { aMember, hostileMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import { delivery, otherScenes, typeScenes } from '../../../support/scenes.ts'
-import { hostileMember } from '../../../support/sink-conformance.ts'
 import { aBusyDigest, summarised } from '../../../support/summaries.ts'
 
 describe.each([...typeScenes, ...otherScenes])('the mail about %s', (_name, one) => {

@@ -1,36 +1,26 @@
-/**
- * Promises of a Teams sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with codes of a workflow as its `answers`.
- * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
- */
+/** A workflow of Teams answers with codes in a body. */
 import { expect } from 'vitest'
 import { objectsIn } from '../../../support/objects-in.ts'
 import { findTeamsProblem } from '../../../../src/sandbox/receivers/teams-receiver.ts'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createTeamsSink } from '../../../../src/sinks/teams/teams-sink.ts'
+import { type ScriptedAnswer, startHttpServer } from '../../../support/http-server.ts'
 import {
   answered,
-  httpDriver,
-  type HttpDriver,
-  receivedChat,
-} from '../../../support/http-conformance.ts'
-import { startHttpServer } from '../../../support/http-server.ts'
-import {
-  describeSinkConformance,
   type AnswerRow,
+  httpReceiver,
+  receivedChat,
   type Received,
-  type SinkConformance,
-} from '../../../support/sink-conformance.ts'
-import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
-import { describeTemplateConformance } from '../../../support/template-conformance.ts'
+  type SinkDriver,
+} from './sink-driver.ts'
 
 const workflow = '7f3e9a51c24b4d0e9a51c24b4d0e7f3e'
 const signature = 'c04d9e77b1QxZv8hJt2Lq5Wm3Np6Rs9Tu0Vy4Xz7Ab1'
 const path = `/workflows/${workflow}/triggers/manual/paths/invoke`
 
-const suite: SinkConformance<HttpDriver> = {
-  name: 'the Teams sink',
-  async create(environment) {
+export const teams: SinkDriver<ScriptedAnswer> = {
+  async start(environment) {
     const server = await startHttpServer()
     const accept = (): void =>
       server.script(({ body }) => {
@@ -51,7 +41,7 @@ const suite: SinkConformance<HttpDriver> = {
       },
       environment,
     )
-    return httpDriver(server, {
+    return httpReceiver(server, {
       sink,
       secrets: [workflow, signature],
       accept,
@@ -95,12 +85,8 @@ const suite: SinkConformance<HttpDriver> = {
   ],
 }
 
-describeSinkConformance(suite)
-describeSummaryConformance(suite)
-describeTemplateConformance(suite)
-
 /** Errors echo what they were asked with. */
-function codes(reason: SinkReason, statuses: Record<string, number>): AnswerRow<HttpDriver>[] {
+function codes(reason: SinkReason, statuses: Record<string, number>): AnswerRow<ScriptedAnswer>[] {
   return Object.entries(statuses).map(([code, status]) => {
     const error = { code, message: `The workflow ${workflow} refuses ${signature}.` }
     const body = code === '' ? signature : JSON.stringify({ error })

@@ -1,35 +1,25 @@
-/**
- * Promises of a Slack sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with words of Slack that stand in a body as its `answers`.
- * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
- */
+/** Slack answers with words in a body. */
 import { expect } from 'vitest'
 import { objectsIn } from '../../../support/objects-in.ts'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createSlackSink } from '../../../../src/sinks/slack/slack-sink.ts'
+import { type ScriptedAnswer, startHttpServer } from '../../../support/http-server.ts'
 import {
   answered,
-  httpDriver,
-  type HttpDriver,
-  receivedChat,
-} from '../../../support/http-conformance.ts'
-import { startHttpServer } from '../../../support/http-server.ts'
-import {
-  describeSinkConformance,
   type AnswerRow,
+  httpReceiver,
+  receivedChat,
   type Received,
-  type SinkConformance,
-} from '../../../support/sink-conformance.ts'
-import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
-import { describeTemplateConformance } from '../../../support/template-conformance.ts'
+  type SinkDriver,
+} from './sink-driver.ts'
 
 const workspace = 'T7F3E9A51C2'
 const service = 'B58D1B0E4AA'
 const token = 'c04d9e77b1QxZv8hJt2'
 
-const suite: SinkConformance<HttpDriver> = {
-  name: 'the Slack sink',
-  async create(environment) {
+export const slack: SinkDriver<ScriptedAnswer> = {
+  async start(environment) {
     const server = await startHttpServer()
     const url = `${server.url}/services/${workspace}/${service}/${token}`
     const sink = createSlackSink(
@@ -45,7 +35,7 @@ const suite: SinkConformance<HttpDriver> = {
       },
       environment,
     )
-    return httpDriver(server, {
+    return httpReceiver(server, {
       sink,
       secrets: [workspace, service, token],
       accept: () => server.script({ status: 200, body: 'ok' }),
@@ -105,10 +95,6 @@ const suite: SinkConformance<HttpDriver> = {
   ],
 }
 
-describeSinkConformance(suite)
-describeSummaryConformance(suite)
-describeTemplateConformance(suite)
-
 /** Nothing is interpreted: no mrkdwn but the escaped summary, no emoji, no unfurling, no mention. */
 function expectInert({ text }: Received): void {
   const payload = JSON.parse(text) as Record<string, unknown>
@@ -143,7 +129,7 @@ function expectEscaped(text: string): void {
   expect(text).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
 }
 
-function words(reason: SinkReason, statuses: Record<string, number>): AnswerRow<HttpDriver>[] {
+function words(reason: SinkReason, statuses: Record<string, number>): AnswerRow<ScriptedAnswer>[] {
   return Object.entries(statuses).map(([body, status]) =>
     answered(`${status} ${body}`, { status, body }, reason),
   )

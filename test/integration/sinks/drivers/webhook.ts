@@ -1,28 +1,29 @@
-/**
- * Promises of a webhook sink: those of every sink, with statuses as its `answers`.
- * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
- */
+/** The receiver of a webhook answers with a status alone. */
 import { expect } from 'vitest'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import type { Sink, SinkReason } from '../../../../src/sinks/sink.ts'
 import { createWebhookSink } from '../../../../src/sinks/webhook/webhook-sink.ts'
-import { answered, httpDriver, type HttpDriver } from '../../../support/http-conformance.ts'
-import { startHttpServer, type HttpServer } from '../../../support/http-server.ts'
+import { hostileTexts } from '../../../support/deliveries.ts'
 import {
-  describeSinkConformance,
-  hostileTexts,
+  type HttpServer,
+  type ScriptedAnswer,
+  startHttpServer,
+} from '../../../support/http-server.ts'
+import {
+  answered,
   type AnswerRow,
+  httpReceiver,
   type Received,
-} from '../../../support/sink-conformance.ts'
+  type SinkDriver,
+} from './sink-driver.ts'
 
 const pathToken = 'tok-7f3e9a51c2'
 const queryToken = 'qry-58d1b0e4aa'
 const signingSecret = 'sig-c04d9e77b1-a8e2f650c3'
 const authToken = 'aut-9b3c60d7f2'
 
-describeSinkConformance<HttpDriver>({
-  name: 'the webhook sink',
-  async create({ logger, clock }) {
+export const webhook: SinkDriver<ScriptedAnswer> = {
+  async start({ logger, clock }) {
     const server = await startHttpServer()
     const sink: Sink = createWebhookSink(
       {
@@ -38,7 +39,7 @@ describeSinkConformance<HttpDriver>({
       },
       { logger, clock },
     )
-    return httpDriver(server, {
+    return httpReceiver(server, {
       sink,
       secrets: [pathToken, queryToken, signingSecret, authToken],
       accept: () => server.script({ status: 204 }),
@@ -70,7 +71,7 @@ describeSinkConformance<HttpDriver>({
       'invalid',
     ),
   ],
-})
+}
 
 /** JSON on one line that parses back to the very text, and no header that a text would have forged. */
 function expectInert({ text }: Received, server: HttpServer): void {
@@ -81,7 +82,7 @@ function expectInert({ text }: Received, server: HttpServer): void {
   expect(headers).not.toContain('x-forged')
 }
 
-function rows(reason: SinkReason, statuses: number[]): AnswerRow<HttpDriver>[] {
+function rows(reason: SinkReason, statuses: number[]): AnswerRow<ScriptedAnswer>[] {
   return statuses.map((status) => answered(`status ${status}`, { status }, reason))
 }
 
@@ -90,7 +91,7 @@ function waiting(
   reason: SinkReason,
   retryAfter: string,
   retryAfterMs: number,
-): AnswerRow<HttpDriver> {
+): AnswerRow<ScriptedAnswer> {
   const title = `status ${status} with Retry-After: ${retryAfter}`
   return answered(title, { status, headers: { 'retry-after': retryAfter } }, reason, retryAfterMs)
 }

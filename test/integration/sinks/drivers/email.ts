@@ -1,32 +1,15 @@
-/**
- * Promises of an e-mail sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with the replies of an SMTP server as its `answers`.
- * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
- */
+/** A server of mail answers at each step of the dialogue. */
 import { expect } from 'vitest'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
-import type { SinkReason } from '../../../../src/sinks/sink.ts'
-import {
-  describeSinkConformance,
-  type AnswerRow,
-  type Received,
-  type SinkConformance,
-  type SinkDriver,
-} from '../../../support/sink-conformance.ts'
-import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
-import { describeTemplateConformance } from '../../../support/template-conformance.ts'
-import { parseMail } from './parse-mail.ts'
-import { startRawSmtpServer, type Replies } from './raw-smtp-server.ts'
-
-interface EmailDriver extends SinkDriver {
-  script(replies: Replies): void
-}
+import { parseMail } from '../email/parse-mail.ts'
+import { startRawSmtpServer, type Replies } from '../email/raw-smtp-server.ts'
+import { answered, type Received, type SinkDriver } from './sink-driver.ts'
 
 const password = 'pw-7f3e9a51c2/&='
 
-const suite: SinkConformance<EmailDriver> = {
-  name: 'the e-mail sink',
-  async create(environment) {
+export const email: SinkDriver<Replies> = {
+  async start(environment) {
     const server = await startRawSmtpServer()
     const smtp = `smtp://relay:${encodeURIComponent(password)}@127.0.0.1:${server.port}`
     const sink = createEmailSink(
@@ -59,7 +42,7 @@ const suite: SinkConformance<EmailDriver> = {
       answerLost: () => server.script({ END: 'cut' }),
       hang: () => server.script({ END: 'hang' }),
       refuse: () => server.refuse(),
-      script: (replies) => server.script(replies),
+      answer: (replies) => server.script(replies),
       received: () => server.mails.map(receivedOf),
       openConnections: () => server.openConnections(),
       expectInert,
@@ -67,18 +50,10 @@ const suite: SinkConformance<EmailDriver> = {
     }
   },
   answers: [
-    row('550 to the recipient', 'recipient_refused', { RCPT: '550 5.1.1 no such user' }),
-    row('a cut within the message', 'connection_lost', { BODY: 'cut' }),
-    row('a refused password', 'unauthorized', { AUTH: `535 5.7.8 not ${password}` }),
+    answered('550 to the recipient', { RCPT: '550 5.1.1 no such user' }, 'recipient_refused'),
+    answered('a cut within the message', { BODY: 'cut' }, 'connection_lost'),
+    answered('a refused password', { AUTH: `535 5.7.8 not ${password}` }, 'unauthorized'),
   ],
-}
-
-describeSinkConformance(suite)
-describeSummaryConformance(suite)
-describeTemplateConformance(suite)
-
-function row(title: string, reason: SinkReason, replies: Replies): AnswerRow<EmailDriver> {
-  return { title, reason, arrange: (driver) => driver.script(replies) }
 }
 
 function receivedOf(raw: string): Received {

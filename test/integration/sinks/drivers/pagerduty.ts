@@ -1,30 +1,19 @@
-/**
- * Promises of a PagerDuty sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with answers of the Events API as its `answers`.
- * To add a driver for another type over HTTP, copy this file (`test/support/http-conformance.ts`).
- */
+/** The Events API of PagerDuty answers with its errors in a body. */
 import { expect } from 'vitest'
 import { secretFromText } from '../../../../src/lib/config/secret.ts'
 import { createPagerDutySink } from '../../../../src/sinks/pagerduty/pagerduty-sink.ts'
-import { answered, httpDriver, type HttpDriver } from '../../../support/http-conformance.ts'
 import type { ReceivedRequest, ScriptedAnswer } from '../../../support/http-server.ts'
 import {
   type PagerDutyEvent,
   refusal,
   startPagerDutyReceiver,
 } from '../../../support/pagerduty-receiver.ts'
-import {
-  describeSinkConformance,
-  type Received,
-  type SinkConformance,
-} from '../../../support/sink-conformance.ts'
-import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
-import { describeTemplateConformance } from '../../../support/template-conformance.ts'
+import { answered, httpReceiver, type Received, type SinkDriver } from './sink-driver.ts'
 
 const routingKey = 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p'
 
-const suite: SinkConformance<HttpDriver> = {
-  name: 'the PagerDuty sink',
-  async create(environment) {
+export const pagerduty: SinkDriver<ScriptedAnswer> = {
+  async start(environment) {
     const server = await startPagerDutyReceiver(routingKey)
     const sink = createPagerDutySink(
       {
@@ -38,7 +27,7 @@ const suite: SinkConformance<HttpDriver> = {
       },
       environment,
     )
-    return httpDriver(server, {
+    return httpReceiver(server, {
       sink,
       secrets: [routingKey, routingKey.slice(0, 10), routingKey.slice(-10)],
       accept: () => server.judge(),
@@ -77,10 +66,6 @@ const suite: SinkConformance<HttpDriver> = {
     answered('429 without Retry-After: minutes', { status: 429 }, 'rate_limited', 180_000),
   ],
 }
-
-describeSinkConformance(suite)
-describeSummaryConformance(suite)
-describeTemplateConformance(suite)
 
 function receivedOf({ body }: ReceivedRequest): Received {
   const event = JSON.parse(body) as PagerDutyEvent
