@@ -22,18 +22,28 @@ function percent(part: number, all: number): number {
   return Math.round((1_000 * part) / all) / 10
 }
 
+const hard = readCorpus('hard')
+
 /**
  * The signs were tuned to the first corpus. Somebody who had not seen them wrote each of the others; the
  * third has texts that are hard to judge. At first sight 89.4 % of the second's secrets and 81.2 % of
  * the third's were withheld, and 74.8 % and 73.2 % of their ordinary texts shown. Of the third only the
  * first line and those with even numbers were read while the signs were mended.
  */
+const corpora = {
+  own: readCorpus('own'),
+  blind: readCorpus('blind'),
+  hard,
+  'hard, unread': hard.filter((_, index) => index > 0 && index % 2 === 0),
+}
+
 describe.each([
-  { name: 'own', least: { withheld: 99, shown: 85 } },
-  { name: 'blind', least: { withheld: 99, shown: 85 } },
-  { name: 'hard', least: { withheld: 90, shown: 86 } },
-])('in the $name corpus', ({ name, least }) => {
-  const corpus = readCorpus(name)
+  { name: 'own', count: [468, 291], least: { withheld: 99, shown: 85 } },
+  { name: 'blind', count: [379, 202], least: { withheld: 99, shown: 85 } },
+  { name: 'hard', count: [250, 250], least: { withheld: 90, shown: 86 } },
+  { name: 'hard, unread', count: [121, 128], least: { withheld: 81, shown: 78 } },
+] as const)('in the corpus $name', ({ name, count, least }) => {
+  const corpus = corpora[name]
   const secrets = corpus.filter(({ kind }) => kind === 'secret')
   const ordinary = corpus.filter(({ kind }) => kind === 'ordinary')
 
@@ -51,9 +61,8 @@ describe.each([
     expect(share).toBeGreaterThanOrEqual(least.shown)
   })
 
-  test('there are many texts of both kinds, in ten languages and more', () => {
-    expect(secrets.length).toBeGreaterThanOrEqual(250)
-    expect(ordinary.length).toBeGreaterThanOrEqual(200)
+  test('there are as many texts of both kinds as SECURITY.md says, in ten languages and more', () => {
+    expect([secrets.length, ordinary.length]).toEqual(count)
     expect(new Set(corpus.map(({ lang }) => lang)).size).toBeGreaterThan(10)
     expect(new Set(corpus.map(({ text }) => text)).size).toBe(corpus.length)
   })
