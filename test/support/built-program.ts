@@ -20,7 +20,9 @@ export function buildProgram(): BuiltProgram {
   try {
     const dist = join(folder, 'dist')
     copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
-    execFileSync(process.execPath, ['.ci/bundle.mjs', dist], { cwd: root })
+    for (const step of ['bundle', 'sbom']) {
+      execFileSync(process.execPath, [`.ci/${step}.mjs`, dist], { cwd: root })
+    }
     return { folder, main: join(dist, 'main.js'), remove }
   } catch (error) {
     remove()
