@@ -29,7 +29,7 @@ export const pendingStates = [
 ] as const
 
 /** Why an item is final without having been sent: its `heldFor`; `rule` names the rule. */
-const suppressions = [
+export const suppressions = [
   'silence',
   'inhibition',
   'mute',

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { itemLines } from '../../../src/cli/ledger/item-text.ts'
-import type { Item, Suppression } from '../../../src/store/records.ts'
-import { formatState, reasonText } from '../../../src/operator/item-words.ts'
+import { type Item, suppressions } from '../../../src/store/records.ts'
+import { reasonText, sinkReasonWords } from '../../../src/operator/item-words.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
 function anItem(given: Partial<Item>): Item {
@@ -43,24 +43,25 @@ const failed = {
   replica: 'r1',
 }
 
-test('each reason not to send has words of its own, and names the rule', () => {
-  const reasons: Record<Suppression, string> = {
-    silence: 'a silence',
-    inhibition: 'says more',
-    mute: 'muted',
-    shadow: 'shadow',
-    ignored: 'ignored',
-    remediated: 'remediated',
-    seen_again: 'same login and secret',
-    superseded: 'came back',
+/** Of items that ended unsent: what the ledger keeps of the reason, by its name. */
+const unsent = [
+  ...suppressions.map((name) => ({
+    name,
+    item: anItem({ state: 'suppressed', heldFor: name, rule: 'c0ffee00', endedAtMs: at }),
+  })),
+  ...[...Object.keys(sinkReasonWords), 'payload_expired', 'recipient_removed'].map((name) => ({
+    name,
+    item: anItem({ state: 'dead', endedAtMs: at, history: [{ ...failed, reason: name }] }),
+  })),
+]
+
+test('each reason not to send has words of its own in `items show`, and names the rule', () => {
+  for (const { name, item } of unsent) {
+    const [said = ''] = itemLines(item, new Map())
+    expect(said).toContain(reasonText(name) || `words for ${name}`)
+    expect(said).toContain(item.rule ?? name)
   }
-  for (const [heldFor, word] of Object.entries(reasons)) {
-    const said = formatState(
-      anItem({ state: 'suppressed', heldFor, rule: 'c0ffee00', endedAtMs: at }),
-    )
-    expect(said).toContain(word)
-    expect(said).toContain('c0ffee00')
-  }
+  expect(new Set(unsent.map(({ name }) => reasonText(name))).size).toBe(unsent.length)
 })
 
 test('what another side answered cannot write on the terminal', () => {
