@@ -8,6 +8,7 @@ import {
   type ClaimResult,
   type ClaimUpdate,
 } from '../../../src/delivery/claims.ts'
+import { defaultTimings } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import { makeDue, peekBatch, sealBatch, type Outcome } from '../../support/attempts.ts'
@@ -15,11 +16,13 @@ import {
   changeRecord,
   expectConservation,
   pastThisMillisecond,
+  redisMs,
   redisForTests,
   routed,
   takeIn,
 } from '../../support/ledger.ts'
 import { around } from '../../support/grouping.ts'
+import { ledgerInTime } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
 const leaseMs = 60_000
@@ -141,6 +144,22 @@ test('a claim keeps others away until its lease ends, and marks nothing', async 
   await pastThisMillisecond(tests.redis)
   const taken = await claim(ledger, {}, 'other')
   expect(taken.claims).toMatchObject([{ mayBeRepeat: false }, { mayBeRepeat: false }])
+})
+
+test('what a daemon that died had claimed is free for others after 10 s of the time of Redis', async () => {
+  const ledger = await tests.ledger()
+  const [ref = ''] = await bring(ledger, 1)
+  const beganMs = await redisMs(tests.redis)
+  let passedMs = 0
+  const inTime = ledgerInTime(ledger, () => beganMs + passedMs)
+  const asked = { sink: 'soc', max: 10, leastRank: 1 }
+  const claimAs = (owner: string) =>
+    claimDue(inTime, { owner, leaseMs: defaultTimings.claimLeaseMs }, asked)
+  expect((await claimAs('dead')).claims).toMatchObject([{ ref }])
+  passedMs = 9_999
+  expect(await claimAs('other')).toMatchObject({ claims: [], nextInMs: 1 })
+  passedMs = 10_000
+  expect((await claimAs('other')).claims).toMatchObject([{ ref }])
 })
 
 test('a lease that is renewed lasts, and who lost it or sees it settled is told', async () => {

@@ -147,7 +147,11 @@ test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and
   const asked = { sink: 'soc', max: 10, leastRank: 1 }
   const ours = await claimDue(ledger, { owner: 'other', leaseMs: 1_000 }, asked)
   expect(due).toHaveLength(5)
-  expect(ours.claims).toHaveLength(4)
+  expect(ours.claims).toMatchObject(Array.from({ length: 4 }, () => ({ mayBeRepeat: false })))
+  const cutOff = due.find((ref) => !ours.claims.some((one) => one.ref === ref))!
+  await makeDue(ledger, cutOff)
+  const later = await claimDue(ledger, { owner: 'other', leaseMs: 1_000 }, asked)
+  expect(later.claims).toMatchObject([{ ref: cutOff, mayBeRepeat: true }])
   await expectConservation(ledger)
 })
 
