@@ -109,13 +109,17 @@ async function readFor(reader: LaneReader, clock: Clock, ms: number): Promise<vo
   await Promise.all([...reader.lanes().values()].map(({ limit }) => readLane(limit)))
 }
 
-test('tails and rescans together keep the share of each organization, one in ten being a rescan', async () => {
+test('tails and rescans together keep the share of each organization, and no feed waits longer than 1.5 × N ÷ R', async () => {
   const { clock, run } = aQuickClock()
   const service = aService(clock)
   const feeds = [...feedsOf('small', 5), ...feedsOf('large', 60)]
   const reader = readerOf(feeds, { clock, keys: tests.keys(), service })
+  const startMs = clock.now()
   await run(readFor(reader, clock, hourMs / 3))
   for (const account of ['small', 'large']) {
+    const names = feeds.filter((feed) => feed.account === account).map(({ name }) => name)
+    const boundMs = (1.5 * names.length * 1000) / 0.7
+    expect(longestGapMs(service.requests, names, startMs)).toBeLessThanOrEqual(boundMs)
     const own = service.requests.filter(({ feed }) => feed.account === account)
     const rescans = own.filter(({ kind }) => kind === 'rescan')
     expect(own.length).toBeLessThanOrEqual(0.7 * 1_200 + 2)

@@ -36,6 +36,13 @@ async function begin(materializedFilter: MaterializedFilter) {
   return capabilities
 }
 
+async function expectRefusedForADay(): Promise<void> {
+  const [key = ''] = await tests.redis.keys(`*capability*${name}`)
+  const leftMs = await tests.redis.pttl(key)
+  expect(leftMs).toBeGreaterThan(dayMs - hourMs)
+  expect(leftMs).toBeLessThanOrEqual(dayMs)
+}
+
 afterEach(() => rig.stop())
 
 test.each([
@@ -54,6 +61,7 @@ test.each([
     expect(rig.asked()).toEqual([])
     const { rescans } = await openFeed(rig.ledger, 'brand', startMs)
     expect(rescans.matched !== undefined).toBe(!isRefused)
+    if (isRefused) await expectRefusedForADay()
   },
 )
 
