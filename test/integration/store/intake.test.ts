@@ -169,6 +169,7 @@ test('a higher severity is a new revision for every destination, a lower one is 
   expect(lower.status === 'committed' && lower.changes).toHaveLength(0)
   const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
   expect(record?.items.map(({ severity }) => severity)).toEqual(['medium', 'critical'])
+  expect(record?.items.map(({ raisedFrom }) => raisedFrom)).toEqual([undefined, 'medium'])
   expect(new Set(record?.items.map(({ id }) => id)).size).toBe(2)
   expect(record?.severity).toBe('critical')
 })
