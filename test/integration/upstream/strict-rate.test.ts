@@ -1,5 +1,5 @@
 /**
- * Three replicas ask one service that counts every sliding second, in a time that passes only while
+ * Three replicas, each for an account of one organization, ask one service that counts every sliding second, in a time that passes only while
  * everybody waits. The limiter's scripts run in a real Redis, which is told that time.
  */
 import { setImmediate } from 'node:timers/promises'
@@ -45,8 +45,11 @@ async function arrivalsOf(limit: number, seconds: number, weather: Weather): Pro
   const endMs = clock.now() + seconds * 1000
   const random = createRandom(limit)
   const between = (least: number, most: number): number => least + random.next() * (most - least)
-  const account = anAccount({ organizationId: 7, limits: { search: limit, basic: limit } })
-  const organizations = createOrganizations([account])
+  const limits = { search: limit, basic: limit }
+  const accounts = ['one', 'two', 'three'].map((name) =>
+    anAccount({ name, organizationId: 7, limits }),
+  )
+  const organizations = createOrganizations(accounts)
   const keys = tests.keys()
   const arrivals: number[] = []
 
@@ -124,7 +127,7 @@ async function arrivalsOf(limit: number, seconds: number, weather: Weather): Pro
     }
   }
 
-  const replicas = [1, 2, 3].map(() => {
+  const replicas = accounts.map((account) => {
     const { own, thaw } = aProcess()
     const redis = redisOf(thaw)
     const limiter = createTierLimiter({ redis, keys, clock: own, limitFor: () => limit })
