@@ -73,7 +73,7 @@ async function runApp(
 }
 
 /** `app.stop` has its own deadlines; whatever hangs in spite of them ends with the process. */
-const stopDeadlineMs = 9_700
+export const stopDeadlineMs = 9_700
 
 async function stopApp(app: App, logger: Logger): Promise<void> {
   logger.info('stopping')

@@ -1,7 +1,9 @@
 /** `tocsin api`: the commands that are made from the table of operations. */
 import { describe, expect, test } from 'vitest'
+import { parameterNames } from '../../../src/upstream/resources/operation.ts'
 import { operations } from '../../../src/upstream/resources/operations.ts'
 import { redisForTests } from '../../support/ledger.ts'
+import { requestsOf } from '../../support/operation-requests.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
@@ -37,6 +39,30 @@ test.each(operations.filter(({ onlyBy }) => !onlyBy).map(({ name, path }) => [na
     }
   },
 )
+
+const requests = requestsOf({
+  uid,
+  policy: '7e5f1c70-0000-4000-8000-000000000001',
+  reportRequest: '1',
+  report: 1,
+  credentialHash: 'x',
+  asset: 77,
+  doomed: 78,
+})
+
+/** Every operation that changes something, with what its request says. */
+const writes = operations
+  .filter(({ changes }) => changes)
+  .map((row) => {
+    const fields = { ...requests[row.name]![0] }
+    const options = parameterNames(row).map((name) => {
+      const option = `--${name.replaceAll('_', '-')}=${String(fields[name])}`
+      delete fields[name]
+      return option
+    })
+    const body = row.body ? ['--body', JSON.stringify(fields)] : []
+    return [row.name, [...options, ...body]] as const
+  })
 
 describe('a request', () => {
   test('takes fields that may be null as options', async () => {
@@ -169,6 +195,13 @@ describe('what changes something', () => {
     ])
   })
 
+  test.each(writes)('is not sent unless it is said: %s', async (name, body) => {
+    const { run, sent } = await aScene()
+    const { code, err } = await run('api', name, ...body)
+    expect([code, err]).toEqual([2, expect.stringContaining('say --yes')])
+    expect(sent()).toEqual([])
+  })
+
   test.each(['hush"4711', String.raw`hush\4711`, 'h7'])(
     'shows %s in no spelling in its question',
     async (secret) => {
@@ -195,6 +228,18 @@ describe('what changes something', () => {
     const [known] = JSON.parse((await run('items', 'show', uid, '--output=json')).out) as object[]
     const writes = [{ by: 'ann', action: 'events.act ignore' }]
     expect(known).toMatchObject({ writes })
+  })
+
+  test('is recorded where it names a credential', async () => {
+    const { run, prefix } = await aScene()
+    const remediating = { targets: [{ credential_hash: 'x' }], action: { type: 'remediate' } }
+    const body = JSON.stringify(remediating)
+    await run('api', 'credentials.act', '--body', body, '--by=ann', '--yes')
+    const [noted] = await tests.redis.xrange(`{${prefix}:main}:writes`, '-', '+')
+    expect(JSON.parse(noted![1][1]!)).toMatchObject({
+      by: 'ann',
+      action: 'credentials.act remediate',
+    })
   })
 
   test('and names no event and no credential is not recorded, since nothing would show it', async () => {
