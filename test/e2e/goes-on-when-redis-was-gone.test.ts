@@ -10,6 +10,7 @@ test('a Redis that crashes and comes back costs no event, and the daemon says ho
   const { app, ledger, url, metrics } = await rig.start()
   sandbox.addEvents(15)
   await until('the first events arrive', () => received() === 15)
+  await until('the scrape says so', async () => (await metrics()).includes('\ntocsin_redis_up 1\n'))
 
   await server.kill()
   sandbox.addEvents(25)

@@ -50,6 +50,10 @@ async function findingsOf(
   return findings
 }
 
+test.each(mails)('%s states its language and its direction', (_name, html) => {
+  expect(html).toContain('<html lang="en" dir="ltr">')
+})
+
 describe.skipIf(!hasChromium())('in a browser', () => {
   test('axe finds nothing in any kind of mail on a phone', async () => {
     expect(await findingsOf(mails, renderings[0]!, pageRules)).toEqual([])
