@@ -46,6 +46,10 @@ export class RehearsedClaims {
   readonly #leases = new Map<string, Lease>()
   /** By ref: the ids in each of its messages. */
   readonly #ids = new Map<string, string>()
+  /** By ref and since when it waits: the content that was sent. */
+  readonly #contents = new Map<string, string>()
+  /** By ref: the token of the last attempt. */
+  readonly #last = new Map<string, string>()
   /** By item id: sends of which nobody knows that they failed. */
   readonly #risks = new Map<string, number>()
   /** By sink, while something was left: places given, and those of them that something worse did not get. */
@@ -127,9 +131,9 @@ export class RehearsedClaims {
     return found ? severityRank(found.item.severity) : 0
   }
 
-  async #batchOf(ref: string): Promise<{ n: number; rk: number }> {
+  async #batchOf(ref: string): Promise<{ n: number; rk: number; st?: string }> {
     const text = await this.#ledger.redis.get(this.#ledger.key('batch', ref.split(':')[1] ?? ''))
-    return JSON.parse(text ?? '{"n":0,"rk":0}') as { n: number; rk: number }
+    return JSON.parse(text ?? '{"n":0,"rk":0}') as { n: number; rk: number; st?: string }
   }
 
   /** `through`: the ledger as the replica reaches it. */
@@ -151,7 +155,7 @@ export class RehearsedClaims {
     if (!opened) return
     if (this.#leases.get(ref)?.owner !== owner) this.faults.push(`${ref} was opened by ${owner}`)
     if (opened.attempt !== before + 1) this.faults.push(`${ref} counts ${opened.attempt} attempts`)
-    this.#noteSend({ ...claim, ...opened }, token)
+    await this.#noteSend({ ...claim, ...opened }, token)
   }
 
   #newToken(): string {
@@ -163,19 +167,32 @@ export class RehearsedClaims {
     return (await readItems(this.#ledger, [ref]))[0]?.item.attempts ?? 0
   }
 
+  async #isSending(ref: string): Promise<boolean> {
+    if (ref.startsWith('b:')) return (await this.#batchOf(ref)).st === 'sending'
+    return (await readItems(this.#ledger, [ref]))[0]?.item.state === 'sending'
+  }
+
+  #forgetContents(ref: string): void {
+    for (const place of this.#contents.keys())
+      if (place.startsWith(`${ref} `)) this.#contents.delete(place)
+  }
+
   /** As somebody does who claims it after its lease, whatever its state. */
   async beginAny(ref: string, through: AccountLedger): Promise<void> {
     const token = this.#newToken()
     const begun = await beginAttempt(through, ref, token, leaseMs)
     if (begun.status !== 'send') return
     this.#leases.set(ref, { owner: token, dueSinceMs: undefined, isOver: false })
-    this.#noteSend(begun, token)
+    await this.#noteSend(begun, token)
   }
 
-  #noteSend(
-    { ref, members: sent, mayBeRepeat }: Pick<Message, 'ref' | 'members' | 'mayBeRepeat'>,
+  async #noteSend(
+    message: Pick<Message, 'ref' | 'members' | 'mayBeRepeat' | 'createdAtMs'>,
     token: string,
-  ): void {
+  ): Promise<void> {
+    const { ref, members: sent, mayBeRepeat } = message
+    await this.#noteContent(message)
+    this.#last.set(ref, token)
     const members = sent.map(({ id }) => id)
     const wasLost = members.some((id) => (this.#risks.get(id) ?? 0) > 0)
     if (wasLost && !mayBeRepeat) this.faults.push(`${ref} may be a repeat and does not say so`)
@@ -184,6 +201,20 @@ export class RehearsedClaims {
     this.#ids.set(ref, known)
     for (const id of members) this.#risks.set(id, (this.#risks.get(id) ?? 0) + 1)
     this.#attempts.push({ ref, token, members })
+  }
+
+  /** Every attempt of a message sends the same. */
+  async #noteContent({
+    ref,
+    createdAtMs,
+    members,
+  }: Pick<Message, 'ref' | 'createdAtMs' | 'members'>): Promise<void> {
+    if (members.length === 0) return
+    const names = members.map(({ recordId }) => this.#ledger.key('pay', recordId))
+    const content = (await this.#ledger.redis.mget(names)).join('\n')
+    const known = this.#contents.get(`${ref} ${createdAtMs}`) ?? content
+    if (known !== content) this.faults.push(`${ref} has another content than before`)
+    this.#contents.set(`${ref} ${createdAtMs}`, content)
   }
 
   async settle(place: number, given: Outcome, through: AccountLedger): Promise<void> {
@@ -195,7 +226,13 @@ export class RehearsedClaims {
     const { ref, members } = attempt
     this.#attempts.splice(this.#attempts.indexOf(attempt), 1)
     const before = await this.#attemptsOf(ref)
-    await settleAttempt(through, { ...attempt, replica: 'r1' }, given)
+    const isOver = this.#last.get(ref) !== attempt.token || !(await this.#isSending(ref))
+    const { status } = await settleAttempt(through, { ...attempt, replica: 'r1' }, given)
+    if (isOver && status === 'settled' && outcome !== 'delivered')
+      this.faults.push(`${ref} became ${outcome} by an attempt that was over`)
+    if (status === 'stale' && outcome === 'delivered')
+      this.faults.push(`${ref} was delivered, and nobody knows`)
+    if (outcome === 'unsent') this.#forgetContents(ref)
     const fewer = before - (await this.#attemptsOf(ref))
     const isUndone = outcome === 'unsent' && fewer === 1
     if (ref.startsWith('i:') && fewer !== 0 && !isUndone) {
