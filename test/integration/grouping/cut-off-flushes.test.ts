@@ -1,4 +1,4 @@
-/** Turns that a crash cuts off, that a process sleeps through, or whose answer from Redis is lost. */
+/** Turns that a crash cuts off, or that a process sleeps through. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
@@ -36,44 +36,6 @@ test.each([
   expect(rig.soc.received[0]!.summary).toMatchObject({ kind, total: 2 * count })
 })
 
-test('a replica that wakes between two turns of its group adds nothing to either message', async () => {
-  const rig = await aSlackRig(given)
-  const { ledger, soc } = rig
-  await takeIn(
-    ledger,
-    uids(1).map((event) => rig.event(event)),
-  )
-  let wake = (): void => undefined
-  const asleep = new Promise<void>((resolve) => (wake = resolve))
-  const slow = { ...ledger } as AccountLedger
-  const hasClaimed = new Promise<void>((resolve) => {
-    around(slow, async (script, run) => {
-      const answer = await run()
-      if (script === 'claim-timer') {
-        resolve()
-        await asleep
-      }
-      return answer
-    })
-  })
-  const sleeper = await aSlackRig(given, { ledgers: [slow], sinks: [soc] })
-  sleeper.clock.aheadMs = 11_000
-  const slept = sleeper.flush()
-  await hasClaimed
-  rig.clock.aheadMs = 42_000
-  expect(await rig.flush()).toBe(1)
-  await takeIn(ledger, [rig.event({ uid: 'x/y/worst', severity: 'critical' })])
-  rig.clock.aheadMs = 60_000
-  expect(await rig.flush()).toBe(1)
-  await takeIn(ledger, [rig.event({ uid: 'x/y/later', severity: 'low' })])
-  wake()
-  expect(await slept).toBe(0)
-  rig.clock.aheadMs = 600_000
-  expect(await rig.flush()).toBe(1)
-  expect(new Set(soc.received.map(({ id }) => id)).size).toBe(3)
-  await expectAllDelivered(ledger, 3)
-})
-
 test('a storm of a replica that slept leaves a group alone that another one is sealing', async () => {
   const rig = await aSlackRig(given)
   const { ledger } = rig
@@ -109,33 +71,6 @@ test('a storm of a replica that slept leaves a group alone that another one is s
     await rig.flush()
   }
   await expectAllDelivered(ledger, 10)
-})
-
-test('a close whose answer was lost does not open its message anew while it is being sent', async () => {
-  const rig = await aSlackRig(given)
-  const { ledger, soc } = rig
-  await takeIn(
-    ledger,
-    uids(3).map((event) => rig.event(event, { isBacklog: true })),
-  )
-  soc.next('timeout', 'ok')
-  let ref = ''
-  around(ledger, async (script, run) => {
-    const answer = await run()
-    if (script !== 'close-flush' || !String(answer).startsWith('b:')) return answer
-    ref = String(answer)
-    await rig.deliver(ref)
-    return run()
-  })
-  rig.clock.aheadMs = 16_000
-  await rig.seal()
-  await rig.deliver(ref)
-  const told = soc.received.map(({ attempt, mayBeRepeat }) => ({ attempt, mayBeRepeat }))
-  expect(told).toEqual([
-    { attempt: 1, mayBeRepeat: false },
-    { attempt: 2, mayBeRepeat: true },
-  ])
-  await expectAllDelivered(ledger, 3)
 })
 
 test('a digest of two accounts that was cut off between their ledgers is finished, and what came since is in the next', async () => {

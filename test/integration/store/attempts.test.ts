@@ -1,4 +1,4 @@
-/** What attempts, operators and rules make of items: each trace that once went wrong, one by one. */
+/** What attempts, operators and rules make of items, one by one; traces of several are in ledger-traces.ts. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
@@ -22,13 +22,7 @@ import {
   sealBatch,
   settleAttempt,
 } from '../../support/attempts.ts'
-import {
-  expectConservation,
-  expectNothingStranded,
-  redisForTests,
-  routed,
-  takeIn,
-} from '../../support/ledger.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const lease = 30_000
@@ -133,19 +127,6 @@ test.each<[string, (Outcome | 'cut off')[], boolean, number]>([
   },
 )
 
-test('an outcome of an overtaken attempt changes nothing, unless it was delivered; of a batch likewise', async () => {
-  const ledger = await tests.ledger()
-  await show(ledger, 0)
-  for (const ref of [refOf(ledger, 0), await aBatch(ledger, 2)]) {
-    for (const token of ['t1', 't2']) await beginAttempt(ledger, ref, token, lease)
-    expect(await settle(ledger, ref, 't1', dead)).toEqual({ status: 'stale' })
-    expect(await settle(ledger, ref, 't1', { outcome: 'delivered' })).toEqual({ status: 'settled' })
-    expect(await settle(ledger, ref, 't2', retry)).toEqual({ status: 'already' })
-  }
-  const { sinks } = await expectConservation(ledger)
-  expect([sinks['soc']?.delivered, sinks['siem']?.delivered]).toEqual([1, 2])
-})
-
 test('what was delivered meanwhile is in no batch, though it still stands among those that wait', async () => {
   const ledger = await tests.ledger()
   await show(ledger, 1, ['siem'], 1_000)
@@ -205,21 +186,6 @@ test('settled records expire with history and payload; unsettled ones never, nor
   expect(payload).toBeGreaterThan(0)
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['lake'])], { feed: 'another' })
   expect(await livesOf(ledger, 1)).toEqual([-1, -1])
-})
-
-test('a sealed batch keeps its members and their order over attempts, and what it said of them', async () => {
-  const ledger = await tests.ledger()
-  const ref = await aBatch(ledger, 3)
-  await show(ledger, 4, ['siem'], 1_000)
-  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' }, ['lake'])], { feed: 'two' })
-  await attemptOf(ledger, ref, retry)
-  const begun = await beginAttempt(ledger, ref, 't2', lease)
-  const members = [1, 2, 3].map((n) => ({ uid: `a/b/${n}` }))
-  expect(begun).toMatchObject({ members })
-  expect(begun).toMatchObject({ members: [{ payload: { event: { severity: 'high' } } }, {}, {}] })
-  await settle(ledger, ref, 't2', { outcome: 'delivered' })
-  const { sinks } = await expectConservation(ledger)
-  expect(sinks['siem']).toMatchObject({ created: 4, delivered: 3, pending: { queued: 1 } })
 })
 
 test('a batch does not wait longer because more comes, nor is it due once nothing of it is left', async () => {
@@ -291,18 +257,6 @@ test('items held for their detail are sent on together when it is there, alone o
   expect(await peekBatch(ledger, 'siem', 10)).toMatchObject([{ found }])
   expect(await dueOf(ledger, 'siem')).toEqual(['c:siem'])
   await expectConservation(ledger)
-})
-
-test('an event whose group ended while its details were fetched opens it again', async () => {
-  const ledger = await tests.ledger()
-  await showInGroup(ledger, 1, true)
-  await tests.redis.del(ledger.key('group', 'g')) // nothing waited in it any more
-  const recordId = ledger.fingerprints.recordId('a/b/1')
-  const [made] = await releaseDetail(ledger, recordId, { soc: false }, undefined)
-  expect(made).toMatchObject({ kind: 'group' })
-  expect(await itemOf(ledger, 1)).toMatchObject({ state: 'group', heldFor: undefined })
-  expect(await tests.redis.zrange(ledger.key('timers'), '0', '-1')).toEqual(['c:g:soc'])
-  await expectNothingStranded(ledger)
 })
 
 test('a full event that comes late, or when nobody waits for it, changes nothing of what is sent', async () => {
@@ -414,17 +368,6 @@ test('what is replayed begins anew with all its tries, as often as it is, in its
   expect(await claimRef(ledger, ref, 'r', 1)).toMatchObject({ tries: 0 })
   const { sinks } = await expectConservation(ledger)
   expect(sinks['soc']).toMatchObject({ created: 1, replayed: 2, dead: 2, pending: { queued: 1 } })
-})
-
-test('letters of a batch whose answer was lost say when they are replayed that they may be repeats', async () => {
-  const ledger = await tests.ledger()
-  const batch = await aBatch(ledger, 2)
-  for (const outcome of [lost, dead]) await attemptOf(ledger, batch, outcome)
-  for (const ref of [1, 2].map((n) => refOf(ledger, n, 'siem'))) {
-    expect(await replayDeadLetter(ledger, ref, undefined)).toBe('done')
-    const again = await beginAttempt(ledger, ref, 't3', lease)
-    expect(again).toMatchObject({ status: 'send', mayBeRepeat: true })
-  }
 })
 
 test('what is no letter, or lost its payload, is not replayed, and nothing happens to it', async () => {

@@ -194,21 +194,6 @@ test.each([
   expect(await itemsOf(ledger)).toHaveLength(status === 'done' ? 2 : 1)
 })
 
-test('what comes back from a fallback is sent by the sink that it left, under its id', async () => {
-  const { ledger, ref } = await divertedWhileSent()
-  const [left, atLake] = await itemsOf(ledger)
-  const away = { ref: ref.replace(':0:soc', ':1:lake'), record: { uid }, item: atLake! }
-  const soc = { sink: 'soc', destination: 'soc', batchWaitMs: undefined }
-  expect(await moveItem(ledger, away, [soc], 'ann')).toBe('done')
-  const items = await itemsOf(ledger)
-  expect(items.map(({ sink, state }) => [sink, state])).toEqual([
-    ['soc', 'queued'],
-    ['lake', 'diverted'],
-  ])
-  expect(items[0]!.id).toBe(left!.id)
-  expect(await beginAttempt(ledger, ref, 't2', 30_000)).toMatchObject({ status: 'send' })
-})
-
 test('what a fallback got is not sent to it again once the history of the event has ended', async () => {
   const { ledger } = await divertedWhileSent()
   await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId(uid)))
