@@ -38,7 +38,7 @@ const aheadMs = 60_000
 /** Accounts that the slow pass reads at the same time. */
 const ledgersAtOnce = 20
 
-/** Pause after a step itself fails: what all accounts share is away, or a defect. */
+/** Pause after a tick itself fails: what all accounts share is away, or a defect. */
 const failurePauseMs = 1_000
 
 /** A reason of its own: the default one is an error with a stack, made for each event. */
@@ -171,14 +171,14 @@ export class Drains implements WorkAnnouncer {
       )
   }
 
-  /** Steps the drain until it has nothing in hand and nothing is due soon. */
+  /** Ticks the drain until it has nothing in hand and nothing is due soon. */
   async #run(runner: Runner, sink: string): Promise<void> {
     const { drain } = runner
     while (!drain.isIdle) {
       const ready = Promise.withResolvers<void>()
       drain.onReady(ready.resolve)
       try {
-        const waitMs = await drain.step()
+        const waitMs = await drain.tick()
         this.#logFailures(drain, sink)
         if (waitMs !== 0 && !drain.isIdle) await this.#waitForFirst(ready.promise, waitMs)
       } catch (error) {

@@ -104,7 +104,7 @@ export class SinkDrain {
   #waiting: ClaimedMessage[] = []
   readonly #running = new Map<string, RunningSend>()
   #ended: EndedSend[] = []
-  /** Work that runs beside the steps. */
+  /** Work that runs beside the ticks. */
   readonly #chores = new Set<Promise<void>>()
   #ready = (): void => undefined
   #isFinishing = false
@@ -113,7 +113,7 @@ export class SinkDrain {
   /** When the next message may go to a sink with a limit, as far as known here, monotonic ms. */
   #nextPlaceMs = -Infinity
   #claimCount = 0
-  /** Updates and claims run beside the steps, one per account: one that hangs stops no other. */
+  /** Updates and claims run beside the ticks, one per account: one that hangs stops no other. */
   readonly #updates = new Map<AccountLedger, RunningUpdate>()
   /** Since when, by account, monotonic ms. */
   readonly #claiming = new Map<string, number>()
@@ -132,19 +132,19 @@ export class SinkDrain {
     this.#ready()
   }
 
-  /** Sets the listener that is called whenever a step would find something to do. */
+  /** Sets the listener that is called whenever a tick would find something to do. */
   onReady(listener: () => void): void {
     this.#ready = listener
   }
 
   /**
-   * Makes one step: starts writing outcomes, opening attempts, and claiming more. Returns the
-   * longest wait until the next step, ms; undefined: until `onReady`.
+   * One tick: starts writing outcomes, opening attempts, and claiming more. Returns the
+   * longest wait until the next tick, ms; undefined: until `onReady`.
    */
-  async step(): Promise<number | undefined> {
+  async tick(): Promise<number | undefined> {
     await this.#startUpdates()
     this.#startClaim()
-    return this.#nextStepMs()
+    return this.#nextTickMs()
   }
 
   /** What Redis threw at the work of an account, the oldest first; others go on meanwhile. */
@@ -515,7 +515,7 @@ export class SinkDrain {
     if (state === 'shut') void this.#giveBack()
   }
 
-  /** Runs work beside the steps. Work that fails is due again when its lease ends. */
+  /** Runs work beside the ticks. Work that fails is due again when its lease ends. */
   async #addChore(work: Promise<unknown> | undefined): Promise<void> {
     if (!work) return
     const about = { sink: this.#sink.name }
@@ -568,7 +568,7 @@ export class SinkDrain {
     this.#releaseProbesOf([held])
   }
 
-  #nextStepMs(): number | undefined {
+  #nextTickMs(): number | undefined {
     const nowMs = this.#nowMs()
     const times: number[] = []
     for (const { untilMs } of this.#updates.values()) if (untilMs > nowMs) times.push(untilMs)

@@ -5,10 +5,10 @@
 import type { SuppressionRules } from '../grouping/suppression-rules.ts'
 import { type MemberOptions, toStoredMember } from './send/delivery-member.ts'
 import { toSuppressionInput } from '../grouping/members.ts'
-import { withheldBy } from '../grouping/placement.ts'
+import { suppressedBy } from '../grouping/placement.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { withholdItems } from '../store/pending-items.ts'
+import { suppressItems } from '../store/pending-items.ts'
 import { readItems, type Suppression } from '../store/records.ts'
 import {
   advanceClaims,
@@ -50,7 +50,7 @@ export async function freezeBatches(
     restInMs = isFull ? 0 : Math.max(0, batch.waitMs - oldest.ageMs)
     if (restInMs > 0) break
     const refs = waiting.map(({ ref }) => ref)
-    if ((await withholdFromBatch(options, { ledger, sink }, refs)) > 0) continue
+    if ((await suppressInBatch(options, { ledger, sink }, refs)) > 0) continue
     const members = takeFitting(options, sink, waiting)
     const freezing = { sink: sink.name, destination: destination.id, members }
     const message = await freezeBatch(ledger, options.holder, freezing)
@@ -100,18 +100,18 @@ export async function selectSendable(
 ): Promise<Message[]> {
   const fresh = messages.filter(({ kind, attempts }) => kind === 'item' && attempts === 0)
   const refs = fresh.map(({ ref }) => ref)
-  const withheld = new Set(await withholdByRules(options, { ledger, sink }, refs))
-  return messages.filter(({ ref }) => !withheld.has(ref))
+  const suppressed = new Set(await suppressByRules(options, { ledger, sink }, refs))
+  return messages.filter(({ ref }) => !suppressed.has(ref))
 }
 
-/** Withholds items from a sink's waiting batch; returns how many. */
-async function withholdFromBatch(
+/** Suppresses items of a sink's waiting batch; returns how many. */
+async function suppressInBatch(
   options: SuppressionOptions,
   { ledger, sink }: { ledger: AccountLedger; sink: Sink },
   refs: readonly string[],
 ): Promise<number> {
-  const withheld = await withholdByRules(options, { ledger, sink, isBatch: true }, refs)
-  return withheld.length
+  const suppressed = await suppressByRules(options, { ledger, sink, isBatch: true }, refs)
+  return suppressed.length
 }
 
 interface ItemSource {
@@ -121,7 +121,7 @@ interface ItemSource {
 }
 
 /** Returns the references that must not be sent, including those that no longer wait. */
-async function withholdByRules(
+async function suppressByRules(
   { rules, onSuppressed }: SuppressionOptions,
   { ledger, sink, isBatch }: ItemSource,
   refs: readonly string[],
@@ -129,16 +129,16 @@ async function withholdByRules(
   if (!rules || refs.length === 0 || rules.allowsAll(sink.name)) return []
   const found = await readItems(ledger, refs)
   const verdicts = await rules.decide(ledger, found.map(toSuppressionInput))
-  const withheld = found.flatMap(({ ref, item }, i) => {
+  const suppressed = found.flatMap(({ ref, item }, i) => {
     const verdict = verdicts[i] ?? { act: 'send' }
     if (verdict.act === 'send') return []
-    return { ...withheldBy({ ref, destination: item.destination }, verdict), item }
+    return { ...suppressedBy({ ref, destination: item.destination }, verdict), item }
   })
-  if (withheld.length === 0) return []
-  const done = new Set(await withholdItems(ledger, withheld, isBatch ? sink.name : undefined))
-  for (const one of withheld) {
+  if (suppressed.length === 0) return []
+  const done = new Set(await suppressItems(ledger, suppressed, isBatch ? sink.name : undefined))
+  for (const one of suppressed) {
     if (one.act === 'suppress' && done.has(one.ref))
       onSuppressed?.(sink.name, one.item.severity, one.reason)
   }
-  return withheld.map(({ ref }) => ref)
+  return suppressed.map(({ ref }) => ref)
 }

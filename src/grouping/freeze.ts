@@ -10,10 +10,10 @@ import {
   type Group,
   postponeDue,
   toStoredGroups,
-  toStoredWithheld,
+  toStoredSuppressed,
 } from '../store/pending-items.ts'
 import type { Verdict } from '../routing/suppression.ts'
-import { withheldBy } from './placement.ts'
+import { suppressedBy } from './placement.ts'
 import type { Fence, Flush } from './timers.ts'
 
 /** Members per Redis script: Redis serves nobody else while a script runs. */
@@ -78,7 +78,7 @@ export async function freezeMembers(
 function toStoredMember(member: DecidedMember): Record<string, unknown> {
   const { ref, verdict, order } = member
   if (verdict.act === 'send') return { r: ref, a: 'keep', o: order }
-  return toStoredWithheld(withheldBy(member, verdict))
+  return toStoredSuppressed(suppressedBy(member, verdict))
 }
 
 /** References of the members that a message holds in this ledger. */

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { severityRank, type Severity } from '../event.ts'
 import type { Verdict } from '../routing/suppression.ts'
-import type { Group, GroupFacts, MoveTarget, WithheldItem } from '../store/pending-items.ts'
+import type { Group, GroupFacts, MoveTarget, SuppressedItem } from '../store/pending-items.ts'
 import type { Schedule } from '../lib/cron-schedule.ts'
 import { defaultTimings, type Timings } from '../lib/clock.ts'
 
@@ -128,11 +128,11 @@ export function mutedGroup(destination: string, rule: string, untilMs: number): 
   }
 }
 
-/** What becomes of an item that the rules keep back: it ends, or waits in the group of its mute. */
-export function withheldBy(
+/** What becomes of an item that the rules suppress or hold: it ends, or waits in the group of its mute. */
+export function suppressedBy(
   { ref, destination }: { ref: string; destination: string },
   verdict: Exclude<Verdict, { act: 'send' }>,
-): WithheldItem {
+): SuppressedItem {
   if (verdict.act === 'suppress') return { ref, ...verdict }
   const untilMs = Math.floor(verdict.untilMs)
   return { ref, ...verdict, untilMs, group: mutedGroup(destination, verdict.rule, untilMs) }

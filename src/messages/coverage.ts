@@ -138,7 +138,7 @@ function describeUnlisted({
   alreadySent,
 }: DigestFacts): string[] {
   return [
-    held > 0 ? `${held} held back for later` : null,
+    held > 0 ? `${held} held for later` : null,
     suppressed > 0 ? `${suppressed} suppressed by a silence, a mute or another event` : null,
     dead > 0 ? `${dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,

@@ -145,7 +145,7 @@ export const sinkReasonWords: Record<SinkReason, string> = {
 const reasonWords = {
   ...sinkReasonWords,
   detail: 'waits for its full event',
-  silence: 'a silence keeps such events back',
+  silence: 'a silence suppresses such events',
   inhibition: 'an event that says more came shortly before',
   mute: 'its route is muted',
   shadow: 'only routes in mode: shadow, which send nothing, chose its sink',

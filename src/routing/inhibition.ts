@@ -34,8 +34,8 @@ const maxWindow = { text: '24h', ms: 86_400_000 }
 
 const inhibitRule = section(
   {
-    name: name('Its name where it kept something back. Default: its place.').optional(),
-    source_matchers: requiredMatchers('Events that keep others back: all must match.'),
+    name: name('Its name where it suppressed something. Default: its place.').optional(),
+    source_matchers: requiredMatchers('Events that suppress others: all must match.'),
     target_matchers: requiredMatchers('Events that are suppressed: all must match.'),
     equal: z
       .array(

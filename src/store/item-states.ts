@@ -53,7 +53,7 @@ export function reasonOf({ state, history, heldFor, rule }: Item): string | unde
   return state === 'diverted' || state === 'discarded' ? rule : undefined
 }
 
-/** The rule that keeps it back; of a shadow the route that is in it. */
+/** The rule that suppresses or holds it; of a shadow the route that is in it. */
 export function ruleOf({ rule, heldFor, routes }: Item): string | undefined {
   return rule ?? (heldFor === 'shadow' ? routes[0] : undefined)
 }

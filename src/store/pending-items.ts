@@ -170,7 +170,7 @@ export async function releaseUndetailed(
 }
 
 /** An item to suppress, or to hold until a time in a group. */
-export type WithheldItem = { ref: string; rule: string } & (
+export type SuppressedItem = { ref: string; rule: string } & (
   | { act: 'suppress'; reason: Suppression }
   | { act: 'hold'; untilMs: number; group: Group }
 )
@@ -179,21 +179,21 @@ export type WithheldItem = { ref: string; rule: string } & (
  * Suppresses or holds items: members of the batch of `batchSink`, or, without it, single items that
  * were never tried. Resolves with the refs of those that still waited.
  */
-export async function withholdItems(
+export async function suppressItems(
   ledger: AccountLedger,
-  members: readonly WithheldItem[],
+  members: readonly SuppressedItem[],
   batchSink?: string,
 ): Promise<string[]> {
   const args = {
     sink: batchSink,
     retention: ledger.retention,
-    members: members.map(toStoredWithheld),
+    members: members.map(toStoredSuppressed),
   }
-  return (await ledger.run('keep-back', JSON.stringify(args))) as string[]
+  return (await ledger.run('suppress-items', JSON.stringify(args))) as string[]
 }
 
 /** As the scripts take it. */
-export function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
+export function toStoredSuppressed(item: SuppressedItem): Record<string, unknown> {
   const { ref: r, rule, act: a } = item
   if (item.act === 'suppress') return { r, a, rule, reason: item.reason }
   const at = Math.floor(item.untilMs)

@@ -393,7 +393,7 @@ interface Place extends Times {
 
 /**
  * The other destinations for which the event was routed by the time that an item of it was made, each
- * once. It names none that had been kept back by then, and asks for nothing that came later, nor for what
+ * once. It names none that had been suppressed by then, and asks for nothing that came later, nor for what
  * was sent again: every attempt says the same.
  */
 export function otherDestinations(

@@ -13,7 +13,7 @@ import { redisNow } from '../../src/redis/scripts.ts'
 import { createRandom, type Random } from '../../src/sandbox/options.ts'
 import { type AccountLedger, openLedger } from '../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../src/store/intake.ts'
-import { withholdItems } from '../../src/store/pending-items.ts'
+import { suppressItems } from '../../src/store/pending-items.ts'
 import { readItems } from '../../src/store/records.ts'
 import { takeIn } from '../support/ledger.ts'
 import { ledgerInTime } from '../support/script-clock.ts'
@@ -170,7 +170,7 @@ async function settle(
   if (mayWait && luck < 0.1) return
   if (luck > 0.95) {
     const reason = luck > 0.97 ? 'silence' : 'inhibition'
-    await withholdItems(ledger, [{ ref, act: 'suppress', reason, rule: `${reason}-1` }], sink)
+    await suppressItems(ledger, [{ ref, act: 'suppress', reason, rule: `${reason}-1` }], sink)
     return
   }
   const waitsFor = waiting.get(sink) ?? []

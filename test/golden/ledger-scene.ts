@@ -5,7 +5,7 @@ import type { ThreatEvent } from '../../src/event.ts'
 import { mutedGroup } from '../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { noteFeedTrouble, pauseFeed } from '../../src/store/feed-state.ts'
-import { discardItem, rerouteItem, withholdItems } from '../../src/store/pending-items.ts'
+import { discardItem, rerouteItem, suppressItems } from '../../src/store/pending-items.ts'
 import { readItems } from '../../src/store/records.ts'
 import { aSocScene, type SocScene } from '../integration/cli/soc-scene.ts'
 import { tocsin } from '../integration/cli/tocsin.ts'
@@ -106,7 +106,7 @@ async function fill(scene: SocScene): Promise<void> {
     [{ uid: 'leak/site/digest', type: 'leak', severity: 'high' }],
     second,
   )
-  await withheld(ledger)
+  await suppressed(ledger)
   await batches(ledger)
   await endedOtherwise(ledger)
   await trimmed(ledger)
@@ -119,7 +119,7 @@ async function fill(scene: SocScene): Promise<void> {
 }
 
 /** One that a shadow route took, one that a silence suppresses, and one that is held at night. */
-async function withheld(ledger: AccountLedger): Promise<void> {
+async function suppressed(ledger: AccountLedger): Promise<void> {
   await inOrder(ledger)
   const shadow = routed({ uid: 'paste/site/shadow', type: 'paste' }, ['desk'])
   await takeIn(ledger, [
@@ -133,7 +133,7 @@ async function withheld(ledger: AccountLedger): Promise<void> {
   } as const
   for (const [uid, act] of Object.entries(acts)) {
     const ref = await takeInOne(ledger, uid, { type: 'chat', severity: 'low' }, { sink: 'soc' })
-    await withholdItems(ledger, [{ ref, ...act }])
+    await suppressItems(ledger, [{ ref, ...act }])
   }
 }
 

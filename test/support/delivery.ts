@@ -160,7 +160,7 @@ export async function deliverRef(
   for (;;) {
     const ready = Promise.withResolvers<void>()
     drain.onReady(ready.resolve)
-    const waitMs = await drain.step()
+    const waitMs = await drain.tick()
     const failure = drain.takeFailure()
     if (failure) throw failure.error
     if (drain.inHand === 0 && (seen.hasClaimed || waitMs !== 0)) break

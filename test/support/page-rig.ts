@@ -1,6 +1,6 @@
 /**
  * The whole daemon with its page, on a real Redis and against the sandbox: two accounts, sinks of each
- * kind, rules that keep events back, and users who may more and less. Clients come by HTTP.
+ * kind, rules that suppress events, and users who may more and less. Clients come by HTTP.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'

@@ -361,7 +361,7 @@ const event: ViewData['event'] = {
     destination('digest', {
       recipient: 'security-leads@acme.com',
       state: 'suppressed',
-      why: 'a silence keeps such events back: ccada3168',
+      why: 'a silence suppresses such events: ccada3168',
       severity: 'high',
     }),
   ],

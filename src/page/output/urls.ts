@@ -29,7 +29,7 @@ export function silenceUrl(id: string): string {
   return `/rules#silence-${id}`
 }
 
-/** Where Rules shows what kept an item back; null: nowhere. The rule of a mute is `route: interval, …`. */
+/** Where Rules shows what suppressed an item; null: nowhere. The rule of a mute is `route: interval, …`. */
 export function ruleUrl(asker: Asker, reason = '', rule: string | null = null): string | null {
   if (rule !== null && reason === 'silence') return silenceUrl(rule)
   const [, interval] = /: ([\w-]+)/.exec(rule ?? '') ?? []

@@ -209,7 +209,7 @@ function step(atMs: number | undefined, what: string, detail: string | null = nu
   return atMs === undefined ? [] : [{ at: toIso(atMs), what, detail }]
 }
 
-/** The form of a silence that would have kept this event back; null: none would have. */
+/** The form of a silence that would have suppressed this event; null: none would have. */
 function silenceFormUrl(record: LedgerRecord): string | null {
   const { account, type, severity, identifiers, sightings } = record
   if (!isKnownSeverity(severity) || sightings[0]?.feed === ownFeed) return null

@@ -231,8 +231,8 @@ async function groupByRule(asker: Asker, query: NotToldQuery, { fromMs, toMs }: 
   }
   for (const ledger of asker.ledgers) {
     for (const one of await readCounts(ledger, { by: 'day', fromMs, toMs })) {
-      const kept = keptBack(one)
-      if (kept) add(kept.reason, kept.rule, [kept.severity, one.count])
+      const group = notTold(one)
+      if (group) add(group.reason, group.rule, [group.severity, one.count])
     }
     for (const { atMs } of await listQuarantined(ledger)) {
       if (atMs >= fromMs && atMs <= toMs) add('malformed', null, ['unknown', 1])
@@ -263,7 +263,7 @@ function asQuery({ since, until, account }: NotToldQuery): Record<string, string
   return { since, until, account }
 }
 
-function keptBack(
+function notTold(
   one: DatedCount,
 ): { reason: string; rule: string | null; severity: string } | undefined {
   if (one.kind === 'rule') return one

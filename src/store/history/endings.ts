@@ -1,5 +1,5 @@
 /**
- * Endings: what was told, to whom, and what was kept back, newest first. One stream for each account. The
+ * Endings: what was told, to whom, and what was not told, newest first. One stream for each account. The
  * step that ends items writes it (`move()` of lib/ledger.lua): one entry for all items of one script run
  * that share message, destination, outcome, reason and rule, but one for each item that was sent singly,
  * for each was a message. A message whose members are settled in several runs, or are in several accounts,

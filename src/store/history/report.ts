@@ -43,13 +43,13 @@ export interface Report {
   add(counts: readonly DatedCount[]): void
   total(): ReportSum
   /**
-   * By name; severities by rank, reasons by how much they kept back. What a grouping cannot tell, such
+   * By name; severities by rank, reasons by how much was not told. What a grouping cannot tell, such
    * as the feed of an item, is left out of its rows.
    */
   rows(): ReportRow[]
 }
 
-/** What routes took and rules kept back are the same events and items again. */
+/** What routes took and rules suppressed are the same events and items again. */
 type ReportedCount = Exclude<DatedCount, { kind: 'route' | 'rule' }>
 
 function isReported(count: DatedCount): count is ReportedCount {
@@ -93,13 +93,13 @@ function byName(one: ReportRow, other: ReportRow): number {
   return one.name < other.name ? -1 : 1
 }
 
-function keptBack({ suppressed, diverted, dead }: ReportRow): number {
+function notTold({ suppressed, diverted, dead }: ReportRow): number {
   return suppressed + diverted + dead
 }
 
 const comparers: Partial<Record<Grouping, (one: ReportRow, other: ReportRow) => number>> = {
   severity: (one, other) => severityRank(other.name) - severityRank(one.name) || byName(one, other),
-  reason: (one, other) => keptBack(other) - keptBack(one) || byName(one, other),
+  reason: (one, other) => notTold(other) - notTold(one) || byName(one, other),
 }
 
 /** `YYYY-MM-DD`. */

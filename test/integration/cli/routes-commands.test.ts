@@ -80,7 +80,7 @@ const item = {
   identifiers: [{ id: 7, name: 'example.com' }],
 }
 
-test('routes explain tells of an event in a file which way it takes, and what keeps it back', async () => {
+test('routes explain tells of an event in a file which way it takes, and what suppresses it', async () => {
   const { config } = await aScene()
   const file = aFile('event.json', JSON.stringify(item))
   const [way] = await waysOf(file, '--feed', 'brand', ...config)

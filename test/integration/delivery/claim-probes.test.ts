@@ -111,7 +111,7 @@ test('a probe that finds nothing it may take looks again a second later, not at 
   const drain = new SinkDrain(sink, { ...options, circuit, standing })
   drain.nudge('main')
   for (let steps = 0; steps < 40; steps += 1) {
-    await drain.step()
+    await drain.tick()
     await pastThisMillisecond(tests.redis)
   }
   expect(probes).toHaveLength(1)

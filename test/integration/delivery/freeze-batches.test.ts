@@ -152,7 +152,7 @@ test('what the routes and the configuration say of an event counts for the size 
   expect(Buffer.byteLength(renderBody(delivery))).toBeLessThanOrEqual(maxBytes)
 })
 
-test('what a rule keeps back leaves the batch: for good with its reason, or until its time', async () => {
+test('what a rule suppresses or holds leaves the batch: for good with its reason, or until its time', async () => {
   const ledger = await tests.ledger()
   const uids = ['a/b/goes', 'a/b/silenced', 'a/b/muted']
   await takeIn(

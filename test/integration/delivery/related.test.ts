@@ -8,7 +8,7 @@ import {
   moveItem,
   resendItem,
   releaseDetail,
-  withholdItems,
+  suppressItems,
 } from '../../../src/store/pending-items.ts'
 import {
   type FoundItem,
@@ -39,7 +39,7 @@ async function claimed(ledger: AccountLedger, ref: string): Promise<Member> {
 }
 
 async function silence(ledger: AccountLedger, ref: string): Promise<void> {
-  await withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])
+  await suppressItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])
   await pastThisMillisecond(tests.redis)
 }
 

@@ -123,7 +123,7 @@ async function drainOnce(ledger: AccountLedger, sink: Sink, options: DrainOption
   for (;;) {
     const ready = Promise.withResolvers<void>()
     drain.onReady(ready.resolve)
-    const waitMs = await drain.step()
+    const waitMs = await drain.tick()
     const failure = drain.takeFailure()
     if (failure) throw failure.error
     if (drain.inHand === 0 && waitMs !== 0) return

@@ -88,7 +88,7 @@ async function turnsUntil(drain: SinkDrain, name: string, isSo: () => boolean): 
     if (systemClock.monotonic() > endMs) throw new Error(`turned in vain: ${name}`)
     const ready = Promise.withResolvers<void>()
     drain.onReady(ready.resolve)
-    const waitMs = await drain.step()
+    const waitMs = await drain.tick()
     if (waitMs !== 0) await Promise.race([ready.promise, systemClock.sleep(20)])
   }
 }
@@ -133,7 +133,7 @@ test('while as much waits as a sink sends at once nothing more is claimed, and a
   await bring(rig.ledgers[0]!, 60)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'two are sent', () => soc.sent.length === 2)
-  for (let i = 0; i < 5; i += 1) await rig.drain.step()
+  for (let i = 0; i < 5; i += 1) await rig.drain.tick()
   expect(claimsOf(rig)).toHaveLength(1)
   expect(rig.drain.inHand).toBe(16)
   expect(soc.sent).toHaveLength(2)
@@ -157,9 +157,9 @@ test('behind a shut circuit nothing is claimed, and it is asked again in five se
   standStill(rig)
   await bring(rig.ledgers[0]!, 1)
   rig.drain.nudge('main')
-  await rig.drain.step()
+  await rig.drain.tick()
   await until('it asked', () => rig.drain.inHand === 0)
-  expect(await rig.drain.step()).toBe(5_000)
+  expect(await rig.drain.tick()).toBe(5_000)
   expect(claimsOf(rig)).toEqual([])
   admitted = { count: 9, waitMs: 0, isProbe: false }
   rig.clock.aheadMs += 5_000
@@ -215,7 +215,7 @@ test.each([true, false])(
     rig.drain.nudge('main')
     const ready = Promise.withResolvers<void>()
     rig.drain.onReady(ready.resolve)
-    await rig.drain.step()
+    await rig.drain.tick()
     await ready.promise // it is claimed
     await rig.drain.finish()
     expect(gaveBack).toEqual(isProbe ? ['soc'] : [])
@@ -259,11 +259,11 @@ test('an account whose claim fails is asked again a second later, and its failur
   )
   await bring(rig.ledgers[0]!, 1)
   rig.drain.nudge('main')
-  await rig.drain.step()
+  await rig.drain.tick()
   await until('it failed', () => rig.drain.inHand === 0)
   expect(rig.drain.takeFailure()).toEqual({ error: new Error('away') })
   isAway = false
-  expect(await rig.drain.step()).toBe(1_000)
+  expect(await rig.drain.tick()).toBe(1_000)
 })
 
 /** A drain whose one message is the probe, and what it did with the circuit's probe. */
@@ -341,7 +341,7 @@ test('an attempt that is being opened has a slot, which no other account gets', 
   rig.drain.nudge('other', { rank: 5 })
   await turnsUntil(rig.drain, 'the other is claimed', () => claimsOf(rig).length === 2)
   for (let turns = 0; turns < 20; turns += 1) {
-    await rig.drain.step()
+    await rig.drain.tick()
     await systemClock.sleep(1)
   }
   expect(begun).toBe(1)
@@ -447,13 +447,13 @@ test('a send that takes half a minute gives its slot to another, which keeps its
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
   rig.clock.aheadMs += 29_000
-  expect(await rig.drain.step()).toBe(1_000)
+  expect(await rig.drain.tick()).toBe(1_000)
   rig.clock.aheadMs += 1_000
   await turnsUntil(rig.drain, 'one more is sent', () => soc.sent.length === 2)
   rig.clock.aheadMs += 60_000
   for (let turns = 0; turns < 20; turns += 1) {
     await rig.drain.renew()
-    await rig.drain.step()
+    await rig.drain.tick()
   }
   expect(rig.asked.flatMap(({ begin = [] }) => begin)).toHaveLength(2)
 })
@@ -516,18 +516,18 @@ test('a sink with a limit is sent to when its place has come, and is not asked f
   standStill(rig)
   await bring(rig.ledgers[0]!, 2)
   rig.drain.nudge('main')
-  await rig.drain.step()
+  await rig.drain.tick()
   await until('it holds one', () => rig.drain.inHand === 1 && claimsOf(rig).length === 1)
-  expect(await rig.drain.step()).toBe(10_000)
+  expect(await rig.drain.tick()).toBe(10_000)
   rig.clock.aheadMs += 9_999
-  await rig.drain.step()
+  await rig.drain.tick()
   expect([soc.received.length, asked]).toEqual([0, 1])
   rig.clock.aheadMs += 1
   await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
   expect(asked).toBe(2)
 })
 
-test('what a shut circuit keeps back takes no place in the pace of its sink', async () => {
+test('what waits for a shut circuit takes no place in the pace of its sink', async () => {
   let isShut = false
   const soc = aRehearsedSink('soc', { limitPerSecond: 5 })
   let taken = 0
@@ -557,7 +557,7 @@ test('the success of a probe is told at once, though the sink took something a m
   admitted = { count: 0, waitMs: 100, isProbe: false }
   await bring(rig.ledgers[0]!, 1, 'low')
   rig.drain.nudge('main')
-  await rig.drain.step()
+  await rig.drain.tick()
   await until('it is shut', () => rig.drain.inHand === 0)
   admitted = { count: 1, waitMs: 0, isProbe: true }
   rig.clock.aheadMs += 100
@@ -573,7 +573,7 @@ test('what waits goes back once a send has shut the sink: nothing is kept from o
   rig.drain.nudge('main')
   const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
   await turnsUntil(rig.drain, 'the others go back', () => backs() === 3)
-  expect(soc.received).toHaveLength(2) // the next one was opened by the step that wrote the outcome
+  expect(soc.received).toHaveLength(2) // the next one was opened by the tick that wrote the outcome
 })
 
 test('something worse that comes while others wait in hand is sent before them', async () => {
@@ -684,7 +684,7 @@ function standStill({ clock, options }: Rig): void {
 test('an account without a ledger costs one look', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
   rig.drain.nudge('gone')
-  await rig.drain.step()
+  await rig.drain.tick()
   await until('nothing is in hand', () => rig.drain.inHand === 0)
   expect(rig.drain.isIdle).toBe(true)
 })

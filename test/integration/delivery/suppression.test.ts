@@ -40,7 +40,7 @@ async function itemOf(ledger: AccountLedger, uid: string) {
 test('what is silenced is not sent because a worker died while it was judged', async () => {
   const rig = await aRig('slack', () => ({ act: 'suppress', reason: 'silence', rule: 's1' }))
   const ref = await rig.show({ uid: 'a/b/1' })
-  dieAt(rig.ledger, 'keep-back', 1)
+  dieAt(rig.ledger, 'suppress-items', 1)
   await expect(rig.deliver(ref)).rejects.toThrow('killed')
   await rig.deliver(ref)
   expect(rig.soc.received).toEqual([])
@@ -53,7 +53,7 @@ test('what is silenced is not sent because a worker died while it was judged', a
   await expectConservation(rig.ledger)
 })
 
-test('a probe that is kept back, or finds its event delivered, leaves its place to the next', async () => {
+test('a probe that is suppressed, or finds its event delivered, leaves its place to the next', async () => {
   const silenced = { act: 'suppress', reason: 'silence', rule: 's1' } as const
   const rig = await aRig('slack', (uid) => (uid === 'a/b/1' ? silenced : { act: 'send' }))
   const [kept, sent, next] = [

@@ -97,7 +97,7 @@ async function countIn(ledger: AccountLedger, counts: Record<string, number>): P
   }
 }
 
-test('what was kept back or was diverted counts once for all recipients, and since the digest before', async () => {
+test('what was suppressed or diverted counts once for all recipients, and since the digest before', async () => {
   const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
   for (const ledger of rig.ledgers) await countIn(ledger, { suppressed: 3, diverted: 2 })
   rig.toMorning(1)

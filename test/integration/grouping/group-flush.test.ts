@@ -239,7 +239,7 @@ test('a critical event of a re-reading is told within seconds, however many more
   expect(await dueMs()).toBe(firstMs)
 })
 
-describe('what rules keep back', () => {
+describe('what rules suppress or hold', () => {
   test('is final and named where a silence holds, and never enters the message', async () => {
     const silence = { act: 'suppress', reason: 'silence', rule: 'c12345678' } as const
     const rig = await aRig({

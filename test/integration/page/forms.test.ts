@@ -172,7 +172,7 @@ describe('a silence', () => {
 })
 
 describe('rules', () => {
-  test('lead from what they kept back to themselves, and back again', async () => {
+  test('lead from what they suppressed to themselves, and back again', async () => {
     const { json } = await askApi(page, '/items')
     const ofReason = (reason: string): Json => json.items.find((one: Json) => one.reason === reason)
     const [silenced, muted] = [ofReason('silence'), ofReason('mute')]

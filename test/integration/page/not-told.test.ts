@@ -6,7 +6,7 @@ import { itemsQuestion } from '../../../src/page/questions/not-told.ts'
 import type { ViewData } from '../../../src/page/output/view-data.ts'
 import { mutedGroup } from '../../../src/grouping/placement.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { resendItem, withholdItems } from '../../../src/store/pending-items.ts'
+import { resendItem, suppressItems } from '../../../src/store/pending-items.ts'
 import { attemptOf } from '../../support/attempts.ts'
 import {
   pastThisMillisecond,
@@ -43,7 +43,7 @@ async function hold(ledger: AccountLedger, ...uids: string[]): Promise<void> {
   const refs = await show(ledger, uids)
   const until = { rule: 'night', untilMs: Date.now() + dayMs }
   const group = mutedGroup('soc', until.rule, until.untilMs)
-  await withholdItems(
+  await suppressItems(
     ledger,
     refs.map((ref) => ({ ref, act: 'hold', ...until, group })),
   )
@@ -51,7 +51,7 @@ async function hold(ledger: AccountLedger, ...uids: string[]): Promise<void> {
 
 async function silence(ledger: AccountLedger, ...uids: string[]): Promise<void> {
   const refs = await show(ledger, uids)
-  await withholdItems(
+  await suppressItems(
     ledger,
     refs.map((ref) => ({ ref, act: 'suppress', reason: 'silence', rule: 's1' })),
   )

@@ -180,7 +180,7 @@ test('figures of what was told go by whole hours where the period is of two days
   expect((await askApi(rig, '/messages?severity=high')).json.totals).toBeNull()
 })
 
-test('what was kept back is grouped by rule where nothing but the period and account is asked', async () => {
+test('what was not told is grouped by rule where nothing but the period and account is asked', async () => {
   const groups = async (query: string) => (await askApi(rig, `/items?${query}`)).json.groups
   expect((await groups('since=7d&account=main')).length).toBeGreaterThan(0)
   for (const query of ['state=dead', 'sink=stray', 'severity=high', 'reason=silence']) {

@@ -9,7 +9,7 @@ import {
   postponeDue,
   readMemberRefs,
   releaseDetail,
-  withholdItems,
+  suppressItems,
 } from '../../../src/store/pending-items.ts'
 import { type Item, readPayload, readRecord } from '../../../src/store/records.ts'
 import { discardDeadLetter, replayDeadLetter } from '../../support/acts.ts'
@@ -202,13 +202,13 @@ test('a batch does not wait longer because more comes, nor is it due once nothin
   ] as const) {
     const ref = refOf(ledger, n, 'siem')
     const silenced = { ref, act: 'suppress', reason: 'silence', rule: 's1' } as const
-    expect(await withholdItems(ledger, [silenced], 'siem')).toEqual([ref])
+    expect(await suppressItems(ledger, [silenced], 'siem')).toEqual([ref])
     expect(await dueMs()).toBe(left)
   }
   await expectConservation(ledger)
 })
 
-test('only what waits to be sent is kept back: nothing that ended, was tried, or waits for something else', async () => {
+test('only what waits to be sent is suppressed: nothing that ended, was tried, or waits for something else', async () => {
   const ledger = await tests.ledger()
   const [ended, tried, single, inBatch, grouped] = [1, 2, 3, 4, 5].map((n) => refOf(ledger, n)) as [
     string,
@@ -225,7 +225,7 @@ test('only what waits to be sent is kept back: nothing that ended, was tried, or
   await tests.redis.zadd(ledger.key('collect', 'soc'), 1, ended, 1, gone)
   await attemptOf(ledger, tried, { ...retry, inMs: 1_000 })
   const keep = (ref: string, collection?: string): Promise<string[]> =>
-    withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
+    suppressItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
   for (const ref of [ended, gone, single]) expect(await keep(ref, 'soc')).toEqual([])
   for (const ref of [tried, grouped, ended, gone]) expect(await keep(ref)).toEqual([])
   expect(await keep(single)).toEqual([single])

@@ -8,7 +8,7 @@ import {
   moveItem,
   resendItem,
   toStoredGroup,
-  withholdItems,
+  suppressItems,
 } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { type DatedCount, readCounts } from '../../../src/store/history/dated-counts.ts'
@@ -51,7 +51,7 @@ test('every way in which an item ends is counted once, by destination, severity 
   const [told, silenced, givenUp, moved, failed] = uids.map((uid) => refOf(ledger, uid))
 
   await deliver(ledger, told!)
-  await withholdItems(ledger, [{ ref: silenced!, act: 'suppress', reason: 'silence', rule: 's1' }])
+  await suppressItems(ledger, [{ ref: silenced!, act: 'suppress', reason: 'silence', rule: 's1' }])
   await discardItem(ledger, givenUp!, 'by ann')
   const record = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/moved')))!
   const lake = { sink: 'lake', destination: 'lake', batchWaitMs: undefined }
@@ -192,7 +192,7 @@ test('a rule counts what it suppresses, and once what it begins to hold and hold
   const [first, second, third] = uids.map((uid) => refOf(ledger, uid))
   const suppress = { act: 'suppress', rule: 'r|1' } as const
   const ignored = { ref: second!, ...suppress, reason: 'ignored' } as const
-  await withholdItems(ledger, [{ ref: first!, ...suppress, reason: 'inhibition' }, ignored])
+  await suppressItems(ledger, [{ ref: first!, ...suppress, reason: 'inhibition' }, ignored])
   await holdInMute(ledger, third!, 'nights')
   await holdInMute(ledger, third!, 'nights')
   await holdInMute(ledger, third!, 'weekends')
@@ -212,7 +212,7 @@ async function holdInMute(ledger: AccountLedger, ref: string, rule: string): Pro
   const group = mutedGroup('soc', rule, untilMs)
   const held = (await readItems(ledger, [ref]))[0]!.item.groupId
   if (held === undefined) {
-    await withholdItems(ledger, [{ ref, act: 'hold', rule, untilMs, group }])
+    await suppressItems(ledger, [{ ref, act: 'hold', rule, untilMs, group }])
     return
   }
   const opened = await ledger.redis.hget(ledger.key('group', held), 'opened')

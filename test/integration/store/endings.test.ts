@@ -15,7 +15,7 @@ import {
   discardItem,
   moveItem,
   resendItem,
-  withholdItems,
+  suppressItems,
 } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { attemptOf, beginAttempt, sealBatch } from '../../support/attempts.ts'
@@ -73,7 +73,7 @@ const plain = {
   isTimed: false,
 }
 
-test('what is sent singly is an ending each, what is kept back for one reason is one', async () => {
+test('what is sent singly is an ending each, what is suppressed for one reason is one', async () => {
   const ledger = await tests.ledger()
   await show(ledger, ['1', '2', '3', '4', '5', '6', '7'])
   await attemptOf(ledger, refOf(ledger, '1'), { outcome: 'retry', inMs: 0, counts: true })
@@ -81,7 +81,7 @@ test('what is sent singly is an ending each, what is kept back for one reason is
   await attemptOf(ledger, refOf(ledger, '2'), { outcome: 'dead', reason: 'gone' })
   const [third, fourth, fifth] = ['3', '4', '5'].map((id) => ({ ref: refOf(ledger, id) }))
   const silenced = { act: 'suppress', reason: 'silence', rule: 's1' } as const
-  await withholdItems(ledger, [
+  await suppressItems(ledger, [
     { ...third!, ...silenced },
     { ...fourth!, ...silenced },
     { ...fifth!, ...silenced, rule: 's2' },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { CredentialPair, RoutedEvent } from '../../../src/store/intake.ts'
-import { discardItem, withholdItems } from '../../../src/store/pending-items.ts'
+import { discardItem, suppressItems } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -61,7 +61,7 @@ test('a pair that was never told, or is worse now, is told when it comes again',
   await takeIn(ledger, [leak(1)])
   const ref = `i:${ledger.fingerprints.recordId('credential/1')}:0:soc`
   expect(
-    await withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }]),
+    await suppressItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }]),
   ).toEqual([ref])
   await takeIn(ledger, [leak(2)])
   expect((await itemOf(ledger, 2)).state).toBe('queued')

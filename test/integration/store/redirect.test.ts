@@ -9,7 +9,7 @@ import {
   moveItem,
   rerouteItem,
   resendItem,
-  withholdItems,
+  suppressItems,
 } from '../../../src/store/pending-items.ts'
 import {
   changeRecord,
@@ -153,7 +153,7 @@ async function waitingAs(state: string, ledger: AccountLedger): Promise<string> 
     await settle(ledger, ref, 't', { outcome: 'retry', inMs: hourMs, reason: 'unavailable' })
   } else if (state !== 'queued') {
     const group = mutedGroup('soc', 'night', untilMs)
-    await withholdItems(ledger, [{ ref, rule: 'night', act: 'hold', untilMs, group }])
+    await suppressItems(ledger, [{ ref, rule: 'night', act: 'hold', untilMs, group }])
   }
   return ref
 }

@@ -29,8 +29,8 @@ function anInput(event: Partial<ThreatEvent>, rest: Partial<RoutableEvent> = {})
 const source = anInput({ type: 'ransomleak' })
 const target = anInput({ type: 'paste' })
 
-/** Whether the source would keep the target back, by the first of the rules. */
-function keepsBack(from: RoutableEvent, to: RoutableEvent, given = rules({})): boolean {
+/** Whether the source suppresses the target, by the first of the rules. */
+function suppresses(from: RoutableEvent, to: RoutableEvent, given = rules({})): boolean {
   const set = sourceKeys(given, from).map(({ key }) => key)
   return targetKeys(given, to).some(({ key }) => set.includes(key))
 }
@@ -47,28 +47,28 @@ test('a source and its target share a key, each on its side only', () => {
   expect(targetKeys(rules({}), source)).toEqual([])
 })
 
-test('what both lack is not equal, and without equal every source keeps every target back', () => {
+test('what both lack is not equal, and without equal every source suppresses every target', () => {
   const onTeam = rules({ equal: ['team'] })
-  expect(keepsBack(source, target, onTeam)).toBe(false)
+  expect(suppresses(source, target, onTeam)).toBe(false)
   const labelled = { labels: { team: 'brand' } }
   const [from, to] = ['ransomleak', 'paste'].map((type) => anInput({ type }, labelled))
-  expect(keepsBack(from!, to!, onTeam)).toBe(true)
+  expect(suppresses(from!, to!, onTeam)).toBe(true)
   const elsewhere = anInput({ type: 'paste', identifiers: [] }, { feed: 'other' })
-  expect(keepsBack(source, elsewhere, rules({ equal: [] }))).toBe(true)
+  expect(suppresses(source, elsewhere, rules({ equal: [] }))).toBe(true)
 })
 
-test('an event that is a source of a rule is kept back by none of its sources', () => {
+test('an event that is a source of a rule is suppressed by none of its sources', () => {
   const both = rules({ target_matchers: ['severity>=low'] })
   expect(sourceKeys(both, source)).toHaveLength(1)
   expect(targetKeys(both, source)).toEqual([])
-  expect(keepsBack(source, target, both)).toBe(true)
+  expect(suppresses(source, target, both)).toBe(true)
 })
 
-test('an event of an unknown severity is never kept back', () => {
+test('an event of an unknown severity is never suppressed', () => {
   expect(targetKeys(rules({}), anInput({ type: 'paste', severity: 'apocalyptic' }))).toEqual([])
 })
 
-test('what people closed at the service keeps nothing back', () => {
+test('what people closed at the service suppresses nothing', () => {
   const closedAtMs = Date.UTC(2026, 10, 1)
   for (const closed of [{ ignoredAtMs: closedAtMs }, { remediatedAtMs: closedAtMs }]) {
     expect(sourceKeys(rules({}), anInput({ type: 'ransomleak', ...closed }))).toEqual([])
@@ -100,13 +100,13 @@ test('two events share a key just where they have the same sets under every name
         tagsOne.every((tag) => tagsOther.includes(tag)) &&
         tagsOther.every((tag) => tagsOne.includes(tag)) &&
         tagsOne.some((tag) => tag !== '')
-      expect(keepsBack(from, to, byTags)).toBe(isSame)
+      expect(suppresses(from, to, byTags)).toBe(isSame)
     }),
     { numRuns: 500 },
   )
 })
 
-test('a source keeps its targets back for a day at most', () => {
+test('a source suppresses its targets for a day at most', () => {
   expect(rules({ window: '24h' })[0]?.windowMs).toBe(86_400_000)
   expect(() => rules({ window: '1441m' })).toThrow('too long')
 })

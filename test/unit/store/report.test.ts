@@ -70,7 +70,7 @@ test.each<[Grouping, Record<string, number[]>]>([
   expect(sums(by)).toEqual(expected)
 })
 
-test('reasons come by how much they kept back, all else by name', () => {
+test('reasons come by how much was not told, all else by name', () => {
   const names = reportBy('reason')
     .rows()
     .map(({ name }) => name)

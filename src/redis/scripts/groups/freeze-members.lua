@@ -35,7 +35,7 @@ for _, member in ipairs(ask.members) do
     if member.a == 'keep' then
       keep(member, rid, n, record, item)
     else
-      keep_back(rid, n, record, item, member, ask.retention)
+      suppress_or_hold(rid, n, record, item, member, ask.retention)
     end
   end
 end

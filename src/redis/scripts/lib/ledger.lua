@@ -54,7 +54,7 @@ end
 -- Letters that the stream of endings has for outcomes (store/history/endings.ts reads them).
 local outcome_letters = { delivered = 'd', dead = 'x', suppressed = 's', diverted = 'v' }
 
--- What tells one ending from another: a message is one, and so is what was kept back for one reason. What
+-- What tells one ending from another: a message is one, and so is what was suppressed for one reason. What
 -- was sent singly is a message each.
 local function ending_id(item, state, how)
   if not item.b and (state == 'delivered' or state == 'dead') then
@@ -441,7 +441,7 @@ end
 -- Reasons whose rules are counted: those of a configuration, and silences.
 local by_rule = { silence = true, inhibition = true, mute = true, shadow = true }
 
--- Counts what a rule keeps back. The rule of a shadow is the route that is in it.
+-- Counts what a rule suppresses or holds. The rule of a shadow is the route that is in it.
 local function tally_rule(item, reason, rule)
   if by_rule[reason] and not item.own then
     tally('rule', reason, rule or item.q[1] or '', severity_word(item.sv))
@@ -492,7 +492,7 @@ local function rest(rid, record, retention)
 end
 
 -- Holds or suppresses an item, as its verdict {a, reason, rule, at?, place?} says.
-local function keep_back(rid, n, record, item, verdict, retention)
+local function suppress_or_hold(rid, n, record, item, verdict, retention)
   if verdict.a == 'hold' then
     hold(rid, n, item, verdict)
   else

@@ -17,15 +17,15 @@ local function is_waiting(ref, item)
   return item and item.n == 0 and not item.y and item.st == 'queued'
 end
 
-local kept = {}
+local suppressed = {}
 for _, member in ipairs(ask.members) do
   local rid, n, record, item = load_item(member.r)
   if is_waiting(member.r, item) then
-    keep_back(rid, n, record, item, member, ask.retention)
-    kept[#kept + 1] = member.r
+    suppress_or_hold(rid, n, record, item, member, ask.retention)
+    suppressed[#suppressed + 1] = member.r
   end
 end
 if ask.sink then
   end_empty_batch(ask.sink)
 end
-return kept
+return suppressed
