@@ -89,7 +89,7 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
 }
 
 const noScreenProblem =
-  'a secret is asked for where nobody can see it; give it on standard input, or leave standard error on the terminal'
+  'nobody can see the question for a secret; give it on standard input, or leave standard error on the terminal'
 
 function watchOutputClosed(output: Streams['output']): AbortSignal {
   const closed = new AbortController()

@@ -134,7 +134,7 @@ export const sinkReasonWords: Record<SinkReason, string> = {
   redirected: 'the address leads to another one, which is not followed',
   forbidden_address: 'the address is private, and allow_private is not set',
   misconfigured:
-    'the sink cannot work as it is: its address, TLS, a certificate, a secret file that cannot be read, or a sender that the mail server refuses',
+    'the sink cannot work: its address, TLS, a certificate, an unreadable secret file, or a sender that the mail server refuses',
   gone: 'the receiver is no more: 410, an archived channel, a revoked webhook',
   invalid: 'this message will never be accepted: 400, 413, 422',
   recipient_refused: 'the mail server refuses this recipient for good',

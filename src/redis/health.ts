@@ -180,7 +180,7 @@ export async function claimSchema(redis: Redis, keys: Keys): Promise<void> {
   if (stored > schemaVersion) {
     throw new StoreError(
       'too_new',
-      `Redis holds a ledger of layout ${stored}, this version writes ${schemaVersion}: run the newer version, or give this one a prefix of its own (redis.prefix)`,
+      `Redis holds a ledger of layout ${stored}, this version writes ${schemaVersion}: run the newer version, or set another redis.prefix`,
     )
   }
 }

@@ -365,7 +365,7 @@ export const lossRemedy =
 /** What follows "Redis holds". */
 export function describeLoss({ stateMs }: Pick<LedgerLoss, 'stateMs'>): string {
   return stateMs === 0
-    ? 'nothing of the ledger any more: what waited in it is gone, and all that the feeds show from their start on is sent as new'
+    ? 'nothing of the ledger any more: what waited is gone, and what the feeds show from their start on is sent as new'
     : `an older state of the ledger, of ${new Date(stateMs).toISOString()}: what was delivered since is sent again`
 }
 

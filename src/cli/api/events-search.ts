@@ -70,7 +70,7 @@ export function eventsSearchCommand(context: Context): Command {
 }
 
 const nothingToSearch =
-  'a search needs something to look for; name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77'
+  'a search needs something to look for; name it, e.g. by --domain example.com, or give --tenant, --group 1042 or --identifier 77'
 
 function addSearchOptions(command: Command): Command {
   command

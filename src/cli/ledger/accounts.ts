@@ -122,7 +122,7 @@ async function requireLeft(
   if (agoMs >= recentlyConfiguredMs) return entry
   throw new CommandError(
     'refused',
-    `a running daemon had account "${account}" in its configuration ${Math.floor(agoMs / 1000)} s ago; reload it without the account, and ask again in half a minute`,
+    `a running daemon had account "${account}" in its configuration ${Math.floor(agoMs / 1000)} s ago; reload it without the account, and ask again after 30 s`,
   )
 }
 

@@ -150,7 +150,7 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
   const [first] = found
   if (first === undefined) {
     return [
-      `No event that the ledger still knows went under the id ${id}: its history has expired, or the message was a test.`,
+      `The ledger knows no event that went under the id ${id}: its history has expired, or the message was a test.`,
     ]
   }
   const { sink, destination } = first.item

@@ -34,9 +34,9 @@ export function statusCommand(context: Context): Command {
 }
 
 const help = `
-Exits 0 where all is well, also with warnings; 1 where something has a problem;
-2 where nothing is polled or sent, or the ledger does not add up. A mistake in
-the command exits 2 as well.`
+Exits 0 where all is well, also with warnings. Exits 1 where something has a
+problem. Exits 2 where nothing is polled or sent, the ledger does not add up,
+or the command has a mistake.`
 
 const exitCodes: Record<Level, number> = { well: 0, degraded: 1, broken: 2 }
 

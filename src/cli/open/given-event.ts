@@ -36,7 +36,7 @@ interface Choice {
 }
 
 export const givenEventSays =
-  'uid of an event that was taken in; or a file with one as the search gives it, in JSON; - for standard input'
+  'uid of an event that was taken in, or a JSON file with one as the search gives it; - for standard input'
 
 /**
  * Reads an event by its uid, as each feed showed it, or out of a file, as the only feed would bring it.

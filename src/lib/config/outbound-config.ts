@@ -32,7 +32,7 @@ export const outboundKeys = {
   ),
   no_proxy: textField({
     describe:
-      'Hosts reached without the proxy, with commas between: a name covers all names below it, an address may have a prefix length.',
+      'Hosts reached without the proxy, with commas between. A name covers all names below it; an address may have a prefix length.',
     remedy: noProxyRemedy,
     examples: ['localhost, .example.com, 10.0.0.0/8'],
     parse: readNoProxy,

@@ -123,7 +123,7 @@ const certificateFailures: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /ALERT.(?:BAD.CERTIFICATE|CERTIFICATE|HANDSHAKE.FAILURE)/i,
-    'it refuses the TLS handshake; if it asks for a client certificate, have it ask for none, since Tocsin sends none',
+    'it refuses the TLS handshake; if it asks for a client certificate, have it ask for none: Tocsin sends none',
   ],
   [/\bCERT_|UNABLE_TO_|ERR_TLS_CERT/, 'the TLS certificates do not fit; check ca_file'],
 ]

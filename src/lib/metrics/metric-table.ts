@@ -143,7 +143,7 @@ export const metricTable = {
   events_dated_ahead_total: counter('New events dated ahead of now.', feed, 'sparse'),
   match_time_doubted_total: counter('Wrong results of the filter by match time.', feed, 'sparse'),
   feed_unreadable: shared(
-    '1 while half or more of the last page with items could not be read, though the feed may be caught up.',
+    '1 while half or more of the last page with items could not be read, also where the feed is caught up.',
     feed,
     'sparse',
   ),
@@ -245,7 +245,7 @@ export const metricTable = {
     answerBuckets,
   ),
   delivery_stage_seconds: histogram(
-    'Duration of a stage of a delivery. prepare: an attempt until its first byte, connecting included; send: from there to its answer; claim, settle: a call of Redis.',
+    'Duration of a stage of a delivery. prepare: until the first byte of an attempt, connecting included. send: from there to its answer. claim, settle: a call of Redis.',
     { stage: ['claim', 'prepare', 'send', 'settle'] },
     answerBuckets,
   ),

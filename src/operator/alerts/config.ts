@@ -53,7 +53,7 @@ export const selfAlertsConfig = section(
       'The sink that is told while the first takes nothing, or is in trouble itself. Default: the fallback, or any other.',
     ).optional(),
     after: duration(
-      'How long trouble lasts before it is reported; a refused key and a sink that is gone are reported at once.',
+      'How long trouble lasts before it is reported. A refused key and a sink that is gone are reported at once.',
     ).prefault('5m'),
   },
   {

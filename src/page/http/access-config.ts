@@ -124,7 +124,7 @@ const proxy = section(
   {
     header: textField({
       describe:
-        'Header by which it names the user that it has signed in; it must remove the header from what comes to it. Left out: it names nobody.',
+        'Header by which it names the user that it has signed in. It must remove this header from requests. Left out: it names nobody.',
       remedy: headerRemedy,
       parse: (input) =>
         /^[\w-]{1,100}$/.test(input) ? input.toLowerCase() : refusal('not a header', headerRemedy),
@@ -140,7 +140,7 @@ const urlRemedy = 'write an address without a path, such as https://tocsin.examp
 export const accessKeys = {
   public_url: textField({
     describe:
-      'Address under which people reach the page: links in messages lead there, requests for its name are answered, and with https:// cookies stay within TLS.',
+      'Address under which people reach the page. Links in messages lead there, and requests for its name are answered. With https:// cookies stay within TLS.',
     remedy: urlRemedy,
     expected: 'a URL',
     examples: ['https://tocsin.example.net'],

@@ -69,7 +69,7 @@ function adviceFor({ reason, status, fault }: UpstreamError, client: UpstreamCli
   if (reason !== 'auth' || status !== 403) return adviceByReason[reason]
   const { tenantId } = client.account
   if (tenantId === undefined) return "the key's user lacks a permission; ask an administrator"
-  return `the key's user has no access to tenant ${tenantId}: take a tenant_id from the list in the profile page, or ask an administrator`
+  return `the key's user has no access to tenant ${tenantId}: take a tenant_id from the profile page, or ask an administrator`
 }
 
 function tenantWarnings(
