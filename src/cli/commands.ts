@@ -176,8 +176,8 @@ export async function addCommands(
 }
 
 /**
- * Refuses an empty value, such as that of a variable that is not set, for every option and argument
- * that parses none itself: an empty name or path would be looked for.
+ * Refuses an empty value, such as that of an unset variable, for every option and argument that
+ * parses none itself. Else an empty name or path would be looked for.
  */
 function refuseEmptyValues(command: Command): void {
   const options = command.options.filter(({ required, optional }) => required || optional)

@@ -1,6 +1,7 @@
 /**
- * Compares two configurations by name: what a reload tells the operator, whether there is anything
- * to do, and which keys may not change while a process runs. Secrets are compared but never shown.
+ * Compares two configurations by name. Says what a reload tells the operator, whether there is
+ * anything to do, and which keys may not change while a process runs. Secrets are compared but
+ * never shown.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { isSection, type Finding } from '../lib/config/config-fields.ts'

@@ -92,8 +92,9 @@ function isPlainObject(value: unknown): value is object {
 /**
  * Names what the configuration does with events: sha256 (hex) over feeds, sinks, routes, time
  * intervals, inhibition, silences and where the accounts read. It leaves out secrets, the order of
- * feeds and sinks, ports and limits of accounts, `messages`, self-alerts and the canary: replicas that
- * differ in those compete for no cursor, and a self-alert is sent once whichever replica is first.
+ * feeds and sinks, ports and limits of accounts, `messages`, self-alerts and the canary. Replicas
+ * that differ in those compete for no cursor, and a self-alert is sent once whichever replica is
+ * first.
  */
 function configHash(config: Config): string {
   const { accounts, feeds, sinks, route, timeIntervals, inhibitRules, silences } = config

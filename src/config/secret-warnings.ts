@@ -102,9 +102,9 @@ function holdsSecret(text: string): boolean {
 const secretsMount = '/run/secrets'
 
 /**
- * Returns who else may read or change a file that holds a secret, and what to do; undefined: only
+ * Returns who else may read or change a file that holds a secret, and what to do. undefined: only
  * this user and root, or it is not a regular file. Links are followed: mounted secrets are links,
- * and only the target counts. What the group of a file of root may do is not looked at: Kubernetes
+ * and only the target counts. What the group of a file of root may do is not looked at. Kubernetes
  * (`fsGroup`), packages and systemd pass secrets to a service in this way. What Docker mounts as a
  * secret has the owner and mode of the host's file, which say nothing.
  */

@@ -187,8 +187,8 @@ export interface ExpectedPolling {
 const minObjectiveMs = 5 * 60_000
 
 /**
- * By feed name. If no objective is stated it is three times the interval: the stated one, or the
- * one that the limit allows if that is longer and the stated one is not kept.
+ * By feed name. If no objective is stated it is three times the interval. That is the stated one,
+ * or the one that the limit allows, if that is longer and the stated one is not kept.
  */
 export function expectPolling(
   polling: PollingConfig,

@@ -38,9 +38,10 @@ export interface EngineContext extends ProcessContext {
    */
   foreignAccounts: Map<string, number>
   /**
-   * The configuration's generation: its number is 0 until it is registered in Redis; active unless
-   * another was started later; the newest if none was, also while another stands in for it.
-   * `previous`: the latest confirmation that this process has seen in Redis. `loss`: noticed, and Redis has no note of it yet.
+   * The configuration's generation: its number is 0 until it is registered in Redis. Active unless
+   * another was started later. The newest if none was, also while another stands in for it.
+   * `previous`: the latest confirmation that this process has seen in Redis. `loss`: noticed, and
+   * Redis has no note of it yet.
    */
   generation: {
     readonly hash: string

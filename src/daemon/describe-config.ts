@@ -67,9 +67,9 @@ interface Said {
 }
 
 /**
- * 48 bits over everything that the configuration says, as a number: addresses, secrets and contents of
- * files included, under the first account's API key, so that nobody can test a guess at a secret
- * against it. 0: a secret cannot be read.
+ * 48 bits over everything that the configuration says, as a number; addresses, secrets and contents
+ * of files included. The first account's API key is the key, so that nobody can test a guess at a
+ * secret against it. 0: a secret cannot be read.
  */
 export function hashConfig({ config, files }: Said): number {
   const box = createSecretBox(() => config.accounts[0]?.apiKey.reveal() ?? '')

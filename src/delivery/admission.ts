@@ -151,7 +151,7 @@ export class Admission {
 
   /**
    * Whose failure it is. One that no answer explains is its destination's, and the sink's: of each
-   * destination the first, so that one that goes on failing does not shut the sink to the others.
+   * destination the first. So one that goes on failing does not shut the sink to the others.
    */
   #blame(error: SinkError, { message: { destination }, isProbe }: SentMessage): string[] {
     const { name } = this.#sink

@@ -1,6 +1,6 @@
 /**
  * A circuit breaker for each sink, and for each recipient of a sink that has some, shared by all
- * replicas: what is down delays only its own items. A sink whose address is gone gets nothing until
+ * replicas. What is down delays only its own items. A sink whose address is gone gets nothing until
  * the address changes or an operator resumes it. A circuit has the name of the sink, or the
  * destination's id. A single recipient has its own, too: replicas of another configuration may know
  * further ones.
@@ -95,8 +95,8 @@ export interface CircuitReading {
   /** When an open circuit lets a probe through. */
   untilMs: number | undefined
   /**
-   * From when on a message that was never tried may be the probe; undefined: not before any other,
-   * or more than one message has failed, so that none of them is likely to be to blame.
+   * From when on a message that was never tried may be the probe. undefined: not before any other,
+   * or more than one message has failed: then none of them is likely to be to blame.
    */
   untriedAtMs: number | undefined
   /** Since when nothing gets through; undefined: sends get through. */

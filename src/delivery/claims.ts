@@ -103,8 +103,8 @@ export interface ClaimRequest {
   /** Claims only this piece of work, if it is due. */
   ref?: string
   /**
-   * Claims one piece of work, to test whether the sink takes anything again: one that was never
-   * tried, else the one that was tried longest ago.
+   * Claims one piece of work, to test whether the sink takes anything again. It is one that was
+   * never tried, else the one that was tried longest ago.
    */
   probe?: 'any' | 'untried' | false
   /**

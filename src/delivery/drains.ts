@@ -1,5 +1,5 @@
 /**
- * Runs the drains of all sinks. A sink without work costs nothing: the process that creates work
+ * Runs the drains of all sinks. A sink without work costs nothing. The process that creates work
  * nudges its own drain, and a slow pass over all accounts finds what others created or left.
  */
 import type { Clock } from '../lib/clock.ts'

@@ -24,9 +24,9 @@ export function openCircuit({ redis, keys, ledgers }: OpenLedgers, config: Addre
 }
 
 /**
- * Hashes a sink's address for Redis with the API key of the leading account (else of the first), so
- * that nobody can test a guess there. Reads the address at each use, because the file that holds it
- * may change.
+ * Hashes a sink's address for Redis with the API key of the leading account (else of the first):
+ * nobody can test a guess there. Reads the address at each use, because the file that holds it may
+ * change.
  */
 export function createAddressHasher(
   { accounts, sinks }: AddressParts,

@@ -90,7 +90,7 @@ export interface SuppressionOptions {
 }
 
 /**
- * Returns the messages to send. Suppression applies only to items that were never attempted: an
+ * Returns the messages to send. Suppression applies only to items that were never attempted. An
  * attempted one may have been accepted, and batch members were checked when the batch was frozen.
  */
 export async function selectSendable(

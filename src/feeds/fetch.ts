@@ -35,8 +35,9 @@ export interface PlacedScan {
 }
 
 /**
- * Fetches the next page of a scan. When the API refuses the cursor, a new scan begins at once. A page
- * that is too large to be read, or too slow, is requested again in smaller pages; where even a single item is too large, the tail skips it.
+ * Fetches the next page of a scan. When the API refuses the cursor, a new scan begins at once. A
+ * page that is too large to be read, or too slow, is requested again in smaller pages. Where even a
+ * single item is too large, the tail skips it.
  *
  * Throws UpstreamError.
  */

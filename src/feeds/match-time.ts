@@ -12,8 +12,8 @@ import type { PollerOptions } from './poll-run.ts'
 import { readNotes } from './rescan.ts'
 
 /**
- * The API's clock, ms, where this feed is read by match time; undefined where it is not, and until an
- * answer has stated the time: what is matched in a gap of the clocks would be passed over.
+ * The API's clock, ms, where this feed is read by match time. undefined where it is not, and until
+ * an answer has stated the time. Else what is matched in a gap of the clocks would be passed over.
  */
 export async function readMatchClock(
   options: PollerOptions,

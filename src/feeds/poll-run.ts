@@ -181,8 +181,8 @@ interface Tally {
 type LoggedFeed = Pick<PollRun, 'kind'> & { feed: { account: string; name: string } }
 
 /**
- * Logs one line for each time that a feed was polled to its end, or rescanned: at `info` if it
- * brought something that somebody may be told of, at `debug` otherwise. Feeds take turns page by
+ * Logs one line for each time that a feed was polled to its end, or rescanned. It is at `info` if
+ * it brought something that somebody may be told of, at `debug` otherwise. Feeds take turns page by
  * page, so a scan may take many runs: it has a line each `linePages` or `lineMs`.
  */
 export interface PollLog {

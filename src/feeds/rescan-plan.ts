@@ -1,6 +1,6 @@
 /**
- * Rescan planning, pure: the windows of the ladder, what they cost, and how the feeds of a tier
- * share the requests that rescans may use (docs/decisions/rescans.md).
+ * Rescan planning, pure: the windows of the ladder, what they cost, and how a tier's feeds share
+ * the requests of rescans (docs/decisions/rescans.md).
  */
 import type { FeedConfig } from './types/config.ts'
 
@@ -132,7 +132,7 @@ export interface RescanLoad {
 }
 
 /**
- * The fraction of a lane's requests that rescans may use while tails are due: half of it for the
+ * The fraction of a lane's requests that rescans may use while tails are due. Half of it is for the
  * recent past, half for the whole window.
  */
 export const rescanShare = 0.1
@@ -168,7 +168,7 @@ const typicalLatenessesMs = Array.from({ length: 14 }, (_none, step) => 10_000 *
 
 /**
  * Chooses the ladder that finds late events soonest among those that `perSecond` requests can pay
- * for: windows that grow by two, four or eight, from any to any. Soonest means the least product of
+ * for. Its windows grow by two, four or eight, from any to any. Soonest means the least product of
  * the times that `maxFindDelayMs` gives for typical latenesses. Returns a ladder without rungs when
  * none fits.
  */
@@ -234,8 +234,8 @@ export interface RescanBudget {
 }
 
 /**
- * `laneFor` names the organization and tier that a feed's pages count against, which may become
- * known at run time; `limitFor` gives the requests per second that its feeds may send.
+ * `laneFor` names the organization and tier that a feed's pages count against; it may become known
+ * at run time. `limitFor` gives the requests per second that its feeds may send.
  */
 export function createRescanBudget(
   feeds: readonly FeedConfig[],

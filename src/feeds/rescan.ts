@@ -2,7 +2,7 @@
  * Rescans, pure: what is read again behind the tail to find late events, and when.
  *
  * Each feed has three scans with a fence and a cursor of their own, so that a long one never delays
- * a short one, and endless short ones never delay a long one:
+ * a short one, nor endless short ones a long one:
  *
  * - `recent`: the recent past, every few minutes. Where the API filters by match time, it reads
  *   closed windows of match time; elsewhere, the short rungs of a ladder of doubling windows, each
@@ -10,9 +10,8 @@
  * - `long`: the long rungs of that ladder.
  * - `whole`: the whole of `rescan.back`, preceded by what a tail with a new request left behind it.
  *
- * A scan of a long window counts for all shorter ones. Where the budget of the tier does not cover
- * the ladders of all feeds, some windows are left out and the others are read less often
- * (rescan-plan.ts).
+ * A scan of a long window counts for all shorter ones. Where the tier's budget does not cover all
+ * ladders, some windows are left out and the others are read less often (rescan-plan.ts).
  */
 import type { FeedState, RescanState, Scan, ScanSpan } from '../store/feed-state.ts'
 import { findFeedType } from './types/feed-types.ts'

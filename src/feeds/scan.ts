@@ -1,6 +1,6 @@
 /**
  * Scans, pure: which request a feed makes next, and what a page's `next` means. The tail is the
- * scan that follows new events. It never waits for old ones to be read again: a scan that replaces
+ * scan that follows new events. It never waits for old ones to be read again. A scan that replaces
  * another begins shortly before the newest event, and a rescan reads what lies behind that
  * (`behind`, rescan.ts).
  */
@@ -98,7 +98,7 @@ const slowPageSize = 10
 
 /**
  * The same scan at the same cursor, for ten pages of a tenth of the size, after a page that was too
- * large or too slow; undefined where that does not help.
+ * large or too slow. undefined where that does not help.
  */
 export function shrinkPages(scan: Scan, error: unknown): Scan | undefined {
   if (!(error instanceof UpstreamError)) return undefined

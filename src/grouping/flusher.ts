@@ -1,8 +1,8 @@
 /**
- * Turns due groups into messages: when a group's timer is due, the flusher applies the suppression
- * rules to its members, freezes them and hands the message to delivery; it sends nothing itself.
+ * Turns due groups into messages. When a group's timer is due, the flusher applies the suppression
+ * rules to its members, freezes them and hands the message to delivery. It sends nothing itself.
  * Any replica may do any flush; a flush that a crash interrupted is resumed under the same message
- * id. Digests read all accounts and feeds, which takes seconds in a large installation: they have a
+ * id. Digests read all accounts and feeds, which takes seconds in a large installation. They have a
  * pass of their own, so that no group waits for them.
  */
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
@@ -43,8 +43,8 @@ export interface PassControl {
   /** Called as the pass gets on. */
   alive: () => void
   /**
-   * How long an account is left alone of which no group is due, as far as this process knows, ms;
-   * left out: every pass reads every account.
+   * How long an account is left alone of which no group is due, as far as this process knows, ms.
+   * Left out: every pass reads every account.
    */
   restMs?: number
 }

@@ -1,5 +1,5 @@
 /**
- * Decides which group a new item joins when its page is committed: a digest, the summary of a
+ * Decides which group a new item joins when its page is committed. It is a digest, the summary of a
  * feed's first poll, a group of its route, or none. Machines get every item singly. Pure.
  */
 import { createHash } from 'node:crypto'

@@ -49,7 +49,7 @@ function sleepOnce(ms: number, signal?: AbortSignal): Promise<void> {
 
 /**
  * Runs `work` with a signal that aborts after `ms` (rounded up, at least 0), or when one of
- * `parents` does; when `work` has settled, the signal is let go and its timer with it. The timer
+ * `parents` does. When `work` has settled, the signal is let go and its timer with it. The timer
  * never keeps the process alive.
  *
  * `AbortSignal.any` and `AbortSignal.timeout` say the same, but V8 keeps what their weak references

@@ -1,7 +1,7 @@
 /**
  * When a cron of five fields fires in a time zone. croner provides the calendar, applied only to
  * readings of the local clock. On days when clocks change, a schedule fires at the first instant at
- * which the clock shows the reading or, if that is skipped, a later one.
+ * which the clock shows the reading. If that is skipped, a later one counts.
  */
 import { Cron } from 'croner'
 import { refusal, type Refusal } from './config/config-fields.ts'

@@ -10,8 +10,8 @@ export interface Logger extends PinoLogger {
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /**
- * Names of fields whose values never reach a log line, at any depth: those that libraries and the
- * service give to secrets, and those that `redactField` adds.
+ * Names of fields whose values never reach a log line, at any depth. They are those that libraries
+ * and the service give to secrets, and those that `redactField` adds.
  */
 const redactedNames = new Set<PropertyKey>([
   'authorization',

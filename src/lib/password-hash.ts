@@ -1,7 +1,7 @@
 /**
  * Passwords as scrypt hashes, in one string of the PHC format. There is one set of parameters, the
- * strongest that OWASP names for scrypt: so every check of a password costs the same, whoever it is of.
- * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt
+ * strongest that OWASP names for scrypt. So every check of a password costs the same, whoever it is
+ * of. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 

@@ -1,6 +1,6 @@
 /**
  * Local time of an IANA zone. A *reading* is what the zone's clock shows at an instant, written as
- * the instant at which a clock in UTC shows the same: readings compare and add like instants, but
+ * the instant at which a clock in UTC shows the same. Readings compare and add like instants. But
  * clocks are set forward (some readings are skipped) and back (some occur twice).
  */
 
@@ -60,8 +60,8 @@ function offsetAt(atMs: number, zone: string): number {
 }
 
 /**
- * The first instant at which the zone's clock shows this or a later reading: for a skipped reading
- * the end of the gap, for one that occurs twice the first.
+ * The first instant at which the zone's clock shows this or a later reading. For a skipped reading
+ * it is the end of the gap, for one that occurs twice the first.
  */
 export function toInstant(reading: number, zone: string): number {
   const offsetBefore = offsetAt(reading - dayMs, zone)

@@ -80,8 +80,8 @@ const identityPair =
   /^((?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]+[\s:|;,]+[^\s:|;,]+|[^\s:|;,]*)[\s:|;,]+)(?!\/\/)(.+)$/isu
 
 /**
- * For a field that should hold only a login, but holds `login:secret` where a dump was parsed badly: the
- * login stays, because it says whose account it is, and what stands behind it is masked.
+ * For a field that should hold only a login, but holds `login:secret` where a dump was parsed
+ * badly. The login stays, because it says whose account it is; what stands behind it is masked.
  */
 export function maskIdentity(text: string): string {
   const identity = withoutMarks(text).trim()
@@ -146,10 +146,10 @@ export function withoutMarks(text: string): string {
 const limits = { depth: 64, text: 20_000, all: 200_000 } as const
 
 /**
- * Returns a copy of a value in which texts that may hold a secret are withheld, and secrets masked that
- * a field's name tells: of an event's data, its highlights, or whatever the API sent. `uid`: of the
- * event; it says whether the event is a cookie, whose own fields are called little more than `value`.
- * What exceeds the limits is replaced by "…" or left out.
+ * Returns a copy of a value in which texts that may hold a secret are withheld, and secrets masked
+ * that a field's name tells. The value is an event's data, its highlights, or whatever the API
+ * sent. `uid`: of the event; it says whether the event is a cookie, whose own fields are called
+ * little more than `value`. What exceeds the limits is replaced by "…" or left out.
  */
 export function withholdIn<Value>(value: Value, uid = ''): Value {
   const treatment = /^cookies?\//iu.test(uid) ? 'cookie' : 'shown'

@@ -1,7 +1,7 @@
 /**
  * Events as a table to attach: RFC 4180, every cell quoted, CRLF, UTF-8 with a byte order mark.
- * Spreadsheets run what looks like a formula, so cells are sanitized as every message is, and an
- * apostrophe is put before a text that could begin a formula.
+ * Cells are sanitized as every message is. Spreadsheets run what looks like a formula, so an
+ * apostrophe is put before a text that could begin one.
  */
 import { cleanNames, messageLimits, type MessageSubject, readWords } from './message.ts'
 import { cleanLine, sanitizeLine } from './sanitize.ts'

@@ -1,5 +1,5 @@
 /**
- * What to do about an event, by the operator's configuration alone: nothing of it comes from a
+ * What to do about an event, by the operator's configuration alone. Nothing of it comes from a
  * feed, so its addresses may be clicked and its mentions ping.
  */
 import { ownFeed, type ThreatEvent } from '../event.ts'

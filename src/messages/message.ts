@@ -1,8 +1,8 @@
 /**
- * A message about one event, as parts before any sink's syntax. Text from the feed is untrusted; it is
- * sanitized here, once for all sinks. No string has a control, zero-width, bidi-override or tag
- * character, or a lone surrogate; newlines occur only singly in `extract.text`; lengths are within
- * `messageLimits`, in code points; and only `link` and `pageUrl` are something that a client would turn
+ * A message about one event, as parts before any sink's syntax. Text from the feed is untrusted; it
+ * is sanitized here, once for all sinks. No string has a control, zero-width, bidi-override or tag
+ * character, or a lone surrogate. Newlines occur only singly in `extract.text`; lengths are within
+ * `messageLimits`, in code points. Only `link` and `pageUrl` are something that a client would turn
  * into a link. Markup of a dialect is left as it is: sinks escape it.
  */
 import {

@@ -1,5 +1,5 @@
 /**
- * Makes untrusted text safe to show: all that remains is visible, and nothing in it moves a cursor,
+ * Makes untrusted text safe to show. All that remains is visible, and nothing in it moves a cursor,
  * hides, reverses or stacks the text around it. Sinks escape markup.
  */
 
@@ -15,9 +15,9 @@ const invisibleCharacters =
 const piledMarks = /(\p{M}{4})\p{M}+/gu
 
 /**
- * Returns one line of at most `maxLength` code points, the ellipsis included: no line break,
- * control, zero-width, bidi or tag character, no lone surrogate, single spaces, trimmed.
- * Idempotent.
+ * Returns one line of at most `maxLength` code points, the ellipsis included. It has no line break,
+ * control, zero-width, bidi or tag character, and no lone surrogate. It has single spaces and is
+ * trimmed. Idempotent.
  */
 export function cleanLine(text: string, maxLength: number): string {
   return cutText(removeInvisible(text).replace(/\s+/gu, ' ').trim(), maxLength)

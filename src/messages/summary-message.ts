@@ -210,7 +210,7 @@ function buildTitle(summary: Summary, members: readonly MessageSubject[]): strin
 
 /**
  * A notification shows no more than this. What is called the worst has the highest severity of all,
- * unless no event of it is stored any more; what people have closed upstream leads only if all of
+ * unless no event of it is stored any more. What people have closed upstream leads only if all of
  * that severity is.
  */
 function buildHeadline(

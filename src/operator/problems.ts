@@ -46,8 +46,8 @@ export function findAllProblems(view: LedgerView): Problem[] {
 }
 
 /**
- * What whoever may see some accounts alone may know of these: of a sink, which all share, that theirs
- * was not taken; nothing of its state, of others in front of it, or of the installation.
+ * What whoever may see some accounts alone may know of these: of a sink, which all share, that
+ * theirs was not taken. Nothing of its state, of others in front of it, or of the installation.
  */
 export function withoutShared<State extends { problems: Problem[]; sinks: SinkReport[] }>(
   state: State,

@@ -51,8 +51,8 @@ export function isRestricted({ user }: Pick<Asker, 'user'>): boolean {
 }
 
 /**
- * Whether an event of these feeds is not for the user: Tocsin's own ones, which the ledger of the first
- * account has, tell of the whole installation.
+ * Whether an event of these feeds is not for the user. Tocsin's own ones, which the ledger of the
+ * first account has, tell of the whole installation.
  */
 export function isHidden(asker: Pick<Asker, 'user'>, feeds: readonly string[]): boolean {
   return isRestricted(asker) && feeds.includes(ownFeed)

@@ -1,6 +1,6 @@
 /**
  * Connections to one Redis, to a master that sentinels name, or to a Cluster: how long they wait,
- * how they come back, what they log; and the settings of BullMQ's queues and workers on them.
+ * how they come back, what they log. Also the settings of BullMQ's queues and workers on them.
  */
 import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
 import { replicaId, type Timings } from '../lib/clock.ts'
@@ -55,8 +55,8 @@ function openSingle(config: RedisConfig): Redis {
 
 /**
  * Listens for all errors of a connection and of BullMQ's duplicates. ioredis listens only for the
- * first error of a socket; with TLS a second one follows when the server answers a refused
- * certificate by an alert, and an error without a listener ends the process.
+ * first error of a socket. With TLS a second one follows when the server answers a refused
+ * certificate by an alert. An error without a listener ends the process.
  */
 function handleAllErrors(redis: IORedis): IORedis {
   const duplicate = redis.duplicate.bind(redis)
@@ -123,7 +123,7 @@ function prepareCluster(cluster: Cluster, config: RedisConfig): Cluster {
 
 /**
  * Resolves once the Cluster is ready. ioredis never settles the promise of a `connect()` that found
- * the Cluster down, although it tries again and becomes ready (ioredis #741): a BullMQ worker that
+ * the Cluster down, although it tries again and becomes ready (ioredis #741). A BullMQ worker that
  * awaits it would never take a job.
  */
 function untilReady(cluster: Cluster, connecting: Promise<void>): Promise<void> {

@@ -186,8 +186,8 @@ export async function claimSchema(redis: Redis, keys: Keys): Promise<void> {
 }
 
 /**
- * Tells a process that waits for Redis from one that hangs: /healthz must not end a replica because
- * Redis is away, does not answer, or a Cluster has no master for one of the slots in use.
+ * Tells a process that waits for Redis from one that hangs. /healthz must not end a replica because
+ * Redis is away, does not answer, or a Cluster has no master for a slot in use.
  */
 export interface RedisWatch extends Pick<Loop, 'start' | 'stop'> {
   /** When Redis last failed to answer in time, wall clock ms; 0: never. */

@@ -1,7 +1,6 @@
 /**
  * Names of everything in Redis. There are two kinds of hash tag: `{prefix}` for what all accounts
- * share, and `{prefix:account}` for one account's ledger, so that its scripts run in one Cluster
- * slot.
+ * share, and `{prefix:account}` for one account's ledger: its scripts run in one Cluster slot.
  */
 export interface Keys {
   /** Value of BullMQ's `prefix` option. */

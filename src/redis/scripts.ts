@@ -81,8 +81,8 @@ export async function redisNow({ redis }: { redis: Redis }): Promise<number> {
 }
 
 /**
- * Redis' clock as a Clock: what is decided by a time and stored or sent is the same on every machine,
- * whatever its own clock shows. It runs on with the clock that never jumps.
+ * Redis' clock as a Clock. What is decided by a time and stored or sent is the same on every
+ * machine, whatever its own clock shows. It runs on with the clock that never jumps.
  */
 export interface RedisClock extends Clock {
   /** Asks Redis for its time. Before the first answer it shows this machine's. */

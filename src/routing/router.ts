@@ -1,9 +1,9 @@
 /**
- * Decides which routes take an event, by Alertmanager's rules: depth first, the first match among
- * siblings wins unless it says `continue`, and a node handles what none of its children takes. A
- * route in `mode: shadow` is evaluated and recorded, but its parent and siblings behave as if it
- * were not there. Pure: the same event and tree give the same decisions. At least one is live,
- * because the root takes the rest.
+ * Decides which routes take an event, by Alertmanager's rules. It goes depth first, the first match
+ * among siblings wins unless it says `continue`, and a node handles what none of its children
+ * takes. A route in `mode: shadow` is evaluated and recorded, but its parent and siblings behave as
+ * if it were not there. Pure: the same event and tree give the same decisions. At least one is
+ * live, because the root takes the rest.
  */
 import type { ThreatEvent } from '../event.ts'
 import type { OnMute, RouteConfig, RouteMode } from './config.ts'

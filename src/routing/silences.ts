@@ -108,7 +108,7 @@ const silenceFile = section(
 type SilenceFile = z.output<typeof silenceFile>
 
 /**
- * The file's `silences`. Without `starts` a silence begins 30 days before its end, so it never
+ * The file's `silences`. Without `starts` a silence begins 30 days before its end. So it never
  * exceeds the limit, and its meaning does not depend on when the file is read.
  */
 export const silencesConfig = z

@@ -1,5 +1,5 @@
 /**
- * Why an item is not sent, decided when it is about to enter a message and not before: closed at
+ * Why an item is not sent, decided when it is about to enter a message, not before. It is closed at
  * the service, silenced, inhibited, or muted. The first rule that has a verdict decides. All of
  * that concerns people: machines get every event, but for silences that name them.
  */

@@ -288,7 +288,7 @@ export function isActive(interval: TimeInterval, atMs: number): boolean {
 
 /**
  * Returns the first instant (whole minute) after `atMs` at which none of the named intervals is
- * active, at most 400 days after it; undefined if none is active at `atMs`.
+ * active, at most 400 days after it. undefined if none is active at `atMs`.
  */
 export function mutedUntil(
   intervals: TimeIntervals,

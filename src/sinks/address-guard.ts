@@ -22,7 +22,7 @@ const ipv4Ranges: Record<string, string[]> = {
 }
 
 /**
- * IPv6: only 2000::/3 is global unicast (IANA IPv6 address space), so everything outside it is
+ * IPv6: only 2000::/3 is global unicast (IANA IPv6 address space). So everything outside it is
  * listed, and within it the ranges that are set aside or carry an IPv4 address.
  */
 const ipv6Ranges: Record<string, string[]> = {
@@ -80,7 +80,7 @@ export function nonPublicClass(address: string): string | undefined {
 }
 
 /**
- * The IPv4 address that an address of NAT64 leads to (64:ff9b::/96, RFC 6052): by such the resolver
+ * The IPv4 address that an address of NAT64 leads to (64:ff9b::/96, RFC 6052). By such the resolver
  * of a network without IPv4 answers for every host that has none but IPv4.
  */
 function translatedIpv4(address: string): string | undefined {

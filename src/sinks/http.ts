@@ -1,7 +1,7 @@
 /**
- * What every sink that speaks HTTP shares: reading its address, one request on a guarded connection
- * (no redirect, no private address unless allowed, a proxy only if named), and the reason of every
- * failure. Also the ping of an address.
+ * What every sink that speaks HTTP shares: reading its address, one request on a guarded
+ * connection, and the reason of every failure. Guarded is: no redirect, no private address unless
+ * allowed, a proxy only if named. Also the ping of an address.
  */
 import { lookup } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
@@ -124,9 +124,9 @@ interface TransportOptions {
   /** What errors call the other side. Default: `the receiver`. */
   receiver?: string | undefined
   /**
-   * Whether a 2xx counts only once its body is read, and each request has a connection of its own,
-   * because the reset of a stale one would look like a lost answer. Default: the status is the
-   * answer, and the body what came of it.
+   * Whether a 2xx counts only once its body is read. Each request has a connection of its own then:
+   * the reset of a stale one would look like a lost answer. Default: the status is the answer, and
+   * the body what came of it.
    */
   readsAnswer?: boolean
 }

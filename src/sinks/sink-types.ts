@@ -1,6 +1,7 @@
 /**
- * The table of sink types. A new type is one row here and in `create-sink.ts`, its configuration and its
- * sink; beside them only `known-addresses.ts` and the drafts of `init` know some types by name.
+ * The table of sink types. A new type is one row here and in `create-sink.ts`, its configuration
+ * and its sink. Beside them only `known-addresses.ts` and the drafts of `init` know some types by
+ * name.
  */
 import { byType } from '../lib/config/config-fields.ts'
 import type { NamedSink, SinkType } from './config.ts'

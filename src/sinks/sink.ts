@@ -6,9 +6,8 @@ import type { Summary } from '../messages/summary.ts'
 import type { Audience } from './config.ts'
 
 /**
- * The contract of every sink: it is given one delivery, sends it once, and either returns
- * (accepted) or throws a SinkError with a reason of the closed set. It never retries, counts or
- * sleeps.
+ * The contract of every sink. It is given one delivery and sends it once. It returns (accepted), or
+ * throws a SinkError with a reason of the closed set. It never retries, counts or sleeps.
  */
 export interface Sink {
   readonly name: string

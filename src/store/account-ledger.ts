@@ -194,8 +194,8 @@ async function takeOverDigests(
 }
 
 /**
- * A fingerprint of 63 bits as the scripts take it: `m` is a signed decimal, `b` 32 further bits that
- * choose among the buckets that a week began with.
+ * A fingerprint of 63 bits as the scripts take it. `m` is a signed decimal, `b` 32 further bits
+ * that choose among the buckets that a week began with.
  */
 interface Fingerprint {
   m: string
@@ -205,10 +205,10 @@ interface Fingerprint {
 /**
  * Identities as keyed digests; without a key, whoever controls uids could search for a collision
  * that hides an event. A fingerprint is compared with some 400 of each week, namely those in its
- * bucket. Over 13 similar weeks a false "already seen" has a probability of about 6e-16 per new uid;
- * in a first week, which begins with one bucket, 1e-13 once it holds a million fingerprints. Those of
- * one event share a bucket, so that they are written at once, and 45 bits tell them apart: any two
- * are taken for one another with a probability of 3e-14.
+ * bucket. Over 13 similar weeks a false "already seen" has a probability of about 6e-16 per new
+ * uid. In a first week, which begins with one bucket, it is 1e-13 once it holds a million
+ * fingerprints. Those of one event share a bucket, so that they are written at once. 45 bits tell
+ * them apart: any two are taken for one another with a probability of 3e-14.
  */
 interface Fingerprints {
   ofEvent(uid: string): EventFingerprints
@@ -240,8 +240,8 @@ const bucketBits = 18
 const termBuckets = 2_048
 
 /**
- * `key`: 64 hex characters, as many as SHA-256 takes in one step. No digest is told as a whole, so nobody can go
- * on from one; an HMAC would cost five times as much, six times an event.
+ * `key`: 64 hex characters, as many as SHA-256 takes in one step. No digest is told as a whole, so
+ * nobody can go on from one. An HMAC would cost five times as much, six times an event.
  */
 function createFingerprints(key: string): Fingerprints {
   function digest(...parts: string[]): string {
@@ -309,8 +309,8 @@ export function activateGeneration(redis: Redis, keys: Keys, hash: string): Prom
 
 export interface Confirmation {
   /**
-   * The number of the generation, which grows with the hash; undefined if another one is active: one
-   * that was started later and that some replica confirmed within `patienceMs`.
+   * The number of the generation, which grows with the hash. undefined if another one is active:
+   * one that was started later and that some replica confirmed within `patienceMs`.
    */
   active: number | undefined
   previous: PreviousConfirmation
@@ -396,7 +396,7 @@ export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
 }
 
 /**
- * Whether no other configuration was started since this one: one that another merely stands in for,
+ * Whether no other configuration was started since this one. One that another merely stands in for,
  * because its replicas are gone, stays the newest for an hour.
  */
 export async function isNewestGeneration(redis: Redis, keys: Keys, hash: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 /**
  * The registry of accounts: every account that ever had a ledger, whether the configuration still
- * has it or not, so that what it took in is still delivered, counted and shown. Also the removal of
- * an account's ledger, and the counters of feeds and sinks (accounting).
+ * has it or not. So what it took in is still delivered, counted and shown. Also the removal of an
+ * account's ledger, and the counters of feeds and sinks (accounting).
  */
 import { ownFeed } from '../event.ts'
 import type { Redis } from '../redis/client.ts'

@@ -19,9 +19,10 @@ const recentMs = 2 * 24 * 3_600_000
 const settlingMs = 3_600_000
 
 /**
- * Finds the items that are in a frozen message `b…`, or were, also those that were sent again since. What
- * waits is listed with the message, all else is found by the stream of endings, newest first: around the
- * hint and after it, or of the last two days; only if it is not there in all of it, some 400,000 a second.
+ * Finds the items that are in a frozen message `b…`, or were, also those that were sent again
+ * since. What waits is listed with the message. All else is found by the stream of endings, newest
+ * first: around the hint and after it, or of the last two days. Only if it is not there all of the
+ * stream is read, some 400,000 a second.
  */
 export async function* findMessage(
   ledgers: readonly AccountLedger[],

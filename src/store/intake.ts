@@ -150,7 +150,7 @@ const maxCommitSize = 500
 
 /**
  * Takes a page in. One that is too large for one commit is taken in in pieces, each atomic and
- * fenced by the one before; the cursor moves with the last. If the intake breaks off, the pieces
+ * fenced by the one before. The cursor moves with the last. If the intake breaks off, the pieces
  * that were taken in are duplicates when the page is read again. `batchWaitMs`: how long a sink
  * collects a batch; undefined if it sends singly.
  */

@@ -201,8 +201,9 @@ export function toStoredSuppressed(item: SuppressedItem): Record<string, unknown
 }
 
 /**
- * The attempts at a frozen message, of which its members learn once it is settled, and when the next
- * one is; undefined for one that is settled. A digest of several accounts is in one of their ledgers.
+ * The attempts at a frozen message, of which its members learn once it is settled, and when the
+ * next one is. undefined for one that is settled. A digest of several accounts is in one of their
+ * ledgers.
  */
 export async function readMessageAttempts(
   ledgers: readonly AccountLedger[],

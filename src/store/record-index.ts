@@ -1,9 +1,9 @@
 /**
  * The index of an account's records: a sorted set that the scripts update in the atomic step that
  * makes a record pending or settled. The score is when the record was settled, ms, or, negative,
- * since when it has been pending. So retention finds the oldest settled records, listings find what
- * ended lately, work on pending items reads those alone, and a scan resumes from a score. It takes
- * about 130 bytes for each record.
+ * since when it has been pending. So retention finds the oldest settled records, and listings find
+ * what ended lately. Work on pending items reads those alone, and a scan resumes from a score. It
+ * takes about 130 bytes for each record.
  */
 import type { Redis } from '../redis/client.ts'
 import { pairsOf, redisNow } from '../redis/scripts.ts'
@@ -77,8 +77,8 @@ export interface IndexScan {
 }
 
 /**
- * Scans entries that wait, or that were settled, since `beforeMs` or before, newest first; among entries
- * of one score those already yielded are known by their ids.
+ * Scans entries that wait, or that were settled, since `beforeMs` or before, newest first. Among
+ * entries of one score those already yielded are known by their ids.
  */
 export async function* scanIndex(
   { redis, key }: AccountStore,

@@ -392,9 +392,9 @@ interface Place extends Times {
 }
 
 /**
- * The other destinations for which the event was routed by the time that an item of it was made, each
- * once. It names none that had been suppressed by then, and asks for nothing that came later, nor for what
- * was sent again: every attempt says the same.
+ * The other destinations for which the event was routed by the time that an item of it was made,
+ * each once. It names none that had been suppressed by then, and asks for nothing that came later,
+ * nor for what was sent again. So every attempt says the same.
  */
 export function otherDestinations(
   items: readonly Place[],

@@ -192,9 +192,9 @@ async function trim(
 }
 
 /**
- * How much each account may keep: Infinity while all of them fit, else an equal share, and what
- * smaller ones leave over goes to the larger ones. Bytes that cannot be dropped count as the
- * account's own, and take nothing from the share of another.
+ * How much each account may keep: Infinity while all of them fit, else an equal share. What smaller
+ * ones leave over goes to the larger ones. Bytes that cannot be dropped count as the account's own,
+ * and take nothing from the share of another.
  */
 export function fairShareBytes(sizes: readonly number[], maxBytes: number): number {
   let leftBytes = maxBytes

@@ -291,9 +291,9 @@ function noSlotError(): UpstreamError {
  * clock. Slots have a fixed spacing and allow no burst. Without Redis there are no slots, hence no
  * requests.
  *
- * A claim says that one request begins within `slotValidMs` from now. `limit` slots take 1,050 ms:
- * `slotValidMs` of the 50 ms are for requests that begin late, and 20 ms for networks that delay one
- * request more than the next.
+ * A claim says that one request begins within `slotValidMs` from now. `limit` slots take 1,050 ms.
+ * `slotValidMs` of the 50 ms are for requests that begin late, and 20 ms for networks that delay
+ * one request more than the next.
  */
 export interface TierLimiter {
   /**
@@ -334,7 +334,7 @@ interface TierLimiterOptions {
 
 /**
  * How long after the time of its slot a request may begin, beside the shortest way to Redis, which
- * all claims of a process have in common.
+ * all claims of a process share.
  */
 const slotValidMs = 30
 
@@ -465,8 +465,8 @@ const patientKinds = ['rescan', 'detail', 'command'] as const
 
 /**
  * Chooses which request gets a free slot: tokens first, then a patient kind that had none of the
- * last nine slots, then feeds, then the patient kinds; within each step the longest due. `recent`
- * holds the kinds served, newest last. Pure.
+ * last nine slots. Then come feeds, then the patient kinds; within each step the longest due.
+ * `recent` holds the kinds served, newest last. Pure.
  */
 export function pickNext<T extends SlotRequest>(
   waiting: Iterable<T>,

@@ -40,8 +40,8 @@ export interface CallOptions extends TakeOptions {
 
 /**
  * Sends an operation and returns what it answers. Throws UpstreamError: `invalid` before anything
- * is sent, with each mistake; of an operation that changes something with `mayBeDone` set if it may
- * have been carried out all the same, so that it must not be repeated blindly.
+ * is sent, with each mistake. `mayBeDone` is set where an operation that changes something may have
+ * been carried out all the same: it must not be repeated blindly.
  */
 export type CallOperation = <Request, Result>(
   operation: Operation<Request, Result>,

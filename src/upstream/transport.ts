@@ -134,7 +134,7 @@ const errorBytes = 64 * 1024
 
 /**
  * Throws UpstreamError `contract` with fault `too_large` once there are more than `maxBytes`, but
- * for a web page: the login page of a proxy must not be reported as an oversized answer.
+ * for a web page. The login page of a proxy must not be reported as an oversized answer.
  */
 async function readWhole(body: AsyncIterable<unknown>, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = []

@@ -1,5 +1,5 @@
 /**
- * Commands that list things of the API, each described by one row: `listCommand` makes the command,
+ * Commands that list things of the API, each described by one row. `listCommand` makes the command,
  * fetches pages up to a limit and prints where to continue.
  */
 import { Command, Option } from 'commander'

@@ -1,6 +1,6 @@
 /**
  * The `demo` command: the daemon itself between the sandbox and its receivers, with a private
- * Redis, in a temporary folder that is removed at the end.
+ * Redis. All is in a temporary folder that is removed at the end.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * The `doctor` command: looks at everything that Tocsin needs, without a message to anybody unless
- * asked, and says of each thing whether it is well and what to do.
+ * asked. It says of each thing whether it is well, and what to do.
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'

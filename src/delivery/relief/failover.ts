@@ -1,5 +1,5 @@
 /**
- * What happens to a backlog while nothing can be sent to its sink or destination, in order: items
+ * What happens to a backlog while nothing can be sent to its sink or destination, in order. Items
  * for people are grouped into one message, then everything goes to the fallback. Any replica may do
  * any step, several at once, for the destinations of its configuration.
  */

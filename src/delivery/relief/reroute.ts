@@ -259,15 +259,15 @@ async function rerouteMembers(
 }
 
 /**
- * Makes retries due that wait because their sink failed: one while the circuit is half open and
- * nothing else probes it, all once it has closed. Their own times may be hours away.
+ * Makes retries due that wait because their sink failed. It is one while the circuit is half open
+ * and nothing else probes it, all once it has closed. Their own times may be hours away.
  */
 export interface RetryNow {
   /**
-   * Ensures that a sink with a half-open circuit is tried within seconds; false if the circuit is
-   * not half open, the sink is paused, or nothing for these destinations is due or waits for a
-   * retry. With `circuitName`: the same of the circuit of one destination, which is the only one
-   * then.
+   * Ensures that a sink with a half-open circuit is tried within seconds. Returns false if the
+   * circuit is not half open, the sink is paused, or nothing for these destinations is due or waits
+   * for a retry. With `circuitName`: the same of the circuit of one destination, which is the only
+   * one then.
    */
   ensureProbe(
     sink: string,

@@ -19,8 +19,8 @@ const maxRejectedTries = 5
 const maxBatchTries = 3
 
 /**
- * So many messages more are made by splits without any sign that others pass: as many as it takes
- * to find one event in a batch of fifty.
+ * So many messages more are made by splits without any sign that others pass. It is as many as it
+ * takes to find one event in a batch of fifty.
  */
 const maxBlindParts = 6
 

@@ -4,8 +4,8 @@
  * page and chooses again. Rescans run beside the tails: they get one request in ten, and every
  * request that no tail is due for. Together they stay within the lane's share of the limit.
  *
- * A slow answer blocks nothing: when a request has been out for longer than the distance of two
- * slots, the lane continues with another feed and takes the late answer in when it arrives.
+ * A slow answer blocks nothing. When a request has been out for longer than the distance of two
+ * slots, the lane continues with another feed. It takes the late answer in when it arrives.
  */
 import type { PolledFeed } from '../types/polled-feed.ts'
 import type { Clock, Timings } from '../../lib/clock.ts'
@@ -406,8 +406,8 @@ async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Pro
 }
 
 /**
- * When the feed's rescans are looked at again: when the next one is due, within `rescanLookMs` at
- * the latest, because some changes show on no page of the tail.
+ * When the feed's rescans are looked at again. That is when the next one is due, within
+ * `rescanLookMs` at the latest, because some changes show on no page of the tail.
  */
 function nextRescanMs(reader: ReaderState, outcome: PollOutcome, failures: number): number {
   if (outcome.status !== 'not_due') return nextAttemptMs(reader, outcome, failures)

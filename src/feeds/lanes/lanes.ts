@@ -1,5 +1,5 @@
 /**
- * Shares the lanes between replicas: each lane has one perpetual job, and whoever has the job reads
+ * Shares the lanes between replicas. Each lane has one perpetual job, and whoever has the job reads
  * the lane for up to 30 s and gives it back. The fence of the commit makes this safe, not the job.
  * A waiting lane costs nothing, so a process may hold all lanes at once and none waits for another.
  */
@@ -99,7 +99,7 @@ interface Locks {
 }
 
 /**
- * Keeps the locks of jobs. BullMQ would renew them by job id, and it forgets a job that it fetches
+ * Keeps the locks of jobs. BullMQ would renew them by job id. It forgets a job that it fetches
  * again before the previous hold has quite ended: the lane would count as stalled and be held
  * twice.
  */

@@ -18,7 +18,7 @@
  * (docs/decisions/polling.md).
  *
  * Feeds whose last run failed come after all others, but for one turn in `retryEvery`, or at once
- * after one of them that works again: those that hang take no more than others can spare.
+ * after one of them that works again. Those that hang take no more than others can spare.
  *
  * Feeds whose every poll costs quota keep their interval (`everyMs`) and go first when it has
  * passed.

@@ -1,9 +1,9 @@
 /**
- * Stolen cookies of one domain. The service takes an import time from which on it shows them, and the
+ * Stolen cookies of one domain. The service takes an import time from which on it shows them. The
  * order that is asked for is documented only as the one for new cookies. So they are read as the
  * credential search is: window by window of import times, each from its start to its end.
  *
- * A cookie that had expired when it was imported is told at a severity of its own: what still lives
+ * A cookie that had expired when it was imported is told at a severity of its own. What still lives
  * is what somebody has to end at once.
  */
 import { blankEvent, type ThreatEvent } from '../../event.ts'

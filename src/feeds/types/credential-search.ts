@@ -1,7 +1,7 @@
 /**
  * The credential search: the global one, or the same search of ASTP, which costs no quota. Its
- * documented cursor decodes to a reversed domain and an id (docs/api-notes.md, Cursors and order):
- * the order follows domains, not time, so new items may appear before any cursor, and none is kept
+ * documented cursor decodes to a reversed domain and an id (docs/api-notes.md, Cursors and order).
+ * The order follows domains, not time. So new items may appear before any cursor, and none is kept
  * beyond the end of its scan. Instead, each poll reads a window of import times from start to end:
  * from an hour before the previous scan began. Only within that window does the cursor move.
  */

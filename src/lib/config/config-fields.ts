@@ -1,9 +1,9 @@
 /**
- * The building blocks of the configuration file: sections, strict objects that report all of their
- * mistakes at once, and fields, zod schemas that all sections share. A section's rules check the
- * whole section even if single fields are wrong. Numbers and flags are accepted as text too,
- * because a replaced `${NAME}` is text. Every message has two lines: what is wrong, and what to
- * write instead; none quotes a value.
+ * The building blocks of the configuration file: sections and fields. Sections are strict objects
+ * that report all of their mistakes at once; fields are zod schemas that all sections share. A
+ * section's rules check the whole section even if single fields are wrong. Numbers and flags are
+ * accepted as text too, because a replaced `${NAME}` is text. Every message has two lines: what is
+ * wrong, and what to write instead; none quotes a value.
  */
 import { z } from 'zod'
 import { suggestion } from '../errors.ts'

@@ -241,8 +241,8 @@ export function requiredSecretFromSection<const Key extends string>(
 }
 
 /**
- * Hides each word of somebody's text that shares `least` characters in a row with a secret, whatever
- * their case: an answer may quote a part of it.
+ * Hides each word of somebody's text that shares `least` characters in a row with a secret,
+ * whatever their case. An answer may quote a part of it.
  */
 export function hideSecret(text: string, secret: string, least: number): string {
   const known = secret.toLowerCase()

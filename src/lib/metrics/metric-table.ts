@@ -1,5 +1,5 @@
 /**
- * Every metric that Tocsin exports, in one table: the names and help texts, the typed access of
+ * Every metric that Tocsin exports, in one table. The names and help texts, the typed access of
  * `metrics.ts` and the zero start all follow from it. A label's values are a closed list written
  * here or names of the configuration; never a uid, an address or an error text.
  */

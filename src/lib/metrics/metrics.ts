@@ -23,7 +23,7 @@ export type Metrics = MetricsOf<'local'> & {
    */
   startAtZero(names: KnownNames): void
   /**
-   * Begins a new state of what is read from Redis: every known label set has 0, and a feed's lag
+   * Begins a new state of what is read from Redis. Every known label set has 0, and a feed's lag
    * counts from when its name first appeared. Scrapes show the previous state until this one is
    * published.
    */

@@ -173,7 +173,7 @@ export function wrapPresent(prefix: string, value: string | null, suffix = ''): 
 }
 
 /**
- * Lenient readers over an event's detail: any key may be missing, null or of a wrong type; the
+ * Lenient readers over an event's detail: any key may be missing, null or of a wrong type. The
  * result is then null (or an empty list). Paths are dotted; the first that has a value counts. If
  * the detail has none, `text` and `time` look for a highlight of that name.
  */

@@ -1,6 +1,6 @@
 /**
- * The canary: a marked test event that takes the whole way (intake, ledger, queue, sinks) once per
- * full `every`, and the ping of a dead-man switch once it has arrived.
+ * The canary: a marked test event that takes the whole way (intake, ledger, sinks) once per full
+ * `every`, and the ping of a dead-man switch once it has arrived.
  */
 import { ownUidPrefixes } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -131,8 +131,8 @@ async function hasArrived(ledger: AccountLedger, slotMs: number): Promise<boolea
 }
 
 /**
- * Claims the ping before it is sent, so that no other replica and no later start repeats it: a
- * missed ping is tolerable and a second one carries no information.
+ * Claims the ping before it is sent, so that no other replica and no later start repeats it. A
+ * missed ping is tolerable, and a second one carries no information.
  */
 async function claimPing(
   { everyMs, ledger, keys }: CanaryPingOptions,

@@ -1,6 +1,6 @@
 /**
- * Derives the troubles that operators are alerted to from the problems of a moment, those included that
- * have not lasted long enough yet: each says how long it must last. Pure.
+ * Derives the troubles that operators are alerted to from the problems of a moment, those included
+ * that have not lasted long enough yet. Each says how long it must last. Pure.
  */
 import { describeLoss, type LedgerLoss } from '../../store/account-ledger.ts'
 import {

@@ -79,8 +79,8 @@ interface TargetSink {
 }
 
 /**
- * Orders the sinks for self-alerts, first choice first: as the file says; if it names no second,
- * the sink's fallback, then all others, sinks for people before webhooks.
+ * Orders the sinks for self-alerts, first choice first: as the file says. If it names no second,
+ * then the sink's fallback, then all others, sinks for people before webhooks.
  */
 export function orderTargets(
   { sink, fallback: named }: Pick<SelfAlertsConfig, 'sink' | 'fallback'>,

@@ -1,9 +1,9 @@
 /**
  * Self-alerts: tell operators when Tocsin itself is in trouble, once when it begins and once when
  * it is over, over all replicas. An alert is noted as sent only afterwards, and publishing it twice
- * makes one event. Trouble of a sink is alerted through another sink, and while the first choice
- * takes nothing every alert goes through another (see `chooseTarget`); the end goes to the sink that
- * was chosen for the begin. Nothing here repairs anything.
+ * makes one event. Trouble of a sink is alerted through another sink. While the first choice takes
+ * nothing every alert goes through another (see `chooseTarget`); the end goes to the sink that was
+ * chosen for the begin. Nothing here repairs anything.
  */
 import { blankEvent, ownUidPrefixes, type ThreatEvent } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'

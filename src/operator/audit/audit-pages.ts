@@ -27,7 +27,7 @@ export interface AuditWindow {
 const maxEmptyPages = 1_000
 
 /**
- * Yields the items of every page, in pages as large as the feed reads; asks for small ones for a
+ * Yields the items of every page, in pages as large as the feed reads. Asks for small ones for a
  * while if a page is too large or too slow. Throws UpstreamError, and AuditError if the reserve is
  * reached or the pages do not end.
  */

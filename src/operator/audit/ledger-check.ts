@@ -1,7 +1,7 @@
 /**
- * The consistency check of the ledger, while everything runs: counters and records agree, every
- * pending item is in the set from which something will move it, and the index has every record with
- * the right score. It reads Redis only and changes nothing.
+ * The consistency check of the ledger, while everything runs. Counters and records agree. Every
+ * pending item is in the set from which something will move it. The index has every record with the
+ * right score. It reads Redis only and changes nothing.
  */
 import { deriveMessageId } from '../../grouping/freeze.ts'
 import { type AccountLedger, parseRef } from '../../store/account-ledger.ts'

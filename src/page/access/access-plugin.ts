@@ -1,6 +1,6 @@
 /**
- * The door of the page and its API. Nothing behind it answers but to a user: routes that are registered
- * after it need one, and those that change anything need one who may act, with a form token.
+ * The door of the page and its API. Nothing behind it answers but to a user. Routes that are
+ * registered after it need one. Those that change anything need one who may act, with a form token.
  */
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'

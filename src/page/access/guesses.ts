@@ -1,7 +1,7 @@
 /**
  * Limits guesses at passwords and tokens, over all replicas: failures of the last ten minutes are
- * counted in Redis. A guess is counted before it is judged and given back if it was right, so that
- * many at once get no further than one after the other.
+ * counted in Redis. A guess is counted before it is judged, and given back if it was right. So many
+ * at once get no further than one after the other.
  */
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'

@@ -16,8 +16,8 @@ export function signInAddress({ method, url }: FastifyRequest): string {
 }
 
 /**
- * Returns a path of this server, '/' for whatever else: browsers read `//host`, `/\host` and what is
- * left without its control characters as the address of another.
+ * Returns a path of this server, '/' for whatever else. Browsers read `//host`, `/\host` and what
+ * is left without its control characters as the address of another.
  */
 export function localPath(next: string): string {
   const isLocal = /^\/(?!\/)[\x21-\x5b\x5d-\x7e]{0,2000}$/.test(next) && URL.canParse(next, base)

@@ -1,7 +1,7 @@
 /**
- * The HTTP server: /metrics, /healthz and /readyz for probes and Prometheus, which it answers within a
- * second, with or without Redis, and without an event; the page and its API, which judge for
- * themselves who may use them.
+ * The HTTP server: /metrics, /healthz and /readyz for probes and Prometheus, the page and its API.
+ * It answers the former within a second, with or without Redis, and without an event. The latter
+ * judge for themselves who may use them.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -213,7 +213,7 @@ function addPolicies(server: FastifyInstance, options: HttpServerOptions): void 
 }
 
 /**
- * Cuts off a connection that reads nothing of its answer for this time: who reads nothing keeps no
+ * Cuts off a connection that reads nothing of its answer for this time. Who reads nothing keeps no
  * place, and who reads slowly gets all of it.
  */
 function cutUnread(server: FastifyInstance, requestMs: number): void {

@@ -1,6 +1,6 @@
 /**
- * The page's HTML from Liquid templates. Every value is cleaned and escaped where it is written, and
- * no filter undoes that: the tags and filters that exist are the two lists below.
+ * The page's HTML from Liquid templates. Every value is cleaned and escaped where it is written,
+ * and no filter undoes that. The tags and filters that exist are the two lists below.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -22,8 +22,8 @@ interface GuardOptions {
 
 /**
  * Guards every route of `app`. The rate limit is checked first, at the time of arrival, even for
- * requests that a fault or an expired token stops later; the token is checked after the faults. What
- * a key may not do is a fault with the status 403.
+ * requests that a fault or an expired token stops later. The token is checked after the faults.
+ * What a key may not do is a fault with the status 403.
  */
 export function guard(app: FastifyInstance, { settings, tokens, rates, log }: GuardOptions): void {
   app.addHook('onRequest', async (request, reply) => {

@@ -172,7 +172,7 @@ const position = z.tuple([z.number(), z.string()])
 
 /**
  * Encodes a position as the API's example decodes: the last item's creation time in ms and its uid
- * as JSON, in base64, then URL-encoded although it travels in a JSON body.
+ * as JSON, in base64. It is URL-encoded then, although it travels in a JSON body.
  */
 function encodeCursor(place: Position): string {
   return encodeURIComponent(Buffer.from(JSON.stringify(place)).toString('base64'))

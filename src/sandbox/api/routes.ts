@@ -1,5 +1,5 @@
 /**
- * The routes of the pretend service, made from the rows that describe the API: a row says how its
+ * The routes of the pretend service, made from the rows that describe the API. A row says how its
  * request is checked, and a handler what answers it.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -28,8 +28,8 @@ export interface Route {
 }
 
 /**
- * Answers the operation of a row. `answer` gets the fields of path, query and body side by side, and
- * returns JSON or the bytes of a file; it throws a Refusal to refuse the request.
+ * Answers the operation of a row. `answer` gets the fields of path, query and body side by side,
+ * and returns JSON or the bytes of a file. It throws a Refusal to refuse the request.
  */
 export function on<Request>(
   row: Operation<Request>,

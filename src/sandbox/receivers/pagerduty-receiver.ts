@@ -1,7 +1,7 @@
 /**
- * A mock PagerDuty: as strict as the Events API v2 is documented to be (docs/api-notes.md, PagerDuty),
- * and stricter where it only asks: no unknown fields, ISO times, secure links. Accepts by 202 what is
- * valid, and refuses anything else by 400 with its errors.
+ * A mock PagerDuty: as strict as the Events API v2 is documented to be (docs/api-notes.md,
+ * PagerDuty). It is stricter where that only asks: no unknown fields, ISO times, secure links.
+ * Accepts by 202 what is valid, and refuses anything else by 400 with its errors.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'

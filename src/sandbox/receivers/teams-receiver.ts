@@ -1,7 +1,8 @@
 /**
- * A mock workflow of Microsoft Teams, by the published rules: the message that its trigger takes, of
- * Adaptive Cards the elements that Tocsin sends, and the size of a message (docs/api-notes.md, Microsoft
- * Teams). The real one answers 202 and fails afterwards; this one says at once what is wrong.
+ * A mock workflow of Microsoft Teams, by the published rules (docs/api-notes.md, Microsoft Teams).
+ * It knows the message that its trigger takes, the size of a message, and of Adaptive Cards the
+ * elements that Tocsin sends. The real one answers 202 and fails afterwards; this one says at once
+ * what is wrong.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'

@@ -1,7 +1,7 @@
 /**
- * Sends one mail, about an event or a summary, over SMTP to one recipient at a time, because a
- * server that takes a mail for two may refuse one of them. Accepted means that the server answered
- * the end of the message with 2xx.
+ * Sends one mail, about an event or a summary, over SMTP to one recipient at a time. A server that
+ * takes a mail for two may refuse one of them. Accepted means that the server answered the end of
+ * the message with 2xx.
  */
 import { domainToASCII } from 'node:url'
 import type { SendMailOptions } from 'nodemailer'

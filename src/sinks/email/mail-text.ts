@@ -24,8 +24,8 @@ export function renderText(document: Document, sink: string): string {
 }
 
 /**
- * Quoted lines, and those of a template, which may be words of a feed alone, begin with a bar, so
- * that none of them passes for ours.
+ * Quoted lines, and those of a template, which may be words of a feed alone, begin with a bar. So
+ * none of them passes for ours.
  */
 function buildText(document: Document, sink: string): string {
   const { severity, typeLabel, title, alarms, notes, statement, window, link, more } = document
@@ -85,7 +85,7 @@ function wrapOwn(text: string): string {
 }
 
 /**
- * Wraps what may be words of others: below the first line stands a bar, as before a quoted line, so
+ * Wraps what may be words of others. Below the first line stands a bar, as before a quoted line, so
  * that none of them passes for ours. Links and uids stay whole, since people click and copy them.
  */
 function wrapLine(line: string): string[] {

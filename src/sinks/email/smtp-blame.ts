@@ -131,9 +131,9 @@ interface SmtpProgress {
 
 /**
  * Builds the SinkError of a failed dialogue; `redact` removes secrets from the server's text. A
- * message counts as accepted only after the reply to the final dot: a loss before its first byte was
- * read for sending is certainly no delivery (`unavailable`), and after any later loss the outcome is
- * unknown.
+ * message counts as accepted only after the reply to the final dot. A loss before its first byte
+ * was read for sending is certainly no delivery (`unavailable`), and after any later loss the
+ * outcome is unknown.
  */
 export function errorFromFailure(
   error: unknown,

@@ -16,9 +16,9 @@ interface RedactedLogin {
 }
 
 /**
- * Makes a server's text fit for a log line: one line, printable, short, and without the password or
- * the token in any form that the server has seen. A server may quote any part of a mail, however
- * encoded: of a mail that shows leaked secrets, only the status codes of its reply are told.
+ * Makes a server's text fit for a log line: one line, printable, short. It is without the password
+ * or the token in any form that the server has seen. A server may quote any part of a mail, however
+ * encoded. So of a mail that shows leaked secrets, only the status codes of its reply are told.
  */
 export function createRedactor(
   { user, password, token = '' }: RedactedLogin,

@@ -1,7 +1,7 @@
 /**
- * Sends mails, each over a connection of its own: no mail meets a connection that a firewall forgot or
- * that a refused mail left out of step. The URL is read anew for each, so a rotated password takes effect
- * at once. Never retries a mail: every attempt is the caller's.
+ * Sends mails, each over a connection of its own. No mail meets a connection that a firewall forgot
+ * or that a refused mail left out of step. The URL is read anew for each, so a rotated password
+ * takes effect at once. Never retries a mail: every attempt is the caller's.
  */
 import { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'

@@ -1,8 +1,8 @@
 /**
  * Opens incidents for people on call through PagerDuty's Events API v2 (docs/api-notes.md,
- * PagerDuty). A send is one `trigger` whose `dedup_key` is the delivery's id, so that a repeat joins
- * the open incident; only a canary, and the end of Tocsin's own trouble, resolve one. Acceptance is a 2xx that
- * names no error.
+ * PagerDuty). A send is one `trigger` whose `dedup_key` is the delivery's id, so that a repeat
+ * joins the open incident. Only a canary, and the end of Tocsin's own trouble, resolve one.
+ * Acceptance is a 2xx that names no error.
  */
 import {
   isCanary,

@@ -346,7 +346,7 @@ export function mrkdwnText(text: string, maxLength: number): string {
 }
 
 /**
- * Replaces exactly `&`, `<` and `>` by entities (Slack, "Escaping text"); the result has at most
+ * Replaces exactly `&`, `<` and `>` by entities (Slack, "Escaping text"). The result has at most
  * `maxLength` characters, cut between code points and never inside an entity.
  */
 export function escapeWithin(text: string, maxLength: number): string {

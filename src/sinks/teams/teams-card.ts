@@ -1,6 +1,6 @@
 /**
  * Writes documents as Adaptive Cards for Microsoft Teams. All text stands in text runs, for which
- * the schema says that Markdown is not supported: TextBlock and FactSet interpret links, mentions
+ * the schema says that Markdown is not supported. TextBlock and FactSet interpret links, mentions
  * and emphasis, and clients differ in what they let escape. What phones interpret all the same is
  * broken up.
  */

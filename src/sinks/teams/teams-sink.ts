@@ -81,8 +81,9 @@ function readErrorCode(body: string): string {
 }
 
 /**
- * Most codes of a 400 speak of the workflow and not of the message, and no page lists them: one that
- * is not known gets a few tries and opens the circuit, so that not every event is a dead letter.
+ * Most codes of a 400 speak of the workflow and not of the message, and no page lists them. One
+ * that is not known gets a few tries and opens the circuit, so that not every event is a dead
+ * letter.
  */
 function classifyWorkflowStatus(status: number): SinkReason {
   if (status === 404) return 'misconfigured'

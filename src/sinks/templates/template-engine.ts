@@ -109,7 +109,7 @@ function variableRefusal(
 }
 
 /**
- * The library goes through a range by adding 1, which changes no number beyond 2^53: one whose ends
+ * The library goes through a range by adding 1, which changes no number beyond 2^53. One whose ends
  * come from an event could go on for ever.
  */
 function hasOpenRange(text: string): boolean {

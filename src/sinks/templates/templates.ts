@@ -1,5 +1,5 @@
 /**
- * Messages and bodies of a sink's own templates. A template that fails costs its words: the message
+ * Messages and bodies of a sink's own templates. A template that fails costs its words. The message
  * goes with the built-in look, which people can read and the receiver of a webhook may refuse.
  */
 import { ownFeed } from '../../event.ts'

@@ -1,8 +1,8 @@
 /**
- * Counts by day and by hour (UTC) of an account: what came in and by which routes, what ended and how,
- * what was sent, which rules suppressed what, and how long events were visible before they were told. The scripts write them in the step that
- * changes the ledger, so they add up with its counters. Days are kept as long as the history, hours
- * for two days.
+ * Counts by day and by hour (UTC) of an account: what came in and by which routes, what ended and
+ * how, what was sent, and which rules suppressed what. Also how long events were visible before
+ * they were told. The scripts write them in the step that changes the ledger, so they add up with
+ * its counters. Days are kept as long as the history, hours for two days.
  */
 import type { AccountLedger } from '../account-ledger.ts'
 

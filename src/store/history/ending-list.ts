@@ -105,8 +105,8 @@ export async function listEndings(
 }
 
 /**
- * Within so long of its newest entry the rest of a message is looked for, ms: some hundred members are
- * settled at a time, account after account. What is settled later was sent again.
+ * Within so long of its newest entry the rest of a message is looked for, ms. Some hundred members
+ * are settled at a time, account after account. What is settled later was sent again.
  */
 const settlingMs = 60_000
 

@@ -1,10 +1,10 @@
 /**
- * Endings: what was told, to whom, and what was not told, newest first. One stream for each account. The
- * step that ends items writes it (`move()` of lib/ledger.lua): one entry for all items of one script run
- * that share message, destination, outcome, reason and rule, but one for each item that was sent singly,
- * for each was a message. A message whose members are settled in several runs, or are in several accounts,
- * has several entries, of which a list (ending-list.ts) makes one. An item that is sent again and delivered
- * again has two.
+ * Endings: what was told, to whom, and what was not told, newest first. One stream for each
+ * account. The step that ends items writes it (`move()` of lib/ledger.lua): one entry for all items
+ * of one script run that share message, destination, outcome, reason and rule. Each item that was
+ * sent singly has one of its own: each was a message. A message whose members are settled in
+ * several runs, or are in several accounts, has several entries, of which a list (ending-list.ts)
+ * makes one. An item that is sent again and delivered again has two.
  *
  * Retention drops what is older than the history, or than the oldest records that it left.
  */

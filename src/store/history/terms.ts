@@ -1,9 +1,9 @@
 /**
- * Terms: which events concern an identifier, a login or a host. Redis holds keyed digests of them, never
- * the words. Of an identifier, of which there are few, a stream has the ids of all its records. Of logins
- * and hosts, of which there are many, it is known how often they were seen, when last and in which record;
- * a new record keeps that (`seenBefore`), so each leads to the one before. Only new records count; what is
- * older than the history is forgotten.
+ * Terms: which events concern an identifier, a login or a host. Redis holds keyed digests of them,
+ * never the words. Of an identifier, of which there are few, a stream has the ids of all its
+ * records. Of logins and hosts, of which there are many, it is known how often they were seen, when
+ * last and in which record. A new record keeps that (`seenBefore`), so each leads to the one
+ * before. Only new records count; what is older than the history is forgotten.
  */
 import type { ThreatEvent, Victims } from '../../event.ts'
 import { redisNow } from '../../redis/scripts.ts'
@@ -123,9 +123,9 @@ function chainPlace({ recordId, times }: Pick<SeenBefore, 'recordId' | 'times'>)
 }
 
 /**
- * The cursor is the place of the next record. A record whose full event named again what the event had
- * named before comes twice in its chain, which then has no end: it is followed as it was noted last, and
- * where it comes again the chain ends.
+ * The cursor is the place of the next record. A record whose full event named again what the event
+ * had named before comes twice in its chain, which then has no end. It is followed as it was noted
+ * last, and where it comes again the chain ends.
  */
 async function followChain(
   ledger: AccountLedger,

@@ -98,9 +98,9 @@ function hashBaseUrl(baseUrl: string): string {
 }
 
 /**
- * Learns which organization an account's key belongs to, before the account's first paced request:
- * from Redis if an earlier run stored it, or else by a token test. Requests go out even if it stays
- * unknown.
+ * Learns which organization an account's key belongs to, before the account's first paced request.
+ * It comes from Redis if an earlier run stored it, or else by a token test. Requests go out even if
+ * it stays unknown.
  */
 export interface OrganizationLookup {
   /**

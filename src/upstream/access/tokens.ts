@@ -238,9 +238,8 @@ function pauseKey(keys: Keys, fingerprint: string): string {
 }
 
 /**
- * What is derived from an API key: a fingerprint for key names in Redis that reveals nothing, and a
- * cipher that only a holder of the key can open, so that no token is readable in Redis or its
- * files.
+ * What is derived from an API key. A fingerprint for key names in Redis reveals nothing. Only a
+ * holder of the key can open the cipher. So no token is readable in Redis or its files.
  */
 export interface AccountKey {
   apiKey: string

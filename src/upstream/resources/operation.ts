@@ -1,6 +1,6 @@
 /**
- * What describes an operation of the API: one row, from which the client sends it, `tocsin api`
- * makes a command, the sandbox checks it, and docs/api-notes.md lists it.
+ * One row describes an operation of the API. From it the client sends it, `tocsin api` makes a
+ * command, the sandbox checks it, and docs/api-notes.md lists it.
  */
 import { z } from 'zod'
 import { parseTimestamp } from '../timestamps.ts'

@@ -1,14 +1,12 @@
 #!lua flags=allow-oom
--- Reports to a sink's circuit how a send ended. Five faults in a row open the circuit, `broken` (a
--- fault that does not heal by itself) at once; while probes fail it opens for twice as long each
--- time, up to 15 minutes. Only a probe extends or closes an open circuit: every other send began
--- before it opened. A receiver that is half dead answers some of those late, and a circuit that
--- closed then would send everything there at once and forget how often it had opened. Where the
--- message may be to blame for its failure, what was never tried has a probe of its own once the
--- first opening time is over, however long the circuit stays open for the others. `gone`
--- disables the sink until its address changes. A pause that the sink asked for holds whatever the
--- answer was. The last failure is kept with the address until something is accepted; one refused
--- message is none of the sink's.
+-- Reports to a sink's circuit how a send ended. Five faults in a row open the circuit, `broken` (a fault that does
+-- not heal by itself) at once. While probes fail it opens for twice as long each time, up to 15 minutes. Only a probe
+-- extends or closes an open circuit: every other send began before it opened. A receiver that is half dead answers
+-- some of those late. A circuit that closed then would send everything there at once, and forget how often it had
+-- opened. Where the message may be to blame for its failure, what was never tried has a probe of its own once the
+-- first opening time is over. That holds however long the circuit stays open for the others. `gone` disables the sink
+-- until its address changes. A pause that the sink asked for holds whatever the answer was. The last failure is kept
+-- with the address until something is accepted; one refused message is none of the sink's.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone, none (no
 --          answer that says anything); fingerprint of the sink's address ('': not known); the

@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
--- Ends what keeps a sink from being tried: an operator's pause, the mark that its address is gone,
--- and the wait of an open circuit, whose next send is the probe. A pause that the sink asked for
--- stays.
+-- Ends what keeps a sink from being tried: an operator's pause, the mark that its address is gone, and the wait of an
+-- open circuit. An open circuit's next send is the probe. A pause that the sink asked for stays.
 -- KEYS     the circuit, those of its destinations
 -- Returns  ''
 -- @include lib/clock.lua

@@ -97,8 +97,8 @@ local function puts_off(ref, destination)
   return wait > 0
 end
 
--- Calls `visit` with refs and what they name, the worst rank first, of each rank the newest and the
--- oldest, `count` at most; ends when it returns true.
+-- Calls `visit` with refs and what they name, the worst rank first, of each rank the newest and the oldest, `count`
+-- at most. Ends when it returns true.
 local function look_through(count, visit)
   for rank = 5, 1, -1 do
     local low, high = ready_score(rank, 0), '(' .. ready_score(rank - 1, 0)
@@ -197,8 +197,8 @@ local function add_event(rid, n)
   return { rid = rid, n = n, at = places[rid] }
 end
 
--- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
--- due, and nil if it was put off.
+-- Adds a claim; returns false if nothing can be done for the item any more, which then stops being due. Returns nil
+-- if it was put off.
 local function take_item(ref)
   local rid, n, _, item = load_item(ref)
   if item and item.st == 'held' and item.why == 'detail' then

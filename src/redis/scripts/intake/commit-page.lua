@@ -1,6 +1,5 @@
--- Takes in one page, or a piece of one: fingerprints, records, items, counters and, with the last
--- piece, the cursor change together or not at all. A commit id that was seen before gets the stored
--- reply.
+-- Takes in one page, or a piece of one. Fingerprints, records, items, counters and, with the last piece, the cursor
+-- change together or not at all. A commit id that was seen before gets the stored reply.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: feed, of (prefix of the fields: '' the tail's scan | 'recent_', 'long_', 'whole_'
 --          a rescan's), seq? (the fence: the sequence that was read before the fetch; none:
@@ -61,9 +60,9 @@ local function tell_made(rid, n, item, kind)
   made[#made + 1] = { ref = item_ref(rid, n, item), k = item.k, sv = item.sv, rk = item.rk, kind = kind, why = why }
 end
 
--- What is known of this pair of login and secret: the record that showed it first (r, u), in how
--- many records it was seen (n), the first sources (s), and by destination the record that carried
--- it (d). Returns nil for an event without a pair.
+-- What is known of this pair of login and secret: the record that showed it first (r, u), in how many records it was
+-- seen (n), the first sources (s). Also, by destination, the record that carried it (d). Returns nil for an event
+-- without a pair.
 local function known_pair(event, is_new_record)
   if not event.pr then
     return nil
@@ -175,8 +174,8 @@ local function keep_payload(event, record, payload, how)
   rest(event.rid, record, ask.retention)
 end
 
--- An event that came back more severe while its item waits in a group is sent once, with the new
--- severity: the older item is suppressed.
+-- An event that came back more severe while its item waits in a group is sent once, with the new severity. The older
+-- item is suppressed.
 local function supersede(event, record, destination)
   for i, item in ipairs(record.i) do
     if item.d == destination and item.y and not final[item.st] then
@@ -358,9 +357,8 @@ local function set_aside(bad, raw)
   trim_quarantine()
 end
 
--- Notes a feed as unreadable when half or more of a page cannot be read and some of that is new;
--- the next page with items of which less than half is unreadable clears the note. Empty pages
--- change nothing.
+-- Notes a feed as unreadable when half or more of a page cannot be read and some of that is new. The next page with
+-- items of which less than half is unreadable clears the note. Empty pages change nothing.
 local function note_unreadable(quarantined)
   if ask.shown == 0 then
     return

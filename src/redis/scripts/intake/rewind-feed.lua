@@ -1,6 +1,6 @@
--- Moves a feed's start bound. The tail goes on near the newest event and a rescan reads from the
--- new bound on; a feed without such rescans is read from the bound on by its tail. Fingerprints
--- stay, so what was delivered is not sent again.
+-- Moves a feed's start bound. The tail goes on near the newest event and a rescan reads from the new bound on. A feed
+-- without such rescans is read from the bound on by its tail. Fingerprints stay, so what was delivered is not sent
+-- again.
 -- KEYS[1]  the account's base
 -- ARGV     feed, new start bound in ms
 -- Returns  nothing

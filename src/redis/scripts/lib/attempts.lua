@@ -1,5 +1,5 @@
--- Shared by claiming, settling and freezing: how a claim is described to its sender, who holds a claim,
--- how a member is settled, and what is kept of a message that was sent.
+-- Shared by claiming, settling and freezing: how a claim is described to its sender, who holds a claim, how a member
+-- is settled. Also what is kept of a message that was sent.
 
 -- A claim as the sender receives it. `holder` is the item or message: n attempts, x tries that
 -- count, rr lost answers. `repeat`: an earlier attempt may have been accepted. `failed`: when the

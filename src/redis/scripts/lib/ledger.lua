@@ -14,8 +14,8 @@ local function key(kind, id, part)
   return id and base .. ':' .. kind .. ':' .. id or base .. ':' .. kind
 end
 
--- A script's unit of work. What it has read of records stays decoded; what it changes is gathered, and finish()
--- writes it, a command a key, and last what says that it is done: marks, cursor. So what fails half way is done
+-- A script's unit of work. What it has read of records stays decoded. What it changes is gathered, and finish()
+-- writes it, a command a key. It writes last what says that it is done: marks, cursor. So what fails half way is done
 -- again. A script that reads a set after it has changed it calls write_sets() before.
 local unit = {
   records = {}, -- id -> record, or false: there is none
@@ -100,8 +100,8 @@ local function append(name, trim, fields)
   end
 end
 
--- Appends an ending as a JSON list in the order that store/history/endings.ts reads, without what is empty at its end:
--- in fields of their own these would take more bytes, and three times as long to read.
+-- Appends an ending as a JSON list in the order that store/history/endings.ts reads, without what is empty at its
+-- end. In fields of their own these would take more bytes, and three times as long to read.
 local function write_ending(ending)
   local severity = known_severities[ending.sv] and ending.rk or ending.sv
   local flags = (ending.own and 'o' or '') .. (ending.part and 'p' or '')
@@ -166,10 +166,9 @@ local function write_sets()
   unit.sets = {}
 end
 
--- A record is two lines of JSON: what becomes of it, and what it shows, which stays as it was written unless the
--- event is shown again or its full event names it anew. So most scripts neither decode nor encode the second.
--- Of the first only scripts read g, how often it was shown; of an item v, since when it was visible (ms), until it
--- is told.
+-- A record is two lines of JSON: what becomes of it, and what it shows. The latter stays as it was written unless the
+-- event is shown again or its full event names it anew. So most scripts neither decode nor encode the second. Of the
+-- first only scripts read g, how often it was shown; of an item v, since when it was visible (ms), until it is told.
 local function read_record(rid, text)
   local cut = text and string.find(text, '\n', 1, true)
   unit.records[rid] = text and cjson.decode(string.sub(text, 1, cut - 1)) or false

@@ -1,14 +1,13 @@
--- Dedupe fingerprints ("marks", 63 bits): an exact memory in integer sets, one series of buckets
--- for each week. Members travel as decimal strings: a Lua number would round them. A week begins
--- with as many buckets as the week before filled, and splits one after the other as it grows
--- (linear hashing). `b` chooses among the buckets that the week began with; the member's own bits
--- choose among those that were split off, so that a bucket can be split knowing its members alone. The marks
--- of one event agree in all of these.
+-- Dedupe fingerprints ("marks", 63 bits): an exact memory in integer sets, one series of buckets for each week.
+-- Members travel as decimal strings: a Lua number would round them. A week begins with as many buckets as the week
+-- before filled, and splits one after the other as it grows (linear hashing). `b` chooses among the buckets that the
+-- week began with. The member's own bits choose among those that were split off, so that a bucket can be split
+-- knowing its members alone. The marks of one event agree in all of these.
 local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
--- Members of a bucket, on average; 400 in one that is split next. Above set-max-intset-entries
--- (512) Redis drops the integer encoding, and a member takes six times the memory: none gets there
--- with up to four marks an event, one in 60 with twenty, one in 16 with fifty.
+-- Members of a bucket, on average; 400 in one that is split next. Above set-max-intset-entries (512) Redis drops the
+-- integer encoding, and a member takes six times the memory. None gets there with up to four marks an event, one in
+-- 60 with twenty, one in 16 with fifty.
 local bucket_fill = 200
 local split_bits = 262144 -- at most so many buckets come from each one that the week began with
 

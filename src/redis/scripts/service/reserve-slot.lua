@@ -31,8 +31,8 @@ local slot = math.max(now, last + spacing, believable(state[2], spacing))
 local wide = own ~= base and redis.call('HMGET', base, 'last', 'pause', 'others', 'used', 'others_used')
 if wide then
   slot = math.max(slot, believable(wide[2], spacing), believable(wide[4], 0) + spacing)
-  -- A request of an unknown organization may have its slot far ahead, because another organization
-  -- is paused: this one goes before it if there is room, and after the one that was used last.
+  -- A request of an unknown organization may have its slot far ahead, because another organization is paused. This
+  -- one goes before it if there is room, and after the one that was used last.
   local stranger = believable(wide[1], spacing)
   if slot + spacing > stranger then
     slot = math.max(slot, stranger + spacing)

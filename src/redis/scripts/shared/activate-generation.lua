@@ -1,8 +1,7 @@
 #!lua flags=allow-oom
--- Makes a configuration the active one, or confirms that it still is. An active configuration that
--- no replica confirmed within the patience gives way to any other, and takes over again once one
--- does, if none was started since. One that stood in for an hour on end is the newest itself: the
--- newest was a replica that went away for good.
+-- Makes a configuration the active one, or confirms that it still is. An active configuration that no replica
+-- confirmed within the patience gives way to any other. It takes over again once one does, if none was started since.
+-- One that stood in for an hour on end is the newest itself: the newest was a replica that went away for good.
 -- KEYS[1]  hash: hash, newest (hash of the one that was started last), number, confirmed (ms),
 --          since (when that hash began to be confirmed without a gap, ms), confirmations, id (of the
 --          ledger)

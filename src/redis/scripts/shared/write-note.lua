@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Stores a note. Runs when memory is full: retention makes room only where it is noted that the
--- index has all records, what notes its last pass is not done again and again, and an older state
--- that fills Redis is told all the same.
+-- Stores a note. Runs when memory is full. Retention makes room only where it is noted that the index has all
+-- records. What notes its last pass is not done again and again. An older state that fills Redis is told all the
+-- same.
 -- KEYS[1]  the note
 -- ARGV     its text; for how long, ms (left out: for ever)
 -- Returns  nothing
