@@ -40,7 +40,7 @@ const advice = {
       "The service's pages repeat without an end. Audit a shorter window with `--since`, and tell the service.",
   } satisfies Record<AuditReason, string>,
   TOCSIN_SERVICE: {
-    auth: "401 after the token was renewed: replace the API key. 403: the key's user lacks a permission, or access to `tenant_id`. The account is tried again after 30 s, doubling to 15 min; a new key in `api_key_file` is used at the next try.",
+    auth: "401 after the token was renewed: replace the API key. 403: the key's user lacks a permission, or access to `tenant_id`. The account is tried again after 30 s, doubling to 15 min. A new key in `api_key_file` is used at the next try.",
     rate_limited:
       "429: another program uses the organization's limit. If it stays, lower `limits`.",
     rejected:

@@ -1,4 +1,4 @@
-/** What was kept from people, and why: grouped by rule, then item by item. */
+/** What was not told, and why: grouped by rule, then item by item. */
 import { z } from 'zod'
 import { severityRank } from '../../event.ts'
 import { reasonText } from '../../operator/item-words.ts'
@@ -51,7 +51,7 @@ type NotToldQuery = z.output<typeof notToldQuery>
 export const itemsQuestion = question({
   path: '/items',
   summary:
-    'what was kept from people: by rule, then each item, newest first; what waits by account, too',
+    'what was not told: by rule, then each item, newest first; what waits by account, too',
   query: notToldQuery,
   async ask(asker, query) {
     const period = readPeriod(query, asker)
