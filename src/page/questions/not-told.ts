@@ -50,8 +50,7 @@ type NotToldQuery = z.output<typeof notToldQuery>
 
 export const itemsQuestion = question({
   path: '/items',
-  summary:
-    'what was not told: by rule, then each item, newest first; what waits by account, too',
+  summary: 'what was not told: by rule, then each item, newest first; what waits by account, too',
   query: notToldQuery,
   async ask(asker, query) {
     const period = readPeriod(query, asker)
