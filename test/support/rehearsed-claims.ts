@@ -191,7 +191,7 @@ export class RehearsedClaims {
     token: string,
   ): Promise<void> {
     const { ref, members: sent, mayBeRepeat } = message
-    await this.#noteContent(message)
+    this.#noteContent(message)
     this.#last.set(ref, token)
     const members = sent.map(({ id }) => id)
     const wasLost = members.some((id) => (this.#risks.get(id) ?? 0) > 0)
@@ -204,14 +204,13 @@ export class RehearsedClaims {
   }
 
   /** Every attempt of a message sends the same. */
-  async #noteContent({
+  #noteContent({
     ref,
     createdAtMs,
     members,
-  }: Pick<Message, 'ref' | 'createdAtMs' | 'members'>): Promise<void> {
+  }: Pick<Message, 'ref' | 'createdAtMs' | 'members'>): void {
     if (members.length === 0) return
-    const names = members.map(({ recordId }) => this.#ledger.key('pay', recordId))
-    const content = (await this.#ledger.redis.mget(names)).join('\n')
+    const content = JSON.stringify(members.map(({ payload }) => payload))
     const known = this.#contents.get(`${ref} ${createdAtMs}`) ?? content
     if (known !== content) this.faults.push(`${ref} has another content than before`)
     this.#contents.set(`${ref} ${createdAtMs}`, content)

@@ -119,6 +119,16 @@ export const traces: Record<string, Doing[]> = {
     ...sendOne,
     open,
   ],
+  'what was sent changed between two tries, because its event came back more severe once it was claimed':
+    [
+      page('single', ['soc']),
+      claim(),
+      page('single', ['soc'], raised),
+      open,
+      settle('again'),
+      ...sendOne,
+      open,
+    ],
   'what a batch said changed between two tries, because an event of it came back more severe': [
     batch(0),
     ...sendBatch,

@@ -167,7 +167,7 @@ end
 
 local function keep_payload(event, record, payload, how)
   local name = key('pay', event.rid)
-  local is_replaced = how.is_new or (how.changed and not is_on_its_way(record))
+  local is_replaced = how.is_new or (how.changed and not is_on_its_way(event.rid, record))
   if is_replaced or redis.call('EXISTS', name) == 0 then
     store(name, payload)
   end

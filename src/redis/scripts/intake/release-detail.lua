@@ -23,7 +23,7 @@ local function is_wanted()
   return false
 end
 
-local is_late = not is_wanted() or is_on_its_way(record)
+local is_late = not is_wanted() or is_on_its_way(ask.rid, record)
 if ARGV[2] ~= '' and not is_late then
   redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
   if ask.title then

@@ -260,10 +260,14 @@ local function move(item, state, how)
   item.place = nil -- the group that an item joins once its wait for the full event is over
 end
 
--- Whether an attempt with this event has begun, or it is in a frozen message. Its payload must not
--- change then: every attempt sends the same body.
-local function is_on_its_way(record)
-  for _, item in ipairs(record.i) do
+-- Whether an attempt with this event has begun or begins with what was handed out, or it is in a frozen
+-- message. Its payload must not change then: every attempt sends the same body.
+local function is_on_its_way(rid, record)
+  for m, item in ipairs(record.i) do
+    local is_waiting = item.st == 'queued' and item.n == 0
+    if is_waiting and redis.call('HEXISTS', key('claims'), item_ref(rid, m - 1, item)) == 1 then
+      return true
+    end
     if not final[item.st] and (item.n > 0 or item.st == 'batch') then
       return true
     end
