@@ -5,7 +5,7 @@ import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import { type ItemChange, releaseUndetailed, type SinkBatchWaits } from '../store/pending-items.ts'
 import type { AttemptOptions } from './send/attempt.ts'
 import type { Claim, Message } from './claims.ts'
-import { freezeBatches, type FreezeOptions, selectSendable } from './suppression.ts'
+import { freezeBatches, type FreezeOptions, selectSendable } from './sendable.ts'
 
 export interface ClaimedWorkOptions
   extends FreezeOptions, Pick<AttemptOptions, 'findLedger' | 'rerouter' | 'standing'> {
