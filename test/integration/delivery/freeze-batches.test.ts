@@ -82,6 +82,24 @@ test('an event that came back more severe before its batch left is in it twice, 
   expect(record!.items.map(({ state }) => state)).toEqual(['batch', 'batch'])
 })
 
+test('an event that comes back more severe while its batch is put together changes nothing in it', async () => {
+  const ledger = await collected(1)
+  const raised = routed({ uid: 'a/b/0', severity: 'critical' }, ['siem'])
+  const rules: FreezeOptions['rules'] = {
+    allowsAll: () => false,
+    async decide(_ledger, items) {
+      await takeIn(ledger, [raised], { batchWaitMs: 60_000 })
+      return items.map(() => ({ act: 'send' }))
+    },
+  }
+  const { frozen } = await flushOnce(ledger, siem(), { nowMs: Date.now() + 61_000, rules })
+  const [batch] = frozen
+  const again = await beginAttempt(ledger, batch!.ref, 't', 1_000)
+  const { payload } = batch!.members[0]!
+  expect(again).toMatchObject({ status: 'send', members: [{ payload }] })
+  expect(payload!.event.severity).not.toBe('critical')
+})
+
 test('a batch goes where its sink sent when it was frozen, whoever takes it over, and so do its halves, which are no younger', async () => {
   const ledger = await collected(2)
   const refs = await tests.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { CredentialPair, RoutedEvent } from '../../../src/store/intake.ts'
-import { discardItem, suppressItems } from '../../../src/store/pending-items.ts'
+import { discardItem, moveItem, suppressItems } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -70,6 +70,25 @@ test('a pair that was never told, or is worse now, is told when it comes again',
   await takeIn(ledger, [leak(4, {}, 'low')])
   expect((await itemOf(ledger, 4)).heldFor).toBe('seen_again')
   await expectConservation(ledger)
+})
+
+test('a pair that went elsewhere is not told again, though worse of its event was silenced', async () => {
+  const ledger = await tests.ledger()
+  const recordId = ledger.fingerprints.recordId('credential/1')
+  await takeIn(ledger, [leak(1)])
+  const ir = { sink: 'ir', destination: 'ir', batchWaitMs: undefined }
+  const first = { ref: `i:${recordId}:0:soc`, record: { uid: 'credential/1' } }
+  await moveItem(ledger, { ...first, item: await itemOf(ledger, 1) }, [ir], 'ann')
+  await takeIn(ledger, [leak(1, {}, 'critical')])
+  const silenced = { ref: `i:${recordId}:2:soc`, act: 'suppress', reason: 'silence' } as const
+  await suppressItems(ledger, [{ ...silenced, rule: 's1' }])
+  expect((await readRecord(ledger, recordId))!.items.map(({ state }) => state)).toEqual([
+    'diverted',
+    'queued',
+    'suppressed',
+  ])
+  await takeIn(ledger, [leak(2)])
+  expect((await itemOf(ledger, 2)).heldFor).toBe('seen_again')
 })
 
 test('a pair that its destination never got, because it died or was discarded, is told when it comes again', async () => {

@@ -264,9 +264,11 @@ end
 -- message. Its payload must not change then: every attempt sends the same body.
 local function is_on_its_way(rid, record)
   for m, item in ipairs(record.i) do
-    local is_waiting = item.st == 'queued' and item.n == 0
-    if is_waiting and redis.call('HEXISTS', key('claims'), item_ref(rid, m - 1, item)) == 1 then
-      return true
+    if item.st == 'queued' and item.n == 0 then
+      local held = redis.call('HMGET', key('claims'), item_ref(rid, m - 1, item), 'c:' .. item.k)
+      if held[1] or held[2] then
+        return true
+      end
     end
     if not final[item.st] and (item.n > 0 or item.st == 'batch') then
       return true
@@ -278,12 +280,12 @@ end
 local untold = { suppressed = true, dead = true, discarded = true }
 
 -- The item by which a destination has an event at least as severe, and its index: one that was or will be
--- told, else one that never will, else one that went elsewhere. `with_shadows`: a trial counts too.
+-- told, else one that went elsewhere, else one that never will. `with_shadows`: a trial counts too.
 local function find_item(record, destination, rank, with_shadows)
   local found, at
   for n, item in ipairs(record.i) do
     local counts = item.d == destination and item.rk >= rank and (with_shadows or item.why ~= 'shadow')
-    if counts and (not found or found.st == 'diverted' or (untold[found.st] and item.st ~= 'diverted')) then
+    if counts and (not found or untold[found.st] or (found.st == 'diverted' and not untold[item.st])) then
       found, at = item, n - 1
     end
   end
