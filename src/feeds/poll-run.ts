@@ -189,6 +189,8 @@ export interface PollLog {
   begin(run: LoggedFeed): void
   add(run: LoggedFeed, page: Pick<CommitResult, 'counts' | 'newEvents'>): void
   addStage(run: LoggedFeed, stage: PollStage, ms: number): void
+  /** How long each stage took since the feed's last line, ms. */
+  stages(run: LoggedFeed): Tally['stages']
   /** `hasMore`: the scan goes on in another run. */
   end(run: LoggedFeed, hasMore: boolean): void
 }
@@ -223,6 +225,7 @@ export function createPollLog(logger: Logger, clock: Pick<Clock, 'monotonic'>): 
       const { stages } = ensure(run).tally
       stages[stage] = (stages[stage] ?? 0) + ms
     },
+    stages: (run) => rounded(ensure(run).tally.stages),
     end(run, hasMore) {
       const { key, tally } = ensure(run)
       const ms = clock.monotonic() - tally.beganMs
@@ -239,6 +242,10 @@ function newTally(beganMs: number): Tally {
   return { stages: {}, beganMs, pages: 0, counts, worstRank: 0 }
 }
 
+function rounded(stages: Tally['stages']): Tally['stages'] {
+  return Object.fromEntries(Object.entries(stages).map(([stage, ms]) => [stage, Math.round(ms)]))
+}
+
 function writeTally(
   logger: Logger,
   { kind, feed: { name: feed, account } }: LoggedFeed,
@@ -249,9 +256,9 @@ function writeTally(
   const { fetched, new: fresh, ...others } = counts
   const found = Object.fromEntries(Object.entries(others).filter(([, count]) => count > 0))
   const worst = severities[worstRank - 1]
-  const took = Object.entries(stages).map(([stage, ms]) => [stage, Math.round(ms)] as const)
-  const waited = about.ms - took.reduce((sum, [, ms]) => sum + ms, 0) // other feeds had their turns
-  const ofPages = { ...about, stages: { wait: Math.max(0, waited), ...Object.fromEntries(took) } }
+  const took = rounded(stages)
+  const waited = about.ms - Object.values(took).reduce((sum, ms) => sum + ms, 0) // others had their turns
+  const ofPages = { ...about, stages: { wait: Math.max(0, waited), ...took } }
   const fields = { feed, account, pages, fetched, new: fresh, ...found, worst, ...ofPages }
   const isNews = fresh + counts.quarantined + counts.raised > 0
   logger[isNews ? 'info' : 'debug'](fields, kind === 'rescan' ? 'rescanned' : 'polled')

@@ -22,7 +22,6 @@ import {
   type Poller,
   type PollerOptions,
   type PollOutcome,
-  type PollRequest,
   type PollStage,
 } from './poll-run.ts'
 
@@ -35,15 +34,21 @@ export function createPoller(options: PollerOptions): Poller {
   return {
     async pollOnce(feed, asked) {
       const { kind, signal, dueSinceMs = clock.now() } = asked
+      const run = { ...asked, feed, dueSinceMs, log, refusals: { count: 0 } }
+      log.begin(run)
+      let hasMore = false
       try {
-        const run = { ...asked, feed, dueSinceMs, log, refusals: { count: 0 } }
-        return await pollAndLog(options, run)
+        const outcome = await pollPages(options, run)
+        hasMore = outcome.status === 'more' && !signal.aborted
+        return outcome
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
-        if (error instanceof UpstreamError) return noteFailure(options, { feed, asked }, error)
+        if (error instanceof UpstreamError) return await noteFailure(options, run, error)
         const trouble = { reason: 'internal', answer: errorMessage(error), waitMs: undefined }
         await noteTrouble(options, feed, kind, trouble)
         throw error
+      } finally {
+        log.end(run, hasMore) // also what was taken in before a failure
       }
     },
   }
@@ -51,17 +56,18 @@ export function createPoller(options: PollerOptions): Poller {
 
 async function noteFailure(
   options: PollerOptions,
-  { feed, asked: { kind, waitAfter } }: { feed: PolledFeed; asked: PollRequest },
+  run: LoggedRun,
   error: UpstreamError,
 ): Promise<PollOutcome> {
   const { logger, metrics } = options
+  const { feed, kind, waitAfter, log } = run
   const { reason, message: answer, status, retryAfterMs } = error
   const outcome: PollOutcome = { status: 'failed', reason, retryAfterMs }
   // nothing was asked: the account pauses, and says why
   if (reason === 'auth' && status === undefined && retryAfterMs !== undefined) return outcome
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason })
   const said = kind === 'rescan' ? 'rescan failed' : 'poll failed'
-  const fields = { feed: feed.name, account: feed.account, err: error }
+  const fields = { feed: feed.name, account: feed.account, err: error, stages: log.stages(run) }
   logger.repeated.warn(fields, said, {
     cause: describeCause(error),
     list: 'feeds',
@@ -81,7 +87,7 @@ async function noteFailure(
 async function noteTrouble(
   options: PollerOptions,
   { account, name }: PolledFeed,
-  kind: PollRequest['kind'],
+  kind: LoggedRun['kind'],
   trouble: Parameters<typeof noteFeedTrouble>[3],
 ): Promise<void> {
   try {
@@ -94,19 +100,6 @@ async function noteTrouble(
 /** One text per kind of API failure, whatever the feed. */
 function describeCause({ reason, status, fault }: UpstreamError): string {
   return [reason, status, fault].filter((part) => part !== undefined).join(' ')
-}
-
-/** Logs also what a run took in that failed in the end. */
-async function pollAndLog(options: PollerOptions, run: LoggedRun): Promise<PollOutcome> {
-  run.log.begin(run)
-  let hasMore = false
-  try {
-    const outcome = await pollPages(options, run)
-    hasMore = outcome.status === 'more' && !run.signal.aborted
-    return outcome
-  } finally {
-    run.log.end(run, hasMore)
-  }
 }
 
 async function pollPages(options: PollerOptions, run: LoggedRun): Promise<PollOutcome> {

@@ -331,7 +331,7 @@ test('a bug that breaks a poll off is in the way of its feed, too', async () => 
   expect(trouble).toMatchObject({ reason: 'internal', answer: 'x is not a function', count: 1 })
 })
 
-test('a failure is in the log though Redis cannot keep it', async () => {
+test('a failure is in the log with what took how long, though Redis cannot keep it', async () => {
   const away: AccountLedger = {
     ...ledger,
     run: (script, ...args) =>
@@ -344,7 +344,8 @@ test('a failure is in the log though Redis cannot keep it', async () => {
   sandbox.faults.add({ on: search, effect: 'status', status: 503 })
   const poller = aPoller({ ledger: away, logger })
   expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'failed' })
-  expect(lines.join()).toContain('poll failed')
+  const line = lines.find((one) => one.includes('poll failed')) ?? '{}'
+  expect(JSON.parse(line)).toMatchObject({ stages: { fetch: expect.any(Number) as number } })
 })
 
 test('while the ledger may not grow nothing is asked for; it stays at the service', async () => {
