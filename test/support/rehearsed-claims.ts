@@ -61,12 +61,13 @@ export class RehearsedClaims {
   }
 
   /** `isAnswerLost`: claimed twice, of which the replica knows the second. */
-  async claim(owner: string, sink: string, max: number, isAnswerLost: boolean): Promise<void> {
+  async claim(owner: string, sink: string, max: number, isAnswerLost: boolean): Promise<boolean> {
     if (isAnswerLost) await this.#claimOnce(owner, sink, max)
     const claimed = await this.#claimOnce(owner, sink, max)
     const isNew = ({ replica, claim: { ref } }: InHand): boolean =>
       replica !== owner || claimed.every((one) => one.claim.ref !== ref)
     this.#hands = [...this.#hands.filter(isNew), ...claimed]
+    return claimed.length > 0
   }
 
   async #claimOnce(owner: string, sink: string, max: number): Promise<InHand[]> {
@@ -103,14 +104,20 @@ export class RehearsedClaims {
   }
 
   /** Makes one batch of what a sink has collected, and holds it; where the answer is lost nobody knows that. */
-  async freeze(owner: string, sink: string, count: number, through: AccountLedger): Promise<void> {
+  async freeze(
+    owner: string,
+    sink: string,
+    count: number,
+    through: AccountLedger,
+  ): Promise<boolean> {
     const members = await peekBatch(this.#ledger, sink, count)
-    if (members.length === 0) return
+    if (members.length === 0) return false
     const batch = { sink, destination: sink, members }
     const claim = await freezeBatch(through, { owner, leaseMs }, batch)
-    if (!claim) return
+    if (!claim) return false
     this.#leases.set(claim.ref, { owner, dueSinceMs: undefined, isOver: false })
     this.#hands.push({ replica: owner, claim })
+    return true
   }
 
   /** By ref: since when it is due, of what nobody holds and is due by then. */
@@ -137,25 +144,26 @@ export class RehearsedClaims {
   }
 
   /** `through`: the ledger as the replica reaches it. */
-  async open(owner: string, place: number, through: AccountLedger): Promise<void> {
+  async open(owner: string, place: number, through: AccountLedger): Promise<boolean> {
     const hand = this.#pick(owner, place)
-    if (!hand) return
+    if (!hand) return false
     this.#hands.splice(this.#hands.indexOf(hand), 1)
     const { claim } = hand
     const { ref, rank } = claim
     const holder = { owner, leaseMs, by: owner }
     if (claim.kind !== 'item' && claim.kind !== 'batch') {
       await advanceClaims(through, holder, { giveBack: [{ ref, rank }] })
-      return
+      return false
     }
     const before = await this.#attemptsOf(ref)
     const token = this.#newToken()
     const { begun } = await advanceClaims(through, holder, { begin: [{ ref, token }] })
     const [opened] = begun
-    if (!opened) return
+    if (!opened) return false
     if (this.#leases.get(ref)?.owner !== owner) this.faults.push(`${ref} was opened by ${owner}`)
     if (opened.attempt !== before + 1) this.faults.push(`${ref} counts ${opened.attempt} attempts`)
     await this.#noteSend({ ...claim, ...opened }, token)
+    return true
   }
 
   #newToken(): string {
@@ -178,12 +186,13 @@ export class RehearsedClaims {
   }
 
   /** As somebody does who claims it after its lease, whatever its state. */
-  async beginAny(ref: string, through: AccountLedger): Promise<void> {
+  async beginAny(ref: string, through: AccountLedger): Promise<boolean> {
     const token = this.#newToken()
     const begun = await beginAttempt(through, ref, token, leaseMs)
-    if (begun.status !== 'send') return
+    if (begun.status !== 'send') return false
     this.#leases.set(ref, { owner: token, dueSinceMs: undefined, isOver: false })
     await this.#noteSend(begun, token)
+    return true
   }
 
   async #noteSend(
@@ -210,18 +219,18 @@ export class RehearsedClaims {
     members,
   }: Pick<Message, 'ref' | 'createdAtMs' | 'members'>): void {
     if (members.length === 0) return
-    const content = JSON.stringify(members.map(({ payload }) => payload))
+    const content = JSON.stringify(members.map(({ title: _title, ...said }) => said))
     const known = this.#contents.get(`${ref} ${createdAtMs}`) ?? content
     if (known !== content) this.faults.push(`${ref} has another content than before`)
     this.#contents.set(`${ref} ${createdAtMs}`, content)
   }
 
-  async settle(place: number, given: Outcome, through: AccountLedger): Promise<void> {
+  async settle(place: number, given: Outcome, through: AccountLedger): Promise<boolean> {
     const { outcome, answerLost = false } = given
     const least = outcome === 'split' ? 2 : 1
     const fitting = this.#attempts.filter(({ members }) => members.length >= least)
     const attempt = fitting[place % Math.max(1, fitting.length)]
-    if (!attempt) return
+    if (!attempt) return false
     const { ref, members } = attempt
     this.#attempts.splice(this.#attempts.indexOf(attempt), 1)
     const before = await this.#attemptsOf(ref)
@@ -237,8 +246,9 @@ export class RehearsedClaims {
     if (ref.startsWith('i:') && fewer !== 0 && !isUndone) {
       this.faults.push(`${ref} had ${before} attempts, and now ${fewer} fewer`)
     }
-    if (outcome === 'delivered' || answerLost) return
+    if (outcome === 'delivered' || answerLost) return true
     for (const id of members) this.#risks.set(id, (this.#risks.get(id) ?? 0) - 1)
+    return true
   }
 
   async renew(owner: string, through: AccountLedger): Promise<void> {

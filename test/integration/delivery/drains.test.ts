@@ -145,7 +145,7 @@ test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and
   expect(await pendingIn(ledger)).toEqual({ queued: 4, retrying: 1 })
   const due = await ledger.redis.zrange(ledger.key('due', 'soc'), '0', '-1')
   const asked = { sink: 'soc', max: 10, leastRank: 1 }
-  const ours = await claimDue(ledger, { owner: 'other', leaseMs: 1_000 }, asked)
+  const ours = await claimDue(ledger, { owner: 'other', leaseMs: 60_000 }, asked)
   expect(due).toHaveLength(5)
   expect(ours.claims).toMatchObject(Array.from({ length: 4 }, () => ({ mayBeRepeat: false })))
   const cutOff = due.find((ref) => !ours.claims.some((one) => one.ref === ref))!

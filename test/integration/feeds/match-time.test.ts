@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { createCapabilities } from '../../../src/upstream/access/capabilities.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'
@@ -14,14 +15,18 @@ const name = 'materialized_at events'
 const feed = aFeed({ startMs, rescan: { everyMs: undefined, backMs: 7 * dayMs } })
 
 let rig: FeedRig
-const memory = () =>
-  createCapabilities({
-    redis: tests.redis,
-    keys: tests.keys(),
+let keys: Keys
+function memory() {
+  keys = tests.keys()
+  const { redis } = tests
+  return createCapabilities({
+    redis,
+    keys,
     logger: silent,
     keyFingerprint: () => 'rig',
     account: 'main',
   })
+}
 
 async function begin(materializedFilter: MaterializedFilter) {
   const capabilities = memory()
@@ -37,8 +42,7 @@ async function begin(materializedFilter: MaterializedFilter) {
 }
 
 async function expectRefusedForADay(): Promise<void> {
-  const [key = ''] = await tests.redis.keys(`*capability*${name}`)
-  const leftMs = await tests.redis.pttl(key)
+  const leftMs = await tests.redis.pttl(keys.shared('capability', 'rig', name))
   expect(leftMs).toBeGreaterThan(dayMs - hourMs)
   expect(leftMs).toBeLessThanOrEqual(dayMs)
 }

@@ -1,6 +1,6 @@
 /**
- * Three replicas, each for an account of one organization, ask one service that counts every sliding second, in a time that passes only while
- * everybody waits. The limiter's scripts run in a real Redis, which is told that time.
+ * Three replicas, each for an account of one organization, ask one service that counts every sliding second.
+ * Their time passes only while everybody waits. The limiter's scripts run in a real Redis, which is told that time.
  */
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'

@@ -44,7 +44,16 @@ test('a request under a new API key does not get the token that is being made fo
   expect((await next).value).toBe('of the new key')
 })
 
-test('an old token serves while it is renewed, and where that fails', async () => {
+test('a token is renewed before it ends, and serves meanwhile', async () => {
+  const slow = Promise.withResolvers<string>()
+  const { cache, save } = aRig([slow.promise])
+  await save('old', 12 * 60_000) // of an hour
+  expect((await cache.get()).value).toBe('old')
+  slow.resolve('new')
+  await expect.poll(async () => (await cache.get()).value).toBe('new')
+})
+
+test('an old token serves where its renewal fails', async () => {
   const slow = Promise.withResolvers<string>()
   const { cache, save } = aRig([slow.promise])
   await save('old', 12 * 60_000) // of an hour

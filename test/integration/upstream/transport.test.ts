@@ -214,11 +214,16 @@ test('accounts that leave the network in the same way share connections, and end
   onTestFinished(() => connections.close())
   const [one, other] = [anAccount({ baseUrl: server.url }), anAccount({ name: 'other' })]
   expect(connections.of(one)).toBe(connections.of(other))
-  for (const outbound of [{ proxy: secretFromText('http://p:1') }, { caFile: '/a.pem' }])
-    expect(connections.of({ ...one, ...outbound })).not.toBe(connections.of(one))
+  const proxy = secretFromText('http://p:1')
+  const others = [{ caFile: '/a.pem' }, { proxy }, { proxy, noProxy: ['x'] }]
+  const ways = [{}, ...others].map((outbound) => connections.of({ ...one, ...outbound }))
+  expect(new Set(ways).size).toBe(4)
   const transport = createTransport({ account: one, limits, connections })
   await transport.close()
   expect(await ask(transport)).toEqual({ items: [], next: null })
+  expect(server.openConnections()).toBeGreaterThan(0)
+  await connections.close()
+  await expect.poll(() => server.openConnections()).toBe(0)
 })
 
 test('a base URL may have a path of its own', async () => {
