@@ -137,6 +137,7 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
   // A plain Agent ignores proxy variables: what goes by a proxy is the sink's `proxy` to say.
   const agent = new Agent({
     connect,
+    allowH2: false, // else all would wait for the first connection to say which protocol it speaks
     connections: options.maxConnections,
     ...(readsAnswer && { pipelining: 0 }), // 0: no connection is kept
     headersTimeout: headersTimeoutMs,

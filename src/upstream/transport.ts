@@ -207,6 +207,7 @@ function createDispatcher(outbound: Outbound, limits: TransportLimits): Dispatch
   const timeoutMs = limits.connectMs
   const settings = { allowH2: false, timeout: timeoutMs }
   return new Agent({
+    allowH2: false, // else all would wait for the first connection to say which protocol it speaks
     connect: createOutboundConnector<buildConnector.Options>(
       outbound,
       (tls) => buildConnector({ ...settings, ...tls }),

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer as createHttpsServer } from 'node:https'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Outbound } from '../../../src/lib/config/outbound-config.ts'
@@ -224,6 +224,40 @@ test('accounts that leave the network in the same way share connections, and end
   expect(server.openConnections()).toBeGreaterThan(0)
   await connections.close()
   await expect.poll(() => server.openConnections()).toBe(0)
+})
+
+test('a connection that hangs before it is one keeps no other request waiting', async () => {
+  const authority = createAuthority()
+  onTestFinished(() => authority.remove())
+  const service = createHttpsServer(authority.issue('server'), (_request, response) =>
+    response.end(page.body),
+  )
+  service.listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  onTestFinished(() => void service.close())
+  const { port } = service.address() as AddressInfo
+  const sockets: Socket[] = []
+  const front = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    if (sockets.length > 1) socket.pipe(connect(port, '127.0.0.1')).pipe(socket)
+  })
+  front.listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  const account = anAccount({
+    baseUrl: `https://localhost:${(front.address() as AddressInfo).port}`,
+    caFile: authority.file,
+  })
+  const transport = createTransport({ account, limits })
+  onTestFinished(async () => {
+    await transport.close()
+    for (const socket of sockets) socket.destroy()
+    front.close()
+  })
+  const first = failure(transport)
+  await expect.poll(() => sockets.length).toBe(1)
+  const second = ask(transport)
+  expect(await Promise.race([first, second])).toEqual({ items: [], next: null })
 })
 
 test('a base URL may have a path of its own', async () => {
