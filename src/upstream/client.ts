@@ -44,5 +44,5 @@ export interface UpstreamClient extends Documents {
   pause(): Promise<AccountPause | null>
   /** How far the API's clock is ahead of ours by its last answer, ms. */
   clockSkewMs(): number | undefined
-  close(): Promise<void>
+  close(): void
 }

@@ -1,5 +1,5 @@
 /** Builds the client of an account from its parts. */
-import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
+import { type Clock, systemClock, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/client.ts'
 import type { Keys } from '../redis/keys.ts'
@@ -21,7 +21,7 @@ import {
   type Session,
 } from './access/session.ts'
 import { createAccountAccess, createAccountKey, createTokenCache } from './access/tokens.ts'
-import { type Connections, createTransport, requestLimits, type Transport } from './transport.ts'
+import type { Transport } from './transport.ts'
 
 export interface UpstreamClientOptions {
   account: AccountConfig
@@ -32,9 +32,7 @@ export interface UpstreamClientOptions {
   slots: ApiSlots
   organizations: Organizations
   clock?: Clock
-  transport?: Transport
-  /** Shared by all clients of the process; left out: each has its own. */
-  connections?: Connections
+  transport: Transport
   /** Called after every request that was sent. */
   onRequest?: (info: RequestInfo) => void
   /** Called with the month's remaining global searches whenever an answer states them. */
@@ -45,8 +43,7 @@ export interface UpstreamClientOptions {
 
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
   const { account, slots, organizations } = options
-  const { clock, transport, state, tokens, pacer, session, lookup, capabilities } =
-    createParts(options)
+  const { clock, state, tokens, pacer, session, lookup, capabilities } = createParts(options)
   const parts = { session, lookup }
   const call = createCall(parts)
 
@@ -70,20 +67,15 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     utilization: (tier) => slots.utilization(organizations.laneFor(account.name, tier)),
     pause: () => state.current(),
     clockSkewMs: () => pacer.clockSkewMs(),
-    async close() {
-      tokens.close()
-      await transport.close()
-    },
+    close: () => tokens.close(),
   }
 }
 
 function createParts(options: UpstreamClientOptions) {
-  const { account, clock = systemClock, timings = defaultTimings } = options
-  const limits = requestLimits(timings)
-  const transport = options.transport ?? createTransport({ ...options, clock, limits })
+  const { account, clock = systemClock } = options
   const accountKey = createAccountKey(account)
   const secrets = (): string[] => accountSecrets(account, accountKey())
-  const pacer = createPacer({ ...options, clock, transport, secrets })
+  const pacer = createPacer({ ...options, clock, secrets })
   const shared = { ...options, account: account.name, clock, accountKey }
   const state = createAccountAccess(shared)
   const tokens = createTokenCache({
@@ -100,7 +92,7 @@ function createParts(options: UpstreamClientOptions) {
   })
   const scope = (): string => accountKey().fingerprint
   const capabilities = createCapabilities({ ...shared, keyFingerprint: scope })
-  return { clock, transport, state, tokens, pacer, session, lookup, capabilities }
+  return { clock, state, tokens, pacer, session, lookup, capabilities }
 }
 
 async function testToken(

@@ -4,7 +4,7 @@
  * token.
  */
 import { Agent, buildConnector, type Dispatcher, request } from 'undici'
-import { type Clock, systemClock, type Timings, withTimeout } from '../lib/clock.ts'
+import { type Clock, systemClock, withTimeout } from '../lib/clock.ts'
 import { createOutboundConnector } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/config/outbound-config.ts'
 import type { AccountConfig } from './config.ts'
@@ -39,7 +39,6 @@ export const answerBytes = { page: 2 ** 20, item: 4 * 2 ** 20, command: 64 * 2 *
 export interface Transport {
   /** Returns any answer. Throws UpstreamError if there is none, or if it exceeds its limits. */
   request(request: TransportRequest): Promise<Answer>
-  close(): Promise<void>
 }
 
 export interface TransportLimits {
@@ -60,26 +59,18 @@ const defaultLimits: TransportLimits = {
   totalMs: 30_000,
 }
 
-export function requestLimits({ requestTimeoutMs }: Timings): Partial<TransportLimits> {
-  return { headersMs: requestTimeoutMs, totalMs: requestTimeoutMs }
-}
-
 export interface TransportOptions {
   account: Pick<AccountConfig, 'baseUrl'> & Outbound
   clock?: Clock
-  limits?: Partial<TransportLimits>
-  /** Of several accounts; left out: its own, which `close` ends. */
-  connections?: Connections | undefined
+  connections: Connections
 }
 
 export function createTransport(options: TransportOptions): Transport {
-  const { account, clock = systemClock } = options
-  const limits = { ...defaultLimits, ...options.limits }
-  const connections = options.connections ?? createConnections(limits)
-  let dispatcher: Dispatcher | undefined
+  const { account, clock = systemClock, connections } = options
+  const { totalMs } = connections.limits
+  const dispatcher = connections.of(account)
 
   async function send(asked: TransportRequest, signal: AbortSignal): Promise<Answer> {
-    dispatcher ??= connections.of(account)
     let sentAtMs = clock.now()
     const begin = (): void => {
       if (asked.mayBegin?.() === false) throw notBegun
@@ -104,13 +95,12 @@ export function createTransport(options: TransportOptions): Transport {
   return {
     async request(asked) {
       try {
-        return await withTimeout(limits.totalMs, [asked.signal], (signal) => send(asked, signal))
+        return await withTimeout(totalMs, [asked.signal], (signal) => send(asked, signal))
       } catch (error) {
         if (asked.signal?.aborted) throw abandonedError()
         throw error instanceof UpstreamError ? error : errorFromFailure(error)
       }
     },
-    close: async () => (options.connections ? undefined : connections.close()),
   }
 }
 
@@ -175,6 +165,7 @@ function buildHeaders({ authorization, body, isFile }: TransportRequest): Record
 
 /** Connections to the service. One that is open serves whichever account asks next. */
 export interface Connections {
+  readonly limits: TransportLimits
   /** Those of all accounts with this way out of the network. */
   of(outbound: Outbound): Dispatcher
   close(): Promise<void>
@@ -184,6 +175,7 @@ export function createConnections(given: Partial<TransportLimits> = {}): Connect
   const limits = { ...defaultLimits, ...given }
   const dispatchers = new Map<string, Dispatcher>()
   return {
+    limits,
     of(outbound) {
       const way = wayOut(outbound)
       const dispatcher = dispatchers.get(way) ?? createDispatcher(outbound, limits)

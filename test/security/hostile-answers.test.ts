@@ -11,7 +11,7 @@ import { withholdIn } from '../../src/masking/masking.ts'
 import { wireFullEvent } from '../../src/upstream/resources/events.ts'
 import { wireSearchPage, type WireSearchPage } from '../../src/upstream/resources/page.ts'
 import { readAnswer } from '../../src/upstream/access/session.ts'
-import { createTransport } from '../../src/upstream/transport.ts'
+import { createConnections, createTransport } from '../../src/upstream/transport.ts'
 import { aDelivery } from '../support/deliveries.ts'
 import { anAccount } from '../support/replica.ts'
 import { aSlackSink } from './slack-sink.ts'
@@ -108,8 +108,9 @@ describe('an answer of the service', () => {
   })
 
   async function pageFrom(baseUrl: string): Promise<WireSearchPage> {
-    const transport = createTransport({ account: anAccount({ baseUrl }) })
-    onTestFinished(() => transport.close())
+    const connections = createConnections()
+    onTestFinished(() => connections.close())
+    const transport = createTransport({ account: anAccount({ baseUrl }), connections })
     const authorization = 'Bearer good'
     const asked = { method: 'POST', path: '/x', authorization, body: {} } as const
     return readAnswer(await transport.request(asked), wireSearchPage)

@@ -17,7 +17,11 @@ import {
   type Organizations,
 } from '../../src/upstream/access/organizations.ts'
 import { createTierLimiter, createApiSlots, type ApiSlots } from '../../src/upstream/rate-limits.ts'
-import { createTransport, type TransportLimits } from '../../src/upstream/transport.ts'
+import {
+  createConnections,
+  createTransport,
+  type TransportLimits,
+} from '../../src/upstream/transport.ts'
 import type { HttpServer, ReceivedRequest, ScriptedAnswer } from './http-server.ts'
 
 export const testKey = 'fw_k3y-of-the-test'
@@ -61,7 +65,7 @@ export interface ReplicaOptions extends Partial<
 }
 
 export function startReplica({ redisUrl, prefix, account, ...options }: ReplicaOptions): Replica {
-  const { clock = systemClock, transportLimits = {} } = options
+  const { clock = systemClock, transportLimits } = options
   const lines: string[] = []
   const destination = { write: (line: string) => void lines.push(line) }
   const logger = createLogger({ level: 'trace', destination })
@@ -74,7 +78,8 @@ export function startReplica({ redisUrl, prefix, account, ...options }: ReplicaO
     limiter: createTierLimiter({ redis, keys, clock, limitFor: limitOf }),
     clock,
   })
-  const transport = createTransport({ account, clock, limits: transportLimits })
+  const connections = createConnections(transportLimits)
+  const transport = createTransport({ account, clock, connections })
   const parts = { account, redis, keys, logger, slots: turns, organizations, clock, transport }
   const client = createUpstreamClient({ ...options, ...parts })
   return {
@@ -86,7 +91,8 @@ export function startReplica({ redisUrl, prefix, account, ...options }: ReplicaO
     logged: () => lines.join(''),
     async stop() {
       turns.close()
-      await client.close()
+      client.close()
+      await connections.close()
       redis.disconnect()
     },
   }

@@ -3,7 +3,7 @@ import { type ExpectedPolling, expectPolling } from '../../config/warnings.ts'
 import type { LaneLimit } from '../../feeds/lanes/lane.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
-import { createConnections, requestLimits } from '../../upstream/transport.ts'
+import { createConnections, createTransport } from '../../upstream/transport.ts'
 import { createUpstreamClient } from '../../upstream/create-client.ts'
 import type { Tier } from '../../upstream/config.ts'
 import { UpstreamError } from '../../upstream/error.ts'
@@ -43,7 +43,8 @@ export function buildUpstream(context: EngineContext): Upstream {
     limitFor: (lane) => organizations.limitFor(lane),
   })
   const slots = createApiSlots({ limiter, clock })
-  const connections = createConnections(requestLimits(timings))
+  const { requestTimeoutMs: headersMs } = timings
+  const connections = createConnections({ headersMs, totalMs: headersMs })
   const clients = new Map(
     config.accounts.map((account) => [
       account.name,
@@ -53,7 +54,7 @@ export function buildUpstream(context: EngineContext): Upstream {
         keys,
         logger,
         slots,
-        connections,
+        transport: createTransport({ account, clock, connections }),
         organizations,
         clock,
         timings,
@@ -75,7 +76,7 @@ export function buildUpstream(context: EngineContext): Upstream {
   }
   async function close(): Promise<void> {
     slots.close()
-    await Promise.all([...clients.values()].map((client) => client.close()))
+    for (const client of clients.values()) client.close()
     await connections.close()
   }
   return {

@@ -115,7 +115,6 @@ async function arrivalsOf(limit: number, seconds: number, weather: Weather): Pro
         await thaw()
         return { status: 200, headers: {}, body: '', sentAtMs: clock.now() }
       },
-      close: () => Promise.resolve(),
     }
   }
 

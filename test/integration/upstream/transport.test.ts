@@ -5,6 +5,7 @@ import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Outbound } from '../../../src/lib/config/outbound-config.ts'
 import { secretFromText } from '../../../src/lib/config/secret.ts'
+import type { AccountConfig } from '../../../src/upstream/config.ts'
 import { errorFromAnswer } from '../../../src/upstream/failures.ts'
 import { readAnswer } from '../../../src/upstream/access/session.ts'
 import { notBegun, UpstreamError } from '../../../src/upstream/error.ts'
@@ -151,8 +152,7 @@ describe('a request', () => {
       const ofProxy = way === 'directly' ? undefined : await aProxy()
       const proxy = ofProxy && secretFromText(ofProxy.url)
       const account = anAccount({ baseUrl: server.url, proxy })
-      const transport = createTransport({ account, limits })
-      onTestFinished(() => transport.close())
+      const transport = transportOf(account)
       const about = { method: 'POST', path: '/x', authorization: testKey, body: {} } as const
       const seen: number[] = []
       const mayBegin = (): boolean => {
@@ -177,38 +177,27 @@ test('a proxy is used, with its credentials, and they are not sent on', async ()
     baseUrl: 'http://api.example.com',
     proxy: secretFromText(proxy.url),
   })
-  const transport = createTransport({ account, limits })
-  onTestFinished(() => transport.close())
-  await ask(transport)
+  await ask(transportOf(account))
   expect(proxy.tunnels.map(({ authority }) => authority)).toEqual(['api.example.com:80'])
   expect(server.requests[0]?.headers.host).toBe('api.example.com')
   expect(server.requests[0]?.headers).not.toHaveProperty('proxy-authorization')
 })
 
 test('a service of a private authority is reached by ca_file', async () => {
-  const authority = createAuthority()
-  onTestFinished(() => authority.remove())
-  const service = createHttpsServer(authority.issue('server'), (_request, response) =>
-    response.end(page.body),
-  )
-  service.listen(0, '127.0.0.1')
-  await once(service, 'listening')
-  onTestFinished(() => void service.close())
-  const baseUrl = `https://localhost:${(service.address() as AddressInfo).port}`
+  const { caFile, port } = await aPrivateService()
+  const baseUrl = `https://localhost:${port}`
   function answerTo(outbound: Outbound): Promise<unknown> {
-    const account = anAccount({ baseUrl, ...outbound })
-    const transport = createTransport({ account, limits })
-    onTestFinished(() => transport.close())
+    const transport = transportOf(anAccount({ baseUrl, ...outbound }))
     return ask(transport).catch((error: unknown) => error)
   }
-  expect(await answerTo({ caFile: authority.file })).toEqual({ items: [], next: null })
+  expect(await answerTo({ caFile })).toEqual({ items: [], next: null })
   expect(await answerTo({})).toMatchObject({
     fault: 'tls',
     message: expect.stringContaining('name its PEM file in ca_file'),
   })
 })
 
-test('accounts that leave the network in the same way share connections, and end none', async () => {
+test('accounts that leave the network in the same way share connections', async () => {
   server.script(page)
   const connections = createConnections(limits)
   onTestFinished(() => connections.close())
@@ -218,8 +207,7 @@ test('accounts that leave the network in the same way share connections, and end
   const others = [{ caFile: '/a.pem' }, { proxy }, { proxy, noProxy: ['x'] }]
   const ways = [{}, ...others].map((outbound) => connections.of({ ...one, ...outbound }))
   expect(new Set(ways).size).toBe(4)
-  const transport = createTransport({ account: one, limits, connections })
-  await transport.close()
+  const transport = createTransport({ account: one, connections })
   expect(await ask(transport)).toEqual({ items: [], next: null })
   expect(server.openConnections()).toBeGreaterThan(0)
   await connections.close()
@@ -227,15 +215,7 @@ test('accounts that leave the network in the same way share connections, and end
 })
 
 test('a connection that hangs before it is one keeps no other request waiting', async () => {
-  const authority = createAuthority()
-  onTestFinished(() => authority.remove())
-  const service = createHttpsServer(authority.issue('server'), (_request, response) =>
-    response.end(page.body),
-  )
-  service.listen(0, '127.0.0.1')
-  await once(service, 'listening')
-  onTestFinished(() => void service.close())
-  const { port } = service.address() as AddressInfo
+  const { caFile, port } = await aPrivateService()
   const sockets: Socket[] = []
   const front = createServer((socket) => {
     sockets.push(socket)
@@ -244,16 +224,12 @@ test('a connection that hangs before it is one keeps no other request waiting', 
   })
   front.listen(0, '127.0.0.1')
   await once(front, 'listening')
-  const account = anAccount({
-    baseUrl: `https://localhost:${(front.address() as AddressInfo).port}`,
-    caFile: authority.file,
-  })
-  const transport = createTransport({ account, limits })
-  onTestFinished(async () => {
-    await transport.close()
+  onTestFinished(() => {
     for (const socket of sockets) socket.destroy()
     front.close()
   })
+  const baseUrl = `https://localhost:${(front.address() as AddressInfo).port}`
+  const transport = transportOf(anAccount({ baseUrl, caFile }))
   const first = failure(transport)
   await expect.poll(() => sockets.length).toBe(1)
   const second = ask(transport)
@@ -271,9 +247,26 @@ function retry(after: string): ScriptedAnswer {
 }
 
 function aTransport(baseUrl = server.url, given = limits): Transport {
-  const transport = createTransport({ account: anAccount({ baseUrl }), limits: given })
-  onTestFinished(() => transport.close())
-  return transport
+  return transportOf(anAccount({ baseUrl }), given)
+}
+
+function transportOf(account: AccountConfig, given = limits): Transport {
+  const connections = createConnections(given)
+  onTestFinished(() => connections.close())
+  return createTransport({ account, connections })
+}
+
+/** It speaks TLS by a certificate of its own authority. */
+async function aPrivateService(): Promise<{ caFile: string; port: number }> {
+  const authority = createAuthority()
+  onTestFinished(() => authority.remove())
+  const service = createHttpsServer(authority.issue('server'), (_request, response) =>
+    response.end(page.body),
+  )
+  service.listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  onTestFinished(() => void service.close())
+  return { caFile: authority.file, port: (service.address() as AddressInfo).port }
 }
 
 async function ask(transport: Transport, signal?: AbortSignal): Promise<WireSearchPage> {
