@@ -36,9 +36,9 @@ export async function announce(
   const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
   if (!place && !isBacklog && !page.isBeyond && !unordered)
     observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
-  await options.account(feed.account).queue(accepted.changes)
+  await run.account.queue(accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
-  await checkMatchFilter(options, feed, state, { ...accepted, scan: page.scan })
+  await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
   // short rescans end often: the run continues with the longer ones
   const isEnded = accepted.isEnded && page.scan.held === undefined
   const goesOn = place ? !isWholeScan(place, page) : (unordered?.goesOn?.(page.scan) ?? false)

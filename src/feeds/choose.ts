@@ -33,16 +33,16 @@ async function chooseRescan(
 ): Promise<ReturnType<typeof nextRescan>> {
   const { feed } = run
   const isBegun = state.lastCaughtUpMs !== undefined && !state.isBackfilling
-  const matchedNowMs = isBegun ? await readMatchClock(options, feed) : undefined
+  const matchedNowMs = isBegun ? await readMatchClock(options, run) : undefined
   const plan = options.rescanBudget?.plan(feed, {
     perWeek: state.rescans.perWeek,
     isMatched: matchedNowMs !== undefined,
   })
-  const rememberedMs = options.account(feed.account).ledger.horizonMs
+  const rememberedMs = run.account.ledger.horizonMs
   const context = {
     plan: plan ?? unconstrainedPlan,
     matchClockMs: matchedNowMs,
-    clockMs: upstreamNowMs(options, feed),
+    clockMs: upstreamNowMs(options, run),
     rememberedMs,
   }
   options.metrics.feedRescanIntervalSeconds.set(
@@ -70,9 +70,9 @@ async function findObstacle(
 }
 
 /** Whether the next page would use quota that the feed must leave. */
-async function isTooCostly({ account, clock }: PollerOptions, { feed }: PollRun): Promise<boolean> {
+async function isTooCostly({ clock }: PollerOptions, { feed, account }: PollRun): Promise<boolean> {
   if (reservedSearches(feed) === 0) return false // most feeds reserve none, and ask nobody
-  return isReserveReached(feed, await account(feed.account).readQuota?.(), clock.now())
+  return isReserveReached(feed, await account.readQuota?.(), clock.now())
 }
 
 /** Decides as the commit does. */

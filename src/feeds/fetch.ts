@@ -48,16 +48,16 @@ export async function fetchPage(
   { scan, place }: PlacedScan,
 ): Promise<FetchedPage> {
   try {
-    const fetched = await requestPage(options, run, scan)
+    const fetched = await requestPage(run, scan)
     const stored = place ? state[place].scan : state.scan
     const isNew = scan.startedAtMs !== stored?.startedAtMs || scan.reason !== stored.reason
     if (isNew) logReset(options, run.feed, scan)
     return fetched
   } catch (error) {
-    const nowMs = upstreamNowMs(options, run.feed)
+    const nowMs = upstreamNowMs(options, run)
     const recovery = recoverFromError(error, run, state, { scan, place, nowMs })
     if (!recovery) {
-      await noteMatchRefusal(options, run.feed, scan, error)
+      await noteMatchRefusal(run, scan, error)
       throw error
     }
     if (scan.held && !recovery.scan.held) noteUnreadBeyond(options, run, error)
@@ -137,13 +137,12 @@ function toSkippedPage({ body, cursor }: Scan, error: unknown): SkippedPage {
 }
 
 async function requestPage(
-  { account }: PollerOptions,
-  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
+  { feed, account, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
   scan: Scan,
 ): Promise<FetchedPage> {
   if (isLooping(scan)) throw loopError()
   const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
-  const request = { client: account(feed.account).client, scan, slot, signal }
+  const request = { client: account.client, scan, slot, signal }
   const answer = await findFeedType(feed).fetch(feed, request)
   return { ...answer, scan, skipped: [] }
 }

@@ -8,7 +8,7 @@ import { findFeedType } from './types/feed-types.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { RoutedEvent } from '../store/intake.ts'
 import { UpstreamError } from '../upstream/error.ts'
-import type { PollerOptions } from './poll-run.ts'
+import type { PollerOptions, PollRun } from './poll-run.ts'
 import { readNotes } from './rescan.ts'
 
 /**
@@ -17,43 +17,35 @@ import { readNotes } from './rescan.ts'
  */
 export async function readMatchClock(
   options: PollerOptions,
-  feed: PolledFeed,
+  run: PollRun,
 ): Promise<number | undefined> {
-  const { client, capabilities } = options.account(feed.account)
+  const { feed } = run
+  const { client, capabilities } = run.account
   const memory = findFeedType(feed).matchBody && capabilities
   if (client.clockSkewMs() === undefined) return undefined
   if (!memory || (await memory.isRefused(capabilityName(feed)))) return undefined
-  return upstreamNowMs(options, feed)
+  return upstreamNowMs(options, run)
 }
 
 /** The service's clock by its last answer, ms; this machine's where no answer has stated the time. */
-export function upstreamNowMs({ account, clock }: PollerOptions, feed: PolledFeed): number {
-  return clock.now() + (account(feed.account).client.clockSkewMs() ?? 0)
+export function upstreamNowMs({ clock }: PollerOptions, { account }: PollRun): number {
+  return clock.now() + (account.client.clockSkewMs() ?? 0)
 }
 
 function capabilityName(feed: PolledFeed): string {
   return `materialized_at ${feed.type}`
 }
 
-async function turnToLadder(
-  { account }: PollerOptions,
-  feed: PolledFeed,
-  found: string,
-): Promise<void> {
+async function turnToLadder({ account, feed }: PollRun, found: string): Promise<void> {
   const why = `${found}: late events are found by reading again meanwhile`
-  await account(feed.account).capabilities?.refuse(capabilityName(feed), why)
+  await account.capabilities?.refuse(capabilityName(feed), why)
 }
 
 /** Called after a scan failed. */
-export async function noteMatchRefusal(
-  options: PollerOptions,
-  feed: PolledFeed,
-  scan: Scan,
-  error: unknown,
-): Promise<void> {
+export async function noteMatchRefusal(run: PollRun, scan: Scan, error: unknown): Promise<void> {
   const { status = 0 } = error instanceof UpstreamError ? error : {}
   if (readNotes(scan).kind !== 'matched' || ![400, 422].includes(status)) return
-  await turnToLadder(options, feed, `the service refuses it (${status})`)
+  await turnToLadder(run, `the service refuses it (${status})`)
 }
 
 /** Whether another request would fail the same way right now. */
@@ -84,12 +76,12 @@ export function findDisproof(
 
 /** Reads the feeds of this type without the filter for a day. `shown`: what disproves it. */
 export async function doubtFilter(
-  options: PollerOptions,
-  feed: PolledFeed,
+  { metrics }: PollerOptions,
+  run: PollRun,
   shown: string,
 ): Promise<void> {
-  await turnToLadder(options, feed, `feed ${feed.name} was ${shown}`)
-  options.metrics.matchTimeDoubtedTotal.inc({ feed: feed.name })
+  await turnToLadder(run, `feed ${run.feed.name} was ${shown}`)
+  metrics.matchTimeDoubtedTotal.inc({ feed: run.feed.name })
 }
 
 /**
@@ -98,7 +90,7 @@ export async function doubtFilter(
  */
 export async function checkMatchFilter(
   options: PollerOptions,
-  feed: PolledFeed,
+  run: PollRun,
   { startBoundMs }: FeedState,
   found: { scan: Scan; newEvents: readonly RoutedEvent[] },
 ): Promise<void> {
@@ -113,5 +105,5 @@ export async function checkMatchFilter(
   )
   if (!missed) return
   const shown = `shown ${missed.event.uid} by its creation, not by its match time`
-  await doubtFilter(options, feed, shown)
+  await doubtFilter(options, run, shown)
 }

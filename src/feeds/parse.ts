@@ -37,8 +37,8 @@ export function buildPage(
   const advanced = advance(fetched.scan, fetched.page)
   const isTail = place === undefined
   const isFirstScan = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
-  const sorted = sortFetched(options, feed, { state, fetched, aheadMs, place }, isFirstScan)
-  const nowMs = upstreamNowMs(options, feed)
+  const sorted = sortFetched(options, run, { state, fetched, aheadMs, place }, isFirstScan)
+  const nowMs = upstreamNowMs(options, run)
   const limitMs = nowMs + clockToleranceMs
   const read =
     isTail && !unordered
@@ -78,13 +78,12 @@ export function buildPage(
 
 function sortFetched(
   options: PollerOptions,
-  feed: PolledFeed,
+  { feed, account }: PollRun,
   { state, fetched, aheadMs, place }: PageContext,
   isFirstScan: boolean,
 ): ReturnType<typeof sortPage> {
   const rescan = place && readNotes(fetched.scan)
   const isBacklog = isFirstScan || rescan?.isBacklog === true
-  const account = options.account(feed.account)
   return sortPage(fetched.page.items, {
     feed,
     // by match time everything since the start bound is new, however old

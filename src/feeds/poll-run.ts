@@ -53,6 +53,8 @@ export interface PollerOptions {
 /** One poll run: consecutive pages of one feed. */
 export interface PollRun extends PollRequest {
   feed: PolledFeed
+  /** That of the feed. */
+  account: PolledAccount
   dueSinceMs: number
   /** Cursors that the API refused in this run. */
   refusals: { count: number }

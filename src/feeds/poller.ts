@@ -6,7 +6,6 @@
  * A page goes through seven stages: open (the feed's state), choose (choose.ts), slot and fetch (fetch.ts),
  * parse (parse.ts), commit (store/intake.ts) and announce (announce.ts).
  */
-import type { PolledFeed } from './types/polled-feed.ts'
 import { errorMessage } from '../lib/errors.ts'
 import { noteFeedTrouble, openFeed } from '../store/feed-state.ts'
 import { acceptPage } from '../store/intake.ts'
@@ -33,8 +32,9 @@ export function createPoller(options: PollerOptions): Poller {
   const log = createPollLog(logger, clock)
   return {
     async pollOnce(feed, asked) {
-      const { kind, signal, dueSinceMs = clock.now() } = asked
-      const run = { ...asked, feed, dueSinceMs, log, refusals: { count: 0 } }
+      const { signal, dueSinceMs = clock.now() } = asked
+      const account = options.account(feed.account)
+      const run = { ...asked, feed, account, dueSinceMs, log, refusals: { count: 0 } }
       log.begin(run)
       let hasMore = false
       try {
@@ -45,7 +45,7 @@ export function createPoller(options: PollerOptions): Poller {
         if (signal.aborted) return { status: 'stopped' }
         if (error instanceof UpstreamError) return await noteFailure(options, run, error)
         const trouble = { reason: 'internal', answer: errorMessage(error), waitMs: undefined }
-        await noteTrouble(options, feed, kind, trouble)
+        await noteTrouble(run, trouble)
         throw error
       } finally {
         log.end(run, hasMore) // also what was taken in before a failure
@@ -75,7 +75,7 @@ async function noteFailure(
   })
   if (reason === 'auth' && status === undefined) return outcome
   const isPause = reason === 'auth' && retryAfterMs !== undefined // the account knows its end
-  await noteTrouble(options, feed, kind, {
+  await noteTrouble(run, {
     reason,
     answer,
     waitMs: isPause ? undefined : waitAfter?.(outcome),
@@ -85,13 +85,11 @@ async function noteFailure(
 
 /** Called last: Redis may be what failed. */
 async function noteTrouble(
-  options: PollerOptions,
-  { account, name }: PolledFeed,
-  kind: LoggedRun['kind'],
+  { account, feed, kind }: LoggedRun,
   trouble: Parameters<typeof noteFeedTrouble>[3],
 ): Promise<void> {
   try {
-    await noteFeedTrouble(options.account(account).ledger, name, kind, trouble)
+    await noteFeedTrouble(account.ledger, feed.name, kind, trouble)
   } catch {
     // what failed is in the log, or is thrown
   }
@@ -119,10 +117,10 @@ async function pollPage(
   run: LoggedRun,
   pageOfRun: number,
 ): Promise<PollOutcome> {
-  const { feed } = run
+  const { feed, account } = run
+  const { ledger } = account
   const timed = <T>(stage: PollStage, work: () => T | Promise<T>): Promise<T> =>
     timeStage(options, run, stage, work)
-  const { ledger } = options.account(feed.account)
   const state = await timed('open', () => openFeed(ledger, feed.name, feed.startMs))
   const aheadMs = state.nowMs - options.clock.now() // Redis' clock is the same for every replica
   const pages = (run.pagesBefore ?? 0) + pageOfRun
@@ -134,7 +132,7 @@ async function pollPage(
   const context = { state, fetched, aheadMs, place }
   const { page, hasMore, disproof } = await timed('parse', () => buildPage(options, run, context))
   if (disproof !== undefined) {
-    await doubtFilter(options, feed, disproof) // the page would alert about all that is old
+    await doubtFilter(options, run, disproof) // the page would alert about all that is old
     return { status: 'more' }
   }
   const accepted = await timed('commit', () => acceptPage(ledger, page, options.batchWaitMs))

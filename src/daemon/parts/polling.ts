@@ -21,13 +21,8 @@ export function buildPoller(
 ): Poller {
   const { clock, logger, metrics } = context
   const { batchWaits, router, grouping } = delivery
-  const accounts = new Map<string, PolledAccount>() // a configured account's ledger stays open
   return createPoller({
-    account(name) {
-      const known = accounts.get(name) ?? buildAccount(context, upstream, delivery, name)
-      accounts.set(name, known)
-      return known
-    },
+    account: (name) => findAccount(context, upstream, delivery, name),
     plan: buildPlanner(context, router, grouping.sinks),
     batchWaitMs: (sink) => batchWaits[sink] || undefined,
     generation: () => context.generation.number,
@@ -43,7 +38,7 @@ export function buildPoller(
   })
 }
 
-function buildAccount(
+function findAccount(
   context: EngineContext,
   upstream: Upstream,
   { drains, fullEvents, secrets }: DeliveryParts,

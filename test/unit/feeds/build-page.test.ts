@@ -50,7 +50,6 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
   const { of = feed, scan: walk = tail, place, skipped: passed = [] } = given
   const told: { isBacklog: boolean; isFresh: boolean }[] = []
   const options = {
-    account: () => ({ client: { clockSkewMs: () => given.skewMs } }),
     clock: { now: () => nowMs },
     generation: () => 3,
     plan: (_event: unknown, _feed: unknown, about: (typeof told)[number]) => {
@@ -74,7 +73,8 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
     scan: walk,
     skipped: passed,
   } as FetchedPage
-  const asked = { feed: of, refusals: { count: 0 } } as PollRun
+  const account = { client: { clockSkewMs: () => given.skewMs } }
+  const asked = { feed: of, account, refusals: { count: 0 } } as unknown as PollRun
   return { ...buildPage(options, asked, { state, fetched, aheadMs: 250, place }), told }
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feeds/types/polled-feed.ts'
 import { findFeedType } from '../../../src/feeds/types/feed-types.ts'
 import { type FetchedPage, fetchPage } from '../../../src/feeds/fetch.ts'
-import { type PollerOptions, type PollRun } from '../../../src/feeds/poll-run.ts'
+import type { PolledAccount, PollerOptions, PollRun } from '../../../src/feeds/poll-run.ts'
 import type { RescanPlace } from '../../../src/feeds/rescan.ts'
 import { beginRescan, tailScan } from '../../../src/feeds/scan.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -69,13 +69,13 @@ async function fetchWith(
   const write = (line: string): void => void lines.push(line)
   const metrics = createMetrics({ clock: systemClock })
   const options = {
-    account: () => ({ client: { call: callBy(search), clockSkewMs: () => 0 } }),
     clock: systemClock,
     logger: createLogger({ destination: { write } }),
     metrics,
   } as unknown as PollerOptions
   const turn: PollRun = {
     feed: of,
+    account: { client: { call: callBy(search), clockSkewMs: () => 0 } } as unknown as PolledAccount,
     kind: place ? 'rescan' : 'feed',
     signal: aborting.signal,
     dueSinceMs: nowMs,

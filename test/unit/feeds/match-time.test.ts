@@ -6,7 +6,7 @@ import {
   noteMatchRefusal,
   readMatchClock,
 } from '../../../src/feeds/match-time.ts'
-import type { PolledAccount, PollerOptions } from '../../../src/feeds/poll-run.ts'
+import type { PolledAccount, PollerOptions, PollRun } from '../../../src/feeds/poll-run.ts'
 import { beginRescan } from '../../../src/feeds/scan.ts'
 import { createMetrics } from '../../../src/lib/metrics/metrics.ts'
 import type { Scan } from '../../../src/store/feed-state.ts'
@@ -43,12 +43,12 @@ function scene({ isRefused = false, skewMs }: Given = {}) {
     },
   } as unknown as PolledAccount
   const options = {
-    account: () => account,
     clock: { now: () => nowMs },
     metrics,
   } as unknown as PollerOptions
   const doubted = () => scraped(metrics, 'match_time_doubted_total{feed="brand"}')
-  return { options, account, refused, doubted }
+  const run = (of: PollRun['feed'] = feed) => ({ feed: of, account }) as PollRun
+  return { options, account, run, refused, doubted }
 }
 
 function aRescan(kind: 'matched' | 'whole' | 'rung', matchedToMs?: number): Scan {
@@ -67,13 +67,16 @@ function because(found: string): unknown[] {
 }
 
 test('a feed that takes match times is read by them, unless the service has refused it', async () => {
-  const read = (given: Given, of = feed) => readMatchClock(scene(given).options, of)
+  const read = (given: Given, of = feed) => {
+    const { options, run } = scene(given)
+    return readMatchClock(options, run(of))
+  }
   expect(await read({ skewMs: 5_000 })).toBe(nowMs + 5_000)
   expect(await read({ isRefused: true })).toBeUndefined()
   expect(await read({}, aCredentialFeed() as never)).toBeUndefined()
-  const { options, account } = scene({ skewMs: 5_000 })
+  const { options, account, run } = scene({ skewMs: 5_000 })
   account.capabilities = undefined
-  expect(await readMatchClock(options, feed)).toBeUndefined()
+  expect(await readMatchClock(options, run())).toBeUndefined()
 })
 
 test.each([
@@ -82,8 +85,8 @@ test.each([
   [500, 'matched', false],
   [400, 'whole', false],
 ] as const)('a %i to a %s scan takes the filter back: %s', async (status, kind, isTaken) => {
-  const { options, refused } = scene()
-  await noteMatchRefusal(options, feed, aRescan(kind), failure(status))
+  const { run, refused } = scene()
+  await noteMatchRefusal(run(), aRescan(kind), failure(status))
   expect(refused).toEqual(isTaken ? because(`the service refuses it (${status})`) : [])
 })
 
@@ -113,8 +116,8 @@ describe('what a scan of the whole window finds new', () => {
   const matchedToMs = nowMs - hourMs
 
   async function find(event: RoutedEvent, scan = aRescan('whole', matchedToMs)) {
-    const { options, ...rest } = scene()
-    await checkMatchFilter(options, feed, state, { scan, newEvents: [anEvent(null), event] })
+    const { options, run, ...rest } = scene()
+    await checkMatchFilter(options, run(), state, { scan, newEvents: [anEvent(null), event] })
     return rest
   }
 
