@@ -93,7 +93,7 @@ describe.each(types)('a sink of type %s', (type) => {
     await expect.poll(() => receiver.openConnections()).toBe(0)
   })
 
-  test('a sink measures a member if it takes batches, and only then', async () => {
+  test('a sink measures a member where it takes batches', async () => {
     const { sink } = await arrange(type)
     const bytes = sink.measure?.(aMember())
     expect(bytes !== undefined).toBe(sink.batch !== undefined)
