@@ -3,17 +3,17 @@
 const resetAndLook =
   'Reset the password of this account, end its sessions, and look for the same password elsewhere.'
 const checkImage =
-  'Check whether it is yours and meant to be public; if not, make it private and replace its secrets.'
+  'Check whether it is yours and meant to be public; if not, make it private and replace every secret in it.'
 const closeAccess =
   'Check whether it is yours; if so, close public access, and find in its logs who has read it.'
 const readAndAssess =
   'Read it whole, check whether what it says of you is true, and keep a copy: such pages vanish.'
 const checkOffer =
-  'Check whether what is offered is yours; if so, close the way it left, and do not contact the seller.'
+  'Check whether what is offered comes from you; if so, close the way it left, and do not contact the seller yourself.'
 const takeDown =
   'Check whether it belongs to you; if not, block it in mail and web filters and ask for its takedown.'
 const checkData =
-  'Check whether the data is yours and where it comes from; reset what it exposes; tell those concerned.'
+  'Check whether the data is yours and where it comes from; reset what it exposes, and tell those it is about.'
 const compareRecords =
   'Compare it with your own records; if nobody of yours made this change, find out who did.'
 
