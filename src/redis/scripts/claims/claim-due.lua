@@ -45,27 +45,24 @@ local function rank_of(ref)
   return holder and holder.rk or default_rank
 end
 
+local times_come = redis.call('ZCOUNT', due, '-inf', now)
+
 -- Adds refs whose time has come to the ready set, at most `looked` at a time. `field` keeps the
 -- position where the last call ended: "<ms> <ref>", or "<ms>" if everything due by then had been
 -- added. Returns whether it reached the end.
 local function promote(field)
   local ms, ref = string.match(redis.call('HGET', readied, field) or '0', '^(%d+) ?(.*)$')
   local start = count_up_to(due, string.format('%.0f ', math.min(tonumber(ms), now)) .. ref)
-  local found = redis.call('ZRANGE', due, start, start + looked - 1, 'WITHSCORES')
-  local last
+  local behind = math.min(start + looked, times_come)
+  local found = start < behind and redis.call('ZRANGE', due, start, behind - 1, 'WITHSCORES') or {}
   for i = 1, #found, 2 do
-    local one, at = found[i], tonumber(found[i + 1])
-    if at > now then
-      last = nil
-      break
-    end
-    last = i == 2 * looked - 1 and string.format('%.0f ', at) .. one
-    if not redis.call('ZSCORE', ready, one) then
-      redis.call('ZADD', ready, ready_score(rank_of(one), at), one)
+    if not redis.call('ZSCORE', ready, found[i]) then
+      redis.call('ZADD', ready, ready_score(rank_of(found[i]), tonumber(found[i + 1])), found[i])
     end
   end
-  redis.call('HSET', readied, field, last or now)
-  return not last
+  local is_end = behind == times_come
+  redis.call('HSET', readied, field, is_end and now or string.format('%.0f ', tonumber(found[#found])) .. found[#found - 1])
+  return is_end
 end
 
 -- The longest waiting first, whatever their rank; up to `count` of each rank.
@@ -268,7 +265,7 @@ local function take(ref)
 end
 
 promote(ask.sink)
-if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
+if redis.call('ZCARD', ready) < times_come then
   -- a clock jumped, or somebody moved times by hand: add refs from the start, some at each call
   local field = ask.sink .. '|again'
   if promote(field) then
