@@ -2,7 +2,7 @@
 import { settleMembers } from '../grouping/freeze.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
-import { type ItemChange, releaseUndetailed, type SinkBatchWaits } from '../store/pending-items.ts'
+import { type ItemChange, releaseDetail, type SinkBatchWaits } from '../store/pending-items.ts'
 import type { AttemptOptions } from './send/attempt.ts'
 import type { Claim, Message } from './claims.ts'
 import { freezeBatches, type FreezeOptions, selectSendable } from './sendable.ts'
@@ -70,5 +70,6 @@ async function releaseWithoutDetail(
 ): Promise<void> {
   const parsed = parseRef(ref)
   if (parsed.kind !== 'item') return
-  release(ledger.account, await releaseUndetailed(ledger, parsed.recordId, batchWaits))
+  const full = { detail: 'unavailable' } as const
+  release(ledger.account, await releaseDetail(ledger, parsed.recordId, batchWaits, full))
 }

@@ -2,7 +2,7 @@
  * Pending items by sink: reads what is due, and moves items into groups, holds, batches and other
  * sinks.
  */
-import { severityRank, type Victims } from '../event.ts'
+import { type EventDetail, severityRank, type Victims } from '../event.ts'
 import { redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
 import { fallbackRule } from './item-states.ts'
@@ -11,8 +11,6 @@ import {
   type ItemState,
   type LedgerRecord,
   parseHistory,
-  type Payload,
-  readPayload,
   readRecords,
   type StoredItem,
   type Suppression,
@@ -140,33 +138,30 @@ export interface ItemChange {
 /** By configured sink: how long its batch waits, ms, or false if it sends singly. */
 export type SinkBatchWaits = Record<string, number | false>
 
+/** What is known of a record once its full event has come, or did not come in time. */
+export interface FullEvent {
+  detail: EventDetail | 'unavailable'
+  /** By the full event; undefined keeps that of the search item. */
+  title?: string
+  /** Whom it names. */
+  victims?: Victims
+}
+
 /**
- * Stores the full event with the title that it gives (undefined: keeps both) and whom it names, and
- * releases the record's waiting items.
+ * Stores a record's full event and releases the items that wait for it. Where one is stored
+ * already, nothing waits, or an item is being sent, what is stored stays as it is.
  */
 export async function releaseDetail(
   ledger: AccountLedger,
   recordId: string,
   sinks: SinkBatchWaits,
-  full?: { payload: Payload; title?: string; victims?: Victims },
+  { detail, title, victims }: FullEvent,
 ): Promise<ItemChange[]> {
-  const of = full?.victims && toStoredTerms(ledger, {}, full.victims)
-  const facts = { title: full?.title, of, retention: ledger.retention }
-  const args = JSON.stringify({ rid: recordId, sinks, ...facts })
-  const text = full === undefined ? '' : JSON.stringify(full.payload)
+  const of = victims && toStoredTerms(ledger, {}, victims)
+  const args = JSON.stringify({ rid: recordId, sinks, title, of, retention: ledger.retention })
+  const text = JSON.stringify(detail)
   const answer = await ledger.runJson<{ made?: ItemChange[] }>('release-detail', args, text)
   return answer.made ?? []
-}
-
-/** Releases the items of a record whose full event is not there in time, and stores that. */
-export async function releaseUndetailed(
-  ledger: AccountLedger,
-  recordId: string,
-  sinks: SinkBatchWaits,
-): Promise<ItemChange[]> {
-  const stored = await readPayload(ledger, recordId)
-  const payload = stored && { detail: 'unavailable' as const, ...stored }
-  return releaseDetail(ledger, recordId, sinks, payload && { payload })
 }
 
 /** An item to suppress, or to hold until a time in a group. */

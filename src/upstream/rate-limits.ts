@@ -465,7 +465,8 @@ const patientKinds = ['rescan', 'detail', 'command'] as const
 
 /**
  * Chooses which request gets a free slot: tokens first, then a patient kind that had none of the
- * last nine slots. Then come feeds, then the patient kinds; within each step the longest due.
+ * last nine slots. Then come feeds, then the patient kinds; within each step the longest due, of
+ * full events the most severe.
  * `recent` holds the kinds served, newest last. Pure.
  */
 export function pickNext<T extends SlotRequest>(
@@ -475,7 +476,8 @@ export function pickNext<T extends SlotRequest>(
   // thousands may wait for full events: they are looked through once
   const first = new Map<RequestKind, T>()
   for (const one of waiting) {
-    if (one.dueSinceMs < (first.get(one.kind)?.dueSinceMs ?? Infinity)) first.set(one.kind, one)
+    const best = first.get(one.kind)
+    if (!best || isBefore(one, best)) first.set(one.kind, one)
   }
   const oldest = (...kinds: readonly RequestKind[]): T | undefined =>
     kinds
@@ -487,6 +489,11 @@ export function pickNext<T extends SlotRequest>(
     oldest('feed') ??
     oldest(...patientKinds)
   )
+}
+
+function isBefore(one: SlotRequest, other: SlotRequest): boolean {
+  const ahead = (one.rank ?? 0) - (other.rank ?? 0)
+  return ahead > 0 || (ahead === 0 && one.dueSinceMs < other.dueSinceMs)
 }
 
 function isOwedSlot(kind: RequestKind, recent: readonly RequestKind[]): boolean {

@@ -15,6 +15,8 @@ export interface SlotRequest {
   name: string
   /** Wall clock ms since which the request is due. */
   dueSinceMs: number
+  /** Of the event that it asks for: among requests of a kind the higher rank goes first. Default 0. */
+  rank?: number
   /** Called when only the slot is still missing: token and organization are known. */
   onJoin?: (() => void) | undefined
   /** Called when the slot has come and the request goes out. */

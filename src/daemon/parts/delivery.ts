@@ -120,9 +120,9 @@ function buildFullEvents(
     findLedger: (account) => findLedger(context, account),
     // Details of an account that left are no longer fetched: its items are sent with the search
     // item alone.
-    fetchDetail: async (account, uid, signal) =>
+    fetchDetail: async (account, event, signal) =>
       config.accounts.some(({ name }) => name === account)
-        ? fetchDetail(upstream.client(account), uid, { ...context, signal })
+        ? fetchDetail(upstream.client(account), event, { ...context, signal })
         : 'unavailable',
   })
 }

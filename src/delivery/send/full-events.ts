@@ -3,7 +3,7 @@
  * The record's items wait meanwhile; when the time is up they are sent with the search item, and
  * the message says so. The process that took the record in fetches: if it dies, the time is up.
  */
-import type { EventDetail, ThreatEvent, Victims } from '../../event.ts'
+import { type EventDetail, severityRank, type ThreatEvent, type Victims } from '../../event.ts'
 import { type Clock, type Timings, waitAtMost, withTimeout } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { withholdIn } from '../../masking/masking.ts'
@@ -11,7 +11,7 @@ import { titleOf } from '../../messages/message.ts'
 import { readVictims } from '../../messages/types/victims.ts'
 import { type AccountLedger, parseRef } from '../../store/account-ledger.ts'
 import { type ItemChange, releaseDetail, type SinkBatchWaits } from '../../store/pending-items.ts'
-import { readItems } from '../../store/records.ts'
+import { type FoundItem, readItems } from '../../store/records.ts'
 import { termText } from '../../store/history/terms.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
@@ -23,12 +23,18 @@ export interface FullEvents {
   stop(finishMs: number): Promise<void>
 }
 
+/** An event as its request names it, and its rank: the most severe comes first. */
+export interface WantedEvent {
+  uid: string
+  rank: number
+}
+
 export interface FullEventsOptions {
   findLedger: (account: string) => AccountLedger | undefined
   /** Resolves with 'unavailable' if there is no full event, or none before `signal` aborts. */
   fetchDetail: (
     account: string,
-    uid: string,
+    event: WantedEvent,
     signal: AbortSignal,
   ) => Promise<EventDetail | 'unavailable'>
   batchWaits: SinkBatchWaits
@@ -45,17 +51,22 @@ export interface FullEventsOptions {
 const maxFetches = 2_000
 
 export function createFullEvents(options: FullEventsOptions): FullEvents {
-  const { clock, logger } = options
+  const { findLedger, clock, logger } = options
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
 
-  async function fetchLogged(account: string, ref: string): Promise<void> {
+  async function fetchLogged(
+    ledger: AccountLedger,
+    reading: Promise<FoundItem[]>,
+    ref: string,
+  ): Promise<void> {
     try {
-      await fetchOne(options, { account, ref }, stopping.signal)
+      const item = (await reading).find((found) => found.ref === ref)
+      if (item) await fetchOne(options, ledger, item, stopping.signal)
     } catch (error) {
       const cause = error instanceof Error ? error.name : 'unknown'
-      const about = { cause, list: 'accounts', name: account } as const
-      logger.repeated.warn({ account, err: error }, 'full event not fetched', about)
+      const about = { cause, list: 'accounts', name: ledger.account } as const
+      logger.repeated.warn({ account: ledger.account, err: error }, 'full event not fetched', about)
     }
   }
 
@@ -63,9 +74,12 @@ export function createFullEvents(options: FullEventsOptions): FullEvents {
     fetch(account, changes) {
       const waiting = changes.filter(({ kind }) => kind === 'detail')
       const oneOfEach = new Map(waiting.map(({ ref }) => [parseRecordId(ref), ref]))
-      for (const ref of oneOfEach.values()) {
-        if (running.size >= maxFetches || stopping.signal.aborted) return
-        const fetching = fetchLogged(account, ref).finally(() => running.delete(fetching))
+      const refs = [...oneOfEach.values()].slice(0, Math.max(0, maxFetches - running.size))
+      const ledger = findLedger(account)
+      if (!ledger || refs.length === 0 || stopping.signal.aborted) return
+      const reading = readItems(ledger, refs)
+      for (const ref of refs) {
+        const fetching = fetchLogged(ledger, reading, ref).finally(() => running.delete(fetching))
         running.add(fetching)
       }
     },
@@ -77,27 +91,24 @@ export function createFullEvents(options: FullEventsOptions): FullEvents {
 }
 
 async function fetchOne(
-  { findLedger, fetchDetail: fetch, batchWaits, release, timings }: FullEventsOptions,
-  { account, ref }: { account: string; ref: string },
+  { fetchDetail: fetch, batchWaits, release, timings }: FullEventsOptions,
+  ledger: AccountLedger,
+  { payload, record }: FoundItem,
   signal: AbortSignal,
 ): Promise<void> {
-  const ledger = findLedger(account)
-  const [found] = ledger ? await readItems(ledger, [ref]) : []
-  if (!ledger || !found?.payload) return
-  const { payload, record } = found
-  const [first] = record.sightings
+  if (!payload) return
+  const { event } = payload
+  const wanted = { uid: event.uid, rank: severityRank(record.severity) }
   const detail =
     payload.detail ??
-    (await withTimeout(timings.detailWaitMs, [signal], (own) =>
-      fetch(account, payload.event.uid, own),
-    ))
+    (await withTimeout(timings.detailWaitMs, [signal], (own) => fetch(ledger.account, wanted, own)))
   if (signal.aborted) return
   const changes = await releaseDetail(ledger, record.recordId, batchWaits, {
-    payload: { ...payload, detail },
-    title: titleOf({ feed: first?.feed ?? '', event: payload.event, detail }),
-    victims: findNewVictims(payload.event, detail === 'unavailable' ? null : detail),
+    detail,
+    title: titleOf({ feed: record.sightings[0]?.feed ?? '', event, detail }),
+    victims: findNewVictims(event, detail === 'unavailable' ? null : detail),
   })
-  release(account, changes)
+  release(ledger.account, changes)
 }
 
 /** The machine that only the full event names. Logins are as they matched: intake has noted them. */
@@ -121,10 +132,10 @@ const permanentReasons: ReadonlySet<UpstreamReason> = new Set(['rejected', 'inva
  */
 export async function fetchDetail(
   client: UpstreamClient,
-  uid: string,
+  { uid, rank }: WantedEvent,
   { signal, clock, timings }: { signal: AbortSignal; clock: Clock; timings: Timings },
 ): Promise<EventDetail | 'unavailable'> {
-  const slot = { kind: 'detail' as const, name: uid, dueSinceMs: clock.now() }
+  const slot = { kind: 'detail' as const, name: uid, rank, dueSinceMs: clock.now() }
   while (!signal.aborted) {
     try {
       const answer = await client.getEvent({ uid, slot, signal })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createFullEvents, type FullEventsOptions } from '../../../src/delivery/send/full-events.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { readRecord } from '../../../src/store/records.ts'
+import { readPayload, readRecord } from '../../../src/store/records.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
 
@@ -42,13 +42,37 @@ async function rig(fetchDetail: FullEventsOptions['fetchDetail']): Promise<Rig> 
 
 test('a record that wants its full event is asked for once for all its sinks, and no other is', async () => {
   const asked: string[] = []
-  const { take, released } = await rig((_account, uid) => {
+  const { take, released } = await rig((_account, { uid }) => {
     asked.push(uid)
     return Promise.resolve('unavailable')
   })
   await take(routed({ uid: 'first' }, ['soc', 'siem'], true), routed({ uid: 'as it is' }))
   await until('it goes on', () => released.length === 1)
   expect(asked).toEqual(['first'])
+})
+
+test('an event that came back more severe while its full event was fetched is told as it is now', async () => {
+  const answers: PromiseWithResolvers<{ name: string }>[] = []
+  const { take, ledger, released } = await rig(() => {
+    const answer = Promise.withResolvers<{ name: string }>()
+    answers.push(answer)
+    return answer.promise
+  })
+  for (const [at, severity] of ['high', 'critical'].entries()) {
+    await take(routed({ uid: 'a/b/1', severity }, ['soc'], true))
+    await until('it is asked for', () => answers.length === at + 1)
+  }
+  answers[0]!.resolve({ name: 'full' })
+  await until('both items go on', () => released.length === 1)
+  const recordId = ledger.fingerprints.recordId('a/b/1')
+  expect(await readPayload(ledger, recordId)).toMatchObject({
+    event: { severity: 'critical' },
+    detail: { name: 'full' },
+  })
+  answers[1]!.resolve({ name: 'again' })
+  await until('the second answer is done with', () => released.length === 2)
+  expect(released).toEqual([2, 0])
+  expect(await readPayload(ledger, recordId)).toMatchObject({ detail: { name: 'full' } })
 })
 
 test('a full event says whether its machine was seen before', async () => {
@@ -67,7 +91,7 @@ test('a full event says whether its machine was seen before', async () => {
 
 test('a full event that is slow to come keeps no other waiting, and a stop breaks it off', async () => {
   let isBrokenOff = false
-  const { take, ledger, released, stop } = await rig(async (_account, uid, signal) => {
+  const { take, ledger, released, stop } = await rig(async (_account, { uid }, signal) => {
     if (uid === 'slow') await systemClock.sleep(60_000, signal)
     isBrokenOff ||= signal.aborted
     return 'unavailable'

@@ -14,7 +14,6 @@ import {
   type FoundItem,
   otherDestinations,
   readItems,
-  readPayload,
   readRecord,
 } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef, settleAttempt } from '../../support/attempts.ts'
@@ -99,14 +98,13 @@ test('a message says what was seen before of the full event that it waited for, 
   await bring(ledger, { ...routed({ uid: 'a/b/0' }), victims })
   await bring(ledger, { ...routed({ uid }, ['siem']), wantsDetail: true })
   const recordId = ledger.fingerprints.recordId(uid)
-  const payload = (await readPayload(ledger, recordId))!
   const said = async (): Promise<string[]> => {
     const found = await readItems(ledger, [refOf(ledger, 0, 'siem')])
     const { seenBefore } = found[0]!.record
     return seenBefore.flatMap(({ kind, isLate }) => (isLate ? [] : kind))
   }
   const release = async (named: Victims): Promise<void> =>
-    void (await releaseDetail(ledger, recordId, { siem: false }, { payload, victims: named }))
+    void (await releaseDetail(ledger, recordId, { siem: false }, { detail: {}, victims: named }))
   await release({ logins: ['joe@acme.com'], hosts: [] })
   expect(await said()).toEqual(['login'])
   await beginAttempt(ledger, refOf(ledger, 0, 'siem'), 't1', 30_000)

@@ -247,7 +247,7 @@ test('items held for their detail are sent on together when it is there, alone o
       ledger,
       ledger.fingerprints.recordId('a/b/1'),
       { soc: false, siem: 1_000 },
-      { payload: { event: plan.event, fetchedAtMs: 1, detail: { name } } },
+      { detail: { name } },
     )
   const made = await release('x')
   expect(made.map(({ kind }) => kind)).toEqual(['single', 'collect'])
@@ -264,7 +264,7 @@ test('a full event that comes late, or when nobody waits for it, changes nothing
   await show(ledger, 1)
   const recordId = ledger.fingerprints.recordId('a/b/1')
   const payload = (await readPayload(ledger, recordId))!
-  const late = { payload: { ...payload, detail: { name: 'late' } } }
+  const late = { detail: { name: 'late' } }
   for (const outcome of [retry, { outcome: 'delivered' }] as const) {
     expect(await releaseDetail(ledger, recordId, { soc: false }, late)).toEqual([])
     expect(await readPayload(ledger, recordId)).toEqual(payload)

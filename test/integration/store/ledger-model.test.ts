@@ -29,7 +29,7 @@ import {
   resendItem,
 } from '../../../src/store/pending-items.ts'
 import { readDueRefs } from '../../support/due-refs.ts'
-import { pendingStates, readPayload, readRecord, scanRecords } from '../../../src/store/records.ts'
+import { pendingStates, readRecord, scanRecords } from '../../../src/store/records.ts'
 import { type Outcome, peekBatch, sealBatch } from '../../support/attempts.ts'
 import { relievedAs } from '../../support/failover.ts'
 import { aGatheringRig, around, type GatheringRig } from '../../support/grouping.ts'
@@ -361,8 +361,7 @@ async function gatherSingles({ ledger }: World, { sink: name }: Draws): Promise<
 async function release({ ledger, claims }: World, uid: string): Promise<void> {
   const recordId = ledger.fingerprints.recordId(uid)
   const waiting = (await readRecord(ledger, recordId))?.items ?? []
-  const payload = await readPayload(ledger, recordId)
-  const full = payload && { payload: { ...payload, detail: { name: 'x' } } }
+  const full = { detail: { name: 'x' } }
   for (const { ref, kind } of await releaseDetail(ledger, recordId, batchWaits, full)) {
     const { groupId } = waiting[Number(ref.split(':')[2])]!
     if (groupId !== undefined && kind !== 'group') claims.faults.push(`${ref} has lost its group`)

@@ -4,7 +4,7 @@ import { ownFeed, type Victims } from '../../../src/event.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
 import { releaseDetail } from '../../../src/store/pending-items.ts'
-import { type LedgerRecord, readPayload, readRecord } from '../../../src/store/records.ts'
+import { type LedgerRecord, readRecord } from '../../../src/store/records.ts'
 import { listByTerm, lookUpTerm, type Term } from '../../../src/store/history/terms.ts'
 import { redisForTests, redisMs, routed, takeIn } from '../../support/ledger.ts'
 import { ledgerInTime } from '../../support/script-clock.ts'
@@ -88,8 +88,7 @@ test('the full event names the machine, however often it is stored', async () =>
   const ledger = await tests.ledger()
   await takeIn(ledger, [naming('a/b/1', { hosts: ['DESKTOP-7'] }), routed({ uid: 'a/b/2' })])
   const { recordId } = await recordOf(ledger, 'a/b/2')
-  const payload = (await readPayload(ledger, recordId))!
-  const full = { payload, victims: { logins: [], hosts: ['desktop-7'] } }
+  const full = { detail: {}, victims: { logins: [], hosts: ['desktop-7'] } }
   for (const _twice of [1, 2]) await releaseDetail(ledger, recordId, {}, full)
   expect((await recordOf(ledger, 'a/b/2')).seenBefore).toMatchObject([{ kind: 'host', times: 1 }])
   expect(await lookUpTerm(ledger, { kind: 'host', value: 'DESKTOP-7' })).toMatchObject({
@@ -214,13 +213,8 @@ test('a record whose full event names its login again is in the chain of that lo
   await named('a/b/1')
   await named('a/b/2')
   const { recordId } = await recordOf(ledger, 'a/b/1')
-  const payload = (await readPayload(ledger, recordId))!
-  await releaseDetail(
-    ledger,
-    recordId,
-    {},
-    { payload, victims: { logins: [joe.value], hosts: [] } },
-  )
+  const full = { detail: {}, victims: { logins: [joe.value], hosts: [] } }
+  await releaseDetail(ledger, recordId, {}, full)
   await named('a/b/3')
   for (const limit of [1, 2, 9]) {
     const pages = await listUids(ledger, joe, limit)
@@ -235,9 +229,8 @@ test('a host that a later event named is no word of what was before, and stays s
   await takeIn(at(0), [{ ...routed({ uid: 'a/b/1' }, ['siem']), wantsDetail: true }])
   await takeIn(at(10_000), [naming('a/b/2', { hosts: ['PC'] })])
   const { recordId } = await recordOf(stored, 'a/b/1')
-  const payload = (await readPayload(stored, recordId))!
-  const victims = { logins: [], hosts: ['PC'] }
-  await releaseDetail(at(20_000), recordId, { siem: false }, { payload, victims })
+  const full = { detail: {}, victims: { logins: [], hosts: ['PC'] } }
+  await releaseDetail(at(20_000), recordId, { siem: false }, full)
   expect((await recordOf(stored, 'a/b/1')).seenBefore).toMatchObject([{ times: 1, isLate: true }])
   const seen = await lookUpTerm(stored, { kind: 'host', value: 'pc' })
   expect(seen).toEqual({ times: 2, lastMs: startMs + 10_000, recordId })

@@ -22,7 +22,7 @@ async function fetchAfter(errors: UpstreamError[], stop = new AbortController())
   }
   const client = { getEvent } as unknown as UpstreamClient
   const parts = { signal: stop.signal, clock, timings: defaultTimings }
-  return { detail: await fetchDetail(client, 'paste/site/1', parts), slept }
+  return { detail: await fetchDetail(client, { uid: 'paste/site/1', rank: 4 }, parts), slept }
 }
 
 const refused = (reason: UpstreamReason, retryAfterMs?: number): UpstreamError =>

@@ -40,6 +40,13 @@ describe('the next slot', () => {
     expect(pickNext([aTurn(kind, 1), aTurn('feed', 5)], [])?.kind).toBe('feed')
   })
 
+  test('goes to the full event of the most severe, and among equals to the longest due', () => {
+    const of = (rank: number, dueSinceMs: number) => ({ ...aTurn('detail', dueSinceMs), rank })
+    const waiting = [of(4, 1), of(5, 9), of(5, 8), of(4, 2)]
+    expect(pickNext(waiting, [])).toEqual(of(5, 8))
+    expect(pickNext(waiting.toReversed(), [])).toEqual(of(5, 8))
+  })
+
   test('goes once in ten to rescans, details and commands each, and else to feeds', () => {
     const served = serve(200, (slot) => [
       aTurn('feed', slot),

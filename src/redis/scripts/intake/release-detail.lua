@@ -3,7 +3,7 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}, title? (by the full event), of? [term]
 --          (logins and hosts that it names), retention {history} (ms)
--- ARGV[2]  the new payload, or '' to leave it as it is
+-- ARGV[2]  the full event, JSON; one that is stored already stays
 -- Returns  JSON {made? [{ref, k, sv, rk, kind}]}
 -- @include lib/ledger.lua
 -- @include lib/terms.lua
@@ -23,9 +23,18 @@ local function is_wanted()
   return false
 end
 
+-- To what is stored now: the event may have come back more severe since its full event was asked for.
+local function add_detail()
+  local name = key('pay', ask.rid)
+  local payload = redis.call('GET', name)
+  if payload and string.sub(payload, 1, 10) ~= '{"detail":' then
+    store(name, '{"detail":' .. ARGV[2] .. ',' .. string.sub(payload, 2))
+  end
+end
+
 local is_late = not is_wanted() or is_on_its_way(ask.rid, record)
-if ARGV[2] ~= '' and not is_late then
-  redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
+if not is_late then
+  add_detail()
   if ask.title then
     local shown = shown_of(ask.rid)
     shown.about.title = ask.title
