@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -130,6 +130,25 @@ async function diagnose(written: Written, env: Environment = {}): Promise<string
 }
 
 const trusting = 'ca_file: ca.pem'
+
+test('a connection that hangs in its TLS handshake keeps no other message waiting', async () => {
+  const receiver = await anHttpsReceiver()
+  const front = await startTcpServer({
+    onConnect(socket) {
+      if (front.connections() === 1) return
+      const onward = connect(receiver.port, '127.0.0.1').on('error', () => socket.destroy())
+      socket.pipe(onward).pipe(socket)
+    },
+  })
+  onTestFinished(() => front.stop())
+  const proxy = await aProxy({ resolve: () => front.port })
+  const keys = `proxy: "${proxy.url}", ${trusting}`
+  const sink = await aSink(aConfig({ type: 'webhook', host: 'hooks.corp.test:443', keys }))
+  const first = send(sink).catch(() => 'refused')
+  await expect.poll(() => front.connections()).toBe(1)
+  expect(await Promise.race([first, send(sink).then(() => 'told')])).toBe('told')
+  expect(receiver.taken).toBe(1)
+})
 
 test('mail that begins in clear goes by the proxy too, and turns to TLS', async () => {
   const receiver = await aMailReceiver({ secure: false })
