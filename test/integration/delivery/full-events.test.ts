@@ -53,7 +53,9 @@ test('a record that wants its full event is asked for once for all its sinks, an
 
 test('an event that came back more severe while its full event was fetched is told as it is now', async () => {
   const answers: PromiseWithResolvers<{ name: string }>[] = []
-  const { take, ledger, released } = await rig(() => {
+  const ranks: number[] = []
+  const { take, ledger, released } = await rig((_account, { rank }) => {
+    ranks.push(rank)
     const answer = Promise.withResolvers<{ name: string }>()
     answers.push(answer)
     return answer.promise
@@ -62,6 +64,7 @@ test('an event that came back more severe while its full event was fetched is to
     await take(routed({ uid: 'a/b/1', severity }, ['soc'], true))
     await until('it is asked for', () => answers.length === at + 1)
   }
+  expect(ranks).toEqual([4, 5])
   answers[0]!.resolve({ name: 'full' })
   await until('both items go on', () => released.length === 1)
   const recordId = ledger.fingerprints.recordId('a/b/1')

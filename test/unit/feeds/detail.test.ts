@@ -15,14 +15,17 @@ async function fetchAfter(errors: UpstreamError[], stop = new AbortController())
       return Promise.resolve()
     },
   }
-  const getEvent = () => {
+  const slots: unknown[] = []
+  const getEvent = ({ slot }: { slot: unknown }) => {
+    slots.push(slot)
     const error = errors.shift()
     if (error) return Promise.reject(error)
     return Promise.resolve({ kind: 'detail', data: { password: 'hunter22', host: 'a' } })
   }
   const client = { getEvent } as unknown as UpstreamClient
   const parts = { signal: stop.signal, clock, timings: defaultTimings }
-  return { detail: await fetchDetail(client, { uid: 'paste/site/1', rank: 4 }, parts), slept }
+  const detail = await fetchDetail(client, { uid: 'paste/site/1', rank: 4 }, parts)
+  return { detail, slept, slots }
 }
 
 const refused = (reason: UpstreamReason, retryAfterMs?: number): UpstreamError =>
@@ -33,7 +36,8 @@ describe('the full event', () => {
     'does not hold its message up where no repetition mends what is wrong (%s)',
     async (reason) => {
       const told = await fetchAfter([refused(reason)])
-      expect(told).toEqual({ detail: 'unavailable', slept: [] })
+      expect(told).toMatchObject({ detail: 'unavailable', slept: [] })
+      expect(told.slots).toMatchObject([{ kind: 'detail', name: 'paste/site/1', rank: 4 }])
     },
   )
 
