@@ -78,6 +78,17 @@ test('a sink whose only recipient is in trouble says so, from the first failure 
   expect(await read()).not.toHaveProperty('trouble')
 })
 
+test('one message that is refused again and again may be to blame, two are not', async () => {
+  const error = new SinkError('unavailable', 'HTTP 500', { status: 500 })
+  const blamed = async (failedAtMs: (number | undefined)[]): Promise<boolean> => {
+    const { circuit, admission } = aRig()
+    for (const at of failedAtMs) await admission.report({ ...aFailure(error, at), isProbe: false })
+    return (await circuit.read('mail', Date.now())).untriedAtMs !== undefined
+  }
+  expect(await blamed([undefined, 1, 1, 1, 1])).toBe(true)
+  expect(await blamed([undefined, undefined, 1, 1, 1])).toBe(false)
+})
+
 test('what a sink accepted before it opened does not clear a message that fails as its probe', async () => {
   const { circuit, admission } = aRig(200)
   const failedAtMs = Date.now() - 60_000

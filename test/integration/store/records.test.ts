@@ -2,7 +2,12 @@
 import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
 import { findDeliveryItems } from '../../../src/store/deliveries.ts'
-import { deliveryIdPattern, readItems, readPayloads } from '../../../src/store/records.ts'
+import {
+  deliveryIdPattern,
+  readItems,
+  readPayloads,
+  readRecord,
+} from '../../../src/store/records.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -30,6 +35,14 @@ test('contents are read in the order in which they are asked for, and what has e
     ['a/b/2', undefined],
     ['a/b/1', 'a/b/1'],
   ])
+})
+
+test('when an event was created is known although its content has expired', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid, createdAtMs: 7 })])
+  const recordId = ledger.fingerprints.recordId(uid)
+  await tests.redis.del(ledger.key('pay', recordId))
+  expect(await readRecord(ledger, recordId)).toMatchObject({ createdAtMs: 7 })
 })
 
 test.each([

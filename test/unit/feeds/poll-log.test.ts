@@ -94,6 +94,12 @@ test.each([
   expect(lines).toMatchObject([{ level, [name]: 1 }])
 })
 
+test('a rescan is told as one', () => {
+  const { run, lines } = scene()
+  run({ ...brand, kind: 'rescan' }, { new: 1 })
+  expect(lines).toMatchObject([{ msg: 'rescanned' }])
+})
+
 test('a run that read no page has no line', () => {
   const { log, lines } = scene()
   log.begin(brand)
