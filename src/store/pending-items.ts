@@ -141,8 +141,8 @@ export type SinkBatchWaits = Record<string, number | false>
 /** What is known of a record once its full event has come, or did not come in time. */
 export interface FullEvent {
   detail: EventDetail | 'unavailable'
-  /** By the full event; undefined keeps that of the search item. */
-  title?: string
+  /** By the full event, and by the search item alone, which it replaces; undefined keeps that. */
+  title?: { now: string; before: string | undefined }
   /** Whom it names. */
   victims?: Victims
 }

@@ -105,7 +105,10 @@ async function fetchOne(
   if (signal.aborted) return
   const changes = await releaseDetail(ledger, record.recordId, batchWaits, {
     detail,
-    title: titleOf({ feed: record.sightings[0]?.feed ?? '', event, detail }),
+    title: {
+      now: titleOf({ feed: record.sightings[0]?.feed ?? '', event, detail }),
+      before: record.title,
+    },
     victims: findNewVictims(event, detail === 'unavailable' ? null : detail),
   })
   release(ledger.account, changes)

@@ -78,6 +78,28 @@ test('an event that came back more severe while its full event was fetched is to
   expect(await readPayload(ledger, recordId)).toMatchObject({ detail: { name: 'full' } })
 })
 
+test('an event that came back more severe while its full event was fetched keeps the title that it came back with', async () => {
+  const answers: PromiseWithResolvers<'unavailable'>[] = []
+  const { take, ledger, released } = await rig(() => {
+    const answer = Promise.withResolvers<'unavailable'>()
+    answers.push(answer)
+    return answer.promise
+  })
+  const titles: (string | undefined)[] = []
+  for (const [at, severity] of ['high', 'critical'].entries()) {
+    const identifiers = [{ id: at, name: `brand-${at}.example` }]
+    const event = routed({ uid: 'a/b/1', severity, identifiers }, ['soc'], true)
+    titles.push(event.title)
+    await take(event)
+    await until('it is asked for', () => answers.length === at + 1)
+  }
+  answers[0]!.resolve('unavailable')
+  await until('both items go on', () => released.length === 1)
+  const { title } = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/1')))!
+  expect(new Set(titles).size).toBe(2)
+  expect(title).toBe(titles[1])
+})
+
 test('a full event says whether its machine was seen before', async () => {
   const { take, ledger, released } = await rig(() =>
     Promise.resolve({ victim_information: { hardware: ['HOSTNAME: DESKTOP-7'] } }),

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Stores a record's full event, or that it is unavailable, and queues the items that waited for it.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}, title? (by the full event), of? [term]
---          (logins and hosts that it names), retention {history} (ms)
+-- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}, title? {now (by the full event), before?
+--          (which it replaces)}, of? [term] (logins and hosts that it names), retention {history} (ms)
 -- ARGV[2]  the full event, JSON; one that is stored already stays
 -- Returns  JSON {made? [{ref, k, sv, rk, kind}]}
 -- @include lib/ledger.lua
@@ -23,23 +23,24 @@ local function is_wanted()
   return false
 end
 
--- To what is stored now: the event may have come back more severe since its full event was asked for.
+-- To what is stored now: the event may have come back more severe since its full event was asked for. The title that
+-- it came back with stays.
 local function add_detail()
   local name = key('pay', ask.rid)
   local payload = redis.call('GET', name)
   if payload and string.sub(payload, 1, 10) ~= '{"detail":' then
     store(name, '{"detail":' .. ARGV[2] .. ',' .. string.sub(payload, 2))
   end
+  local shown = ask.title and shown_of(ask.rid)
+  if shown and shown.about.title == ask.title.before then
+    shown.about.title = ask.title.now
+    unit.shown[ask.rid] = cjson.encode(shown)
+  end
 end
 
 local is_late = not is_wanted() or is_on_its_way(ask.rid, record)
 if not is_late then
   add_detail()
-  if ask.title then
-    local shown = shown_of(ask.rid)
-    shown.about.title = ask.title
-    unit.shown[ask.rid] = cjson.encode(shown)
-  end
 end
 for _, term in ipairs(ask.of or {}) do
   note_victim(ask.rid, record, term, ask.retention.history, is_late)
