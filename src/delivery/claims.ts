@@ -275,7 +275,10 @@ export async function peekBatch(
   }))
 }
 
-/** Freezes waiting members into a batch and claims it; undefined if none of them still waits. */
+/**
+ * Freezes waiting members into a batch and claims it; undefined if none of them still waits, or this
+ * process no longer holds what the sink collects.
+ */
 export async function freezeBatch(
   ledger: AccountLedger,
   holder: Holder,

@@ -54,7 +54,8 @@ export async function freezeBatches(
     const members = takeFitting(options, sink, waiting)
     const freezing = { sink: sink.name, destination: destination.id, members }
     const message = await freezeBatch(ledger, options.holder, freezing)
-    if (message) frozen.push(message)
+    if (!message) break
+    frozen.push(message)
   }
   const back = [{ ref: claim.ref, rank: claim.rank, inMs: restInMs }]
   await advanceClaims(ledger, { ...options.holder, by: options.replica }, { giveBack: back })

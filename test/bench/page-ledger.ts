@@ -186,6 +186,7 @@ async function settle(
   const found = await readItems(ledger, waitsFor)
   const members = found.map((item) => ({ ref: item.ref, ageMs: 0, found: item }))
   const holder = { owner: 'bench', leaseMs: 10_000, by: 'replica-1' }
+  await ledger.redis.hset(ledger.key('claims'), `c:${sink}`, 'bench 1')
   const message = await freezeBatch(ledger, holder, { sink, destination, members })
   if (!message) throw new Error('nothing of a batch waits')
   const token = 'bench'

@@ -11,7 +11,7 @@ import {
 import { severityRank } from '../../src/event.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { readItems } from '../../src/store/records.ts'
-import { beginAttempt, makeDue, settleAttempt } from './attempts.ts'
+import { beginAttempt, claimRef, makeDue, settleAttempt } from './attempts.ts'
 
 /** Longer than any run. */
 export const leaseMs = 3_600_000
@@ -112,6 +112,9 @@ export class RehearsedClaims {
   ): Promise<boolean> {
     const members = await peekBatch(this.#ledger, sink, count)
     if (members.length === 0) return false
+    const ref = `c:${sink}`
+    if (!(await claimRef(this.#ledger, ref, owner, leaseMs))) return false
+    this.#leases.set(ref, { owner, dueSinceMs: undefined, isOver: false })
     const batch = { sink, destination: sink, members }
     const claim = await freezeBatch(through, { owner, leaseMs }, batch)
     if (!claim) return false

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createDelivery, type DeliveryParts } from '../../../src/delivery/send/attempt.ts'
-import type { Message } from '../../../src/delivery/claims.ts'
+import { advanceClaims, type Message } from '../../../src/delivery/claims.ts'
 import { type MemberOptions, toStoredMember } from '../../../src/delivery/send/delivery-member.ts'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/sendable.ts'
 import type { Verdict } from '../../../src/routing/suppression.ts'
@@ -98,6 +98,24 @@ test('an event that comes back more severe while its batch is put together chang
   const { payload } = batch!.members[0]!
   expect(again).toMatchObject({ status: 'send', members: [{ payload }] })
   expect(payload!.event.severity).not.toBe('critical')
+})
+
+test('a process that lost what a sink collects while it put a batch together freezes nothing of it', async () => {
+  const ledger = await collected(1)
+  const raised = routed({ uid: 'a/b/0', severity: 'critical' }, ['siem'])
+  const other = { owner: 'other', leaseMs: 10_000, by: 'other' }
+  const rules: FreezeOptions['rules'] = {
+    allowsAll: () => false,
+    async decide(_ledger, items) {
+      const taken = await claimRef(ledger, 'c:siem', other.owner)
+      await advanceClaims(ledger, other, { giveBack: [taken!] })
+      await takeIn(ledger, [raised], { batchWaitMs: 60_000 })
+      return items.map(() => ({ act: 'send' }))
+    },
+  }
+  const { frozen, next } = await flushOnce(ledger, siem(), { nowMs: Date.now() + 61_000, rules })
+  expect({ frozen, next }).toEqual({ frozen: [], next: 'later' })
+  expect((await flushOnce(ledger, siem(), { nowMs: Date.now() + 61_000 })).frozen).toHaveLength(1)
 })
 
 test('a batch goes where its sink sent when it was frozen, whoever takes it over, and so do its halves, which are no younger', async () => {

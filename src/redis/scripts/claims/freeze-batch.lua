@@ -4,11 +4,15 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink, destination, owner, lease (ms), refs (in order)
 -- Returns  JSON of the claim as in claim-due, in place of its members their `refs`; '' if none of
---          them was waiting any more
+--          them was waiting any more, or the owner does not hold what the sink collects: their
+--          contents may be others by now
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
+if not held_since('c:' .. ask.sink, ask.owner) then
+  return ''
+end
 local found, waiting = {}, {}
 local scores = redis.call('ZMSCORE', key('collect', ask.sink), unpack(ask.refs))
 for i, ref in ipairs(ask.refs) do
@@ -23,7 +27,7 @@ end
 
 call_all('ZREM', key('collect', ask.sink), waiting, 1)
 
--- The caller holds the claim on c:<sink>. An empty batch is no longer due; a rest stays claimed.
+-- An empty batch is no longer due; a rest stays claimed.
 end_empty_batch(ask.sink)
 if #found == 0 then
   return ''
