@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createFullEvents, type FullEventsOptions } from '../../../src/delivery/send/full-events.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { titleOf } from '../../../src/messages/message.ts'
 import { readPayload, readRecord } from '../../../src/store/records.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
@@ -53,9 +54,7 @@ test('a record that wants its full event is asked for once for all its sinks, an
 
 test('an event that came back more severe while its full event was fetched is told as it is now', async () => {
   const answers: PromiseWithResolvers<{ name: string }>[] = []
-  const ranks: number[] = []
-  const { take, ledger, released } = await rig((_account, { rank }) => {
-    ranks.push(rank)
+  const { take, ledger, released } = await rig(() => {
     const answer = Promise.withResolvers<{ name: string }>()
     answers.push(answer)
     return answer.promise
@@ -64,7 +63,6 @@ test('an event that came back more severe while its full event was fetched is to
     await take(routed({ uid: 'a/b/1', severity }, ['soc'], true))
     await until('it is asked for', () => answers.length === at + 1)
   }
-  expect(ranks).toEqual([4, 5])
   answers[0]!.resolve({ name: 'full' })
   await until('both items go on', () => released.length === 1)
   const recordId = ledger.fingerprints.recordId('a/b/1')
@@ -78,26 +76,33 @@ test('an event that came back more severe while its full event was fetched is to
   expect(await readPayload(ledger, recordId)).toMatchObject({ detail: { name: 'full' } })
 })
 
-test('an event that came back more severe while its full event was fetched keeps the title that it came back with', async () => {
-  const answers: PromiseWithResolvers<'unavailable'>[] = []
+test.each([
+  ['names its record anew', ['high']],
+  ['leaves the title of an event that came back more severe meanwhile', ['high', 'critical']],
+])('a full event %s', async (_what, severities) => {
+  const answers: PromiseWithResolvers<{ name: string }>[] = []
   const { take, ledger, released } = await rig(() => {
-    const answer = Promise.withResolvers<'unavailable'>()
+    const answer = Promise.withResolvers<{ name: string }>()
     answers.push(answer)
     return answer.promise
   })
-  const titles: (string | undefined)[] = []
-  for (const [at, severity] of ['high', 'critical'].entries()) {
+  const shown = severities.map((severity, at) => {
     const identifiers = [{ id: at, name: `brand-${at}.example` }]
-    const event = routed({ uid: 'a/b/1', severity, identifiers }, ['soc'], true)
-    titles.push(event.title)
+    const about = { uid: 'a/b/1', type: 'experimental', severity, highlights: {}, identifiers }
+    return routed(about, ['soc'], true)
+  })
+  for (const [at, event] of shown.entries()) {
     await take(event)
     await until('it is asked for', () => answers.length === at + 1)
   }
-  answers[0]!.resolve('unavailable')
-  await until('both items go on', () => released.length === 1)
-  const { title } = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/1')))!
-  expect(new Set(titles).size).toBe(2)
-  expect(title).toBe(titles[1])
+  const detail = { name: 'full' }
+  answers[0]!.resolve(detail)
+  await until('its items go on', () => released.length === 1)
+  const [{ event }, raised] = [shown[0]!, shown[1]]
+  const named = titleOf({ feed: 'brand', event, detail })
+  expect(named).not.toBe(shown[0]!.title)
+  const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
+  expect(record!.title).toBe(raised?.title ?? named)
 })
 
 test('a full event says whether its machine was seen before', async () => {
