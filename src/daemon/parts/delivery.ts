@@ -133,12 +133,12 @@ function buildFullEvents(
 async function noteDeliveryTime(
   { redis, keys, clock, logger }: EngineContext,
   { name: sink }: Sink,
-  { summary, isTest }: Delivery,
+  delivery: Delivery,
 ): Promise<void> {
-  const note = { sink, atMs: clock.now() }
+  const atMs = clock.now()
   try {
-    if (isTest === true) await noteCanary(redis, keys, note)
-    if (summary?.kind === 'digest') await noteDigestSent(redis, keys, note)
+    await noteCanary({ redis, keys }, sink, { ...delivery, atMs })
+    if (delivery.summary?.kind === 'digest') await noteDigestSent(redis, keys, { sink, atMs })
   } catch (error) {
     logger.debug({ sink, err: error }, 'the time of a delivery was not noted')
   }

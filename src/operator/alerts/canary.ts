@@ -2,13 +2,14 @@
  * The canary: a marked test event that takes the whole way (intake, ledger, sinks) once per full
  * `every`, and the ping of a dead-man switch once it has arrived.
  */
-import { ownUidPrefixes } from '../../event.ts'
+import { isCanary, ownUidPrefixes } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { formatDuration } from '../../lib/time-zone.ts'
 import type { Redis } from '../../redis/client.ts'
 import type { Keys } from '../../redis/keys.ts'
+import type { Delivery } from '../../sinks/sink.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readRecord } from '../../store/records.ts'
 import type { CanaryConfig } from './config.ts'
@@ -74,11 +75,13 @@ export async function readCanary(
   return Object.fromEntries(known.map(([sink, ms]) => [sink, Number(ms)]))
 }
 
+/** Notes that the sink accepted the test event that a delivery holds; a batch has others beside it. */
 export async function noteCanary(
-  redis: Redis,
-  keys: Keys,
-  { sink, atMs }: { sink: string; atMs: number },
+  { redis, keys }: { redis: Redis; keys: Keys },
+  sink: string,
+  { isTest = false, members, atMs }: Pick<Delivery, 'isTest' | 'members'> & { atMs: number },
 ): Promise<void> {
+  if (!isTest && !members.some(isCanary)) return
   await redis.hset(keys.shared('canary'), sink, Math.floor(atMs))
 }
 

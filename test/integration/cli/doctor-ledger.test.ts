@@ -316,8 +316,9 @@ test.each<[lastAgoMs: number | undefined, also: string | undefined, said: RegExp
     const scene = await aScene()
     const canary = { everyMs: hourMs, sinks: ['lake'] }
     if (lastAgoMs !== undefined) {
-      const arrived = { sink: 'lake', atMs: Date.now() - lastAgoMs }
-      await noteCanary(tests.redis, scene.keys, arrived)
+      const place = { redis: tests.redis, keys: scene.keys }
+      const arrived = { isTest: true, members: [], atMs: Date.now() - lastAgoMs }
+      await noteCanary(place, 'lake', arrived)
     }
     if (paused) await scene.circuit.pause('lake', { reason: paused, sinceMs: Date.now() })
     const parsed = { ...scene.parsed, canary: { ...canary, ping: undefined } }

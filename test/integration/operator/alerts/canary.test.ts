@@ -5,8 +5,10 @@ import {
   readCanary,
   type Canary,
 } from '../../../../src/operator/alerts/canary.ts'
+import { aMember } from '../../../support/deliveries.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { aNoticesRig, type NoticesRig } from '../../../support/self-alerts.ts'
+import { aThreatEvent } from '../../../support/events.ts'
 
 const tests = redisForTests()
 const hour = 3_600_000
@@ -68,11 +70,18 @@ test('only a replica of the active configuration sends it', async () => {
 })
 
 test('when a sink last took one is known to all, and no longer said of a sink that gets none any more', async () => {
-  const keys = tests.keys()
-  const place = { redis: tests.redis, keys }
+  const place = { redis: tests.redis, keys: tests.keys() }
   expect(await readCanary(place, ['soc', 'siem'])).toEqual({})
-  await noteCanary(tests.redis, keys, { sink: 'soc', atMs: 7.5 })
-  await noteCanary(tests.redis, keys, { sink: 'siem', atMs: 8 })
+  await noteCanary(place, 'soc', { isTest: true, members: [], atMs: 7.5 })
+  await noteCanary(place, 'siem', { isTest: true, members: [], atMs: 8 })
   expect(await readCanary(place, ['soc', 'siem'])).toEqual({ soc: 7, siem: 8 })
   expect(await readCanary(place, ['siem'])).toEqual({ siem: 8 })
+})
+
+test('one that a batch holds beside other events has arrived', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const canary = aMember({ feed: '_tocsin', event: aThreatEvent({ type: 'canary' }) })
+  await noteCanary(place, 'siem', { members: [aMember(), canary], atMs: 7 })
+  await noteCanary(place, 'siem', { members: [aMember()], atMs: 8 })
+  expect(await readCanary(place, ['siem'])).toEqual({ siem: 7 })
 })
