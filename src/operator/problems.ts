@@ -111,6 +111,7 @@ function* judgeAccounts({ fleet, entries = [] }: LedgerView): Generator<Problem>
 
 function* judgeFeeds(view: LedgerView): Generator<Problem> {
   const accounts = new Map(view.fleet.accounts.map((account) => [account.name, account]))
+  const waits = findTierWaits(view, accounts)
   for (const report of view.feeds) {
     const { feed, state, quarantined } = report
     const account = accounts.get(feed.account)
@@ -121,11 +122,12 @@ function* judgeFeeds(view: LedgerView): Generator<Problem> {
       const own = judgeReading(report, judge, view)
       if (own) yield state.paused ? own : { ...own, behindAccount: feed.account }
     } else {
-      const tail = judgeReading(report, judge, view)
+      const wait = waits.get(tierOf(feed))
+      const tail = judgeReading(report, judge, view, wait)
       const quota = judgeQuota(report, judge, account)
       if (tail) yield tail
       if (quota) yield quota
-      const isReading = !tail && !quota && view.isRunning
+      const isReading = !tail && !quota && !wait && view.isRunning
       const rescans = judgeRescans({ feed, state, isReading }, judge)
       if (rescans) yield rescans
     }
@@ -160,11 +162,31 @@ function judgeRescans(
   return judge.warning('rescans-overdue', detail)
 }
 
-/** Whether its tail gets on; the worst reason alone. */
+const tierOf = ({ account, tier }: FeedReport['feed']): string => `${account} ${tier}`
+
+/** By account and tier what all its feeds wait for: a 429 that one of them met pauses the tier. */
+function findTierWaits(
+  { config, fleet }: LedgerView,
+  accounts: ReadonlyMap<string, AccountState>,
+): ReadonlyMap<string, string> {
+  const waits = new Map<string, string>()
+  for (const feed of config.feeds) {
+    const { trouble, rescanTrouble } = accounts.get(feed.account)?.feeds.get(feed.name) ?? {}
+    const met = [trouble, rescanTrouble].find(
+      (one) => one?.reason === 'rate_limited' && (one.nextTryMs ?? 0) > fleet.atMs,
+    )
+    if (met)
+      waits.set(tierOf(feed), `waits with feed ${feed.name}: ${formatTrouble(met, fleet.atMs)}`)
+  }
+  return waits
+}
+
+/** Whether its tail gets on; the worst reason alone. `wait`: what all of its tier wait for. */
 function judgeReading(
   { state, lagMs = 0, lagObjectiveMs }: FeedReport,
   judge: Judge,
   { fleet, isRunning }: LedgerView,
+  wait?: string,
 ): Problem | undefined {
   const { paused, unreadable, trouble, isBackfilling, lastCaughtUpMs } = state ?? {}
   if (unreadable) {
@@ -180,8 +202,8 @@ function judgeReading(
   const lag = `lag ${formatDuration(lagMs)}, objective ${formatDuration(lagObjectiveMs)}`
   if (lagMs > lagObjectiveMs && isRunning) {
     // of a daemon that does not run, the lag follows from that
-    const isWorkedOff = why === undefined && isBackfilling
-    const cause = why ?? (isWorkedOff ? 'works off a backlog' : undefined)
+    const isWorkedOff = why === undefined && wait === undefined && isBackfilling
+    const cause = why ?? wait ?? (isWorkedOff ? 'works off a backlog' : undefined)
     const detail = cause === undefined ? lag : `${lag}; ${cause}`
     return judge[isWorkedOff ? 'warning' : 'problem']('feed-stalled', detail, since(lastCaughtUpMs))
   }

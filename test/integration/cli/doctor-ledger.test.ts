@@ -297,6 +297,33 @@ test.each([
   expect(lines(await found({ ...scene, parsed }))).toEqual([expect.stringMatching(said)])
 })
 
+test('a feed that waits because another one met a 429 says so, and not that its rescans do not end', async () => {
+  const scene = await aScene()
+  const { ledger, parsed } = scene
+  const other = ledger.key('feed', 'staff')
+  const longAgoMs = Date.now() - 4 * hourMs
+  await tests.redis.hset(feedOf(scene), { caught_up: longAgoMs, whole_completed: longAgoMs })
+  await tests.redis.copy(feedOf(scene), other)
+  const refused = { reason: 'rate_limited', answer: 'wait (429)', waitMs: 90_000 }
+  await noteFeedTrouble(ledger, 'brand', 'feed', refused)
+  const feeds = ['brand', 'staff'].map((name) => {
+    const feed = parsed.feeds[0]!
+    return { ...feed, name, rescan: { ...feed.rescan!, everyMs: hourMs } }
+  })
+  const both = { ...scene, parsed: { ...parsed, feeds } }
+  const own = expect.stringMatching(
+    /^problem feed brand: lag 4 h.*; failing since .*, wait \(429\)/,
+  )
+  expect(lines(await found(both))).toEqual([
+    own,
+    expect.stringMatching(
+      /^problem feed staff: lag 4 h.*; waits with feed brand: failing since .*, wait \(429\); next try/,
+    ),
+  ])
+  await tests.redis.hset(other, 'caught_up', Date.now())
+  expect(lines(await found(both))).toEqual([own])
+})
+
 test('rescans that were switched off fail no more', async () => {
   const scene = await aScene()
   await noteFeedTrouble(scene.ledger, 'brand', 'rescan', failure)
