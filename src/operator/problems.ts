@@ -291,9 +291,10 @@ function judgeSending(
   { fleet: { atMs: nowMs }, isRunning }: LedgerView,
 ): Problem | undefined {
   const { circuit, pending, diverted, relief, digest, criticalSinceMs = nowMs } = report
-  const { group = 0, digest: gathered = 0, ...moving } = pending
+  // what is held waits for a mute or a full event, whatever the sink takes
+  const { group = 0, digest: gathered = 0, held = 0, ...moving } = pending
   const waiting = sumPending({ pending: moving })
-  const wait = countItems(waiting + group + gathered)
+  const wait = `${countItems(waiting + group + gathered)}${held > 0 ? `, ${held} held` : ''}`
   const sent = diverted > 0 ? `, ${pluralize(diverted, 'item')} went to a fallback so far` : ''
   const stood = `${wait}${sent}${relief === undefined ? '' : `; ${relief}`}`
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit

@@ -191,6 +191,16 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     ],
   ],
   [
+    'what is held beside what waits for its sink',
+    async (scene) => {
+      await scene.show(['soc'], [{ uid: 'a/b/1' }, { uid: 'a/b/2' }])
+      for (const counter of ['created', 'pending|held'])
+        await tests.redis.hincrby(scene.ledger.key('counters'), `s|soc|${counter}`, 35)
+      await scene.circuit.report('soc', 'broken', sent)
+    },
+    [/^problem delivery soc: circuit open; .* 2 items wait, 35 held; its fallback siem takes/],
+  ],
+  [
     'a sink that is paused',
     ({ circuit }) => circuit.pause('lake', { reason: 'it moves', sinceMs: Date.now() }),
     [/^problem delivery lake: paused since .*: it moves; 0 items wait/],
