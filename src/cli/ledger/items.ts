@@ -118,7 +118,7 @@ async function list(context: Context, options: ListOptions): Promise<void> {
   })
   const { terminal } = context
   if (rows.length === 0 && options.output === 'text') {
-    terminal.print(isNeedy ? 'nothing needs somebody' : 'nothing was found')
+    terminal.print(isNeedy ? 'no dead letters, and nothing quarantined' : 'nothing was found')
     return
   }
   const listing = itemsListing(destinationLabels(config))
