@@ -26,7 +26,7 @@ import type { Circuit } from '../circuit.ts'
 import type { Message, Outcome } from '../claims.ts'
 import { type MemberOptions, toDeliveryMember, toStoredMember } from './delivery-member.ts'
 import type { Rerouter, RetryNow } from '../relief/reroute.ts'
-import { decideRetry, mayBeMessages } from './retry-policy.ts'
+import { decideRetry, mayBeMessages, needsOperator } from './retry-policy.ts'
 
 export interface AttemptOptions extends DeliveryOptions {
   /** Called after a sink accepted and before the outcome is written; must not throw. */
@@ -260,11 +260,14 @@ function logFailure(
   const { attempt, members, total } = message
   const id = deliveryIdOf(message)
   const subject = members.length === 1 ? { uid: members[0]?.uid } : { events: total }
-  const again = outcome.inMs === undefined ? {} : { againInSeconds: outcome.inMs / 1000 }
+  const waitsForSink = outcome.outcome === 'retry' && needsOperator(error.reason)
+  const again =
+    outcome.inMs === undefined || waitsForSink ? {} : { againInSeconds: outcome.inMs / 1000 }
   const where = { sink: sink.name, account: ledger.account, id, ...subject }
-  const consequence = isGivenUp
-    ? 'delivery failed for good: to the fallback'
+  const next = waitsForSink
+    ? 'delivery failed: it waits for its sink'
     : consequences[outcome.outcome]
+  const consequence = isGivenUp ? 'delivery failed for good: to the fallback' : next
   logger.repeated.warn({ ...where, attempt, ...again, err: error }, consequence, {
     cause: `${sink.name} ${error.reason}`,
     list: 'events',

@@ -82,11 +82,12 @@ function isLasting({ reason, attempts, ...failure }: Failure): boolean {
 
 function waitMs(reason: SinkReason, tries: number): number {
   if (reason === 'rate_limited') return defaultRateLimitMs
-  if (needsOperator(reason)) return 30_000 // the circuit decides when the next send goes
+  if (needsOperator(reason)) return 30_000
   return scheduleMs[Math.min(tries, scheduleMs.length - 1)] ?? maxAgeMs
 }
 
-function needsOperator(reason: SinkReason): boolean {
+/** Whether its circuit decides when the next send goes, or whoever enables the sink. */
+export function needsOperator(reason: SinkReason): boolean {
   const effect = effectOn(reason)
   return effect === 'broken' || effect === 'gone'
 }

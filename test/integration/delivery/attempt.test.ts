@@ -70,6 +70,18 @@ test('a refusal keeps its reason when neither circuit nor pace can be told', asy
   expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'retrying', repeatRisks: 0 })
 })
 
+test.each([
+  ['unavailable', { msg: 'delivery failed: it is retried', againInSeconds: expect.any(Number) }],
+  ['gone', { msg: 'delivery failed: it waits for its sink' }],
+] as const)('what a failure of the reason %s says of the next try holds', async (reason, said) => {
+  const soc = aRehearsedSink('soc')
+  const { ledger, told, deliver } = await rigThatLogs(soc)
+  soc.next(() => Promise.reject(new SinkError(reason, 'no')))
+  await deliver(soc, await made(ledger, 'a/b/1', ['soc']))
+  const [{ msg, againInSeconds }] = told() as [{ msg: string; againInSeconds?: number }]
+  expect({ msg, againInSeconds }).toEqual(said)
+})
+
 test('each message that a sink took is one line: how many events, the worst of them, and how long', async () => {
   const soc = aRehearsedSink('soc')
   let nowMs = 0
