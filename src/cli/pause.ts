@@ -25,7 +25,7 @@ export interface PauseReason {
 }
 
 export interface Resumed {
-  was: Record<string, boolean>
+  was: Record<string, boolean | number>
   said: string
 }
 

@@ -54,12 +54,13 @@ async function testSink(context: Context, name: string, options: CommonOptions):
 }
 
 async function resumeByName(store: OpenStore, config: Config, name: string): Promise<Resumed> {
-  const before = await resumeSink(store, config, name)
-  const { paused, disabled, state } = before
+  const resumed = await resumeSink(store, config, name)
+  const { paused, disabled, state } = resumed.before
   const was = {
     was_paused: paused !== undefined,
     was_disabled: disabled !== undefined,
     was_open: state === 'open',
+    retries_due: resumed.retries,
   }
-  return { was, said: resumedLine(name, before) }
+  return { was, said: resumedLine(name, resumed) }
 }

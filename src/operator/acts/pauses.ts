@@ -2,11 +2,13 @@
 import type { Config } from '../../config/config.ts'
 import type { CircuitReading } from '../../delivery/circuit.ts'
 import { openCircuit } from '../../delivery/sink-address.ts'
+import { pluralize } from '../../lib/errors.ts'
 import { formatUtcTime } from '../../lib/time-zone.ts'
 import { cleanLine } from '../../messages/sanitize.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { openFeed, pauseFeed as writePause, peekFeed } from '../../store/feed-state.ts'
+import { makeRetriesDue } from '../../store/pending-items.ts'
 import type { OpenLedgers } from '../open-ledgers.ts'
 import { destinationsBySink } from '../recipients.ts'
 
@@ -24,29 +26,44 @@ export async function pauseSink(
   return sinceMs
 }
 
-/** Ends a pause; a disabled sink, and one whose circuit is open, is tried again. Returns how it was. */
+/** How a sink was that was resumed. */
+export interface ResumedSink {
+  before: CircuitReading
+  /** Messages that waited for another try, and are due now. */
+  retries: number
+}
+
+/**
+ * Ends a pause, and makes due what waits for another try; a disabled sink, and one whose circuit is
+ * open, is tried again.
+ */
 export async function resumeSink(
   store: OpenLedgers,
   config: Config,
   name: string,
-): Promise<CircuitReading> {
+): Promise<ResumedSink> {
   const circuit = openCircuit(store, config)
   const destinations = destinationsBySink(config).get(name)
   const before = await circuit.read(name, await redisNow(store), destinations)
   await circuit.pause(name, undefined, destinations)
-  return before
+  let retries = 0
+  for (const ledger of store.ledgers) {
+    retries += (await makeRetriesDue(ledger, name, Number.MAX_SAFE_INTEGER)).length
+  }
+  return { before, retries }
 }
 
-export function resumedLine(name: string, reading: CircuitReading): string {
-  const { paused, disabled, state, openedAtMs = 0 } = reading
+export function resumedLine(name: string, { before, retries }: ResumedSink): string {
+  const { paused, disabled, state, openedAtMs = 0 } = before
   if (disabled) {
     return `${name} is tried again; it was disabled since ${formatUtcTime(disabled.sinceMs)}: ${cleanLine(disabled.reason, 300)}`
   }
   if (state === 'open') {
     return `${name} is tried again within seconds; its circuit has been open since ${formatUtcTime(openedAtMs)}`
   }
-  if (!paused) return `${name} was not paused`
-  return `${name} is resumed; a running daemon sends what was kept within seconds`
+  if (paused) return `${name} is resumed; a running daemon sends what was kept within seconds`
+  const tried = `; ${pluralize(retries, 'message')} that waited for another try go within seconds`
+  return `${name} was not paused${retries > 0 ? tried : ''}`
 }
 
 /** As `pauseSink`. Works before the first poll too: it fixes the feed's start bound, as a daemon would. */

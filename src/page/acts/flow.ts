@@ -67,8 +67,8 @@ export const resumeSinkAct = act({
   input: sink,
   async perform(actor, { name }) {
     requireSink(actor, name)
-    const before = await resumeSink(actor.store, actor.config, name)
-    return { done: true, said: [`${resumedLine(name, before)}.`] }
+    const resumed = await resumeSink(actor.store, actor.config, name)
+    return { done: true, said: [`${resumedLine(name, resumed)}.`] }
   },
 })
 

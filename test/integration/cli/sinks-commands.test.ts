@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { recipientHash } from '../../../src/sinks/destinations.ts'
-import { pastThisMillisecond, redisForTests } from '../../support/ledger.ts'
+import { attemptOf } from '../../support/attempts.ts'
+import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aSocScene } from './soc-scene.ts'
 import { tocsin } from './tocsin.ts'
 
@@ -18,6 +19,22 @@ test('a sink whose only recipient takes nothing is resumed with it', async () =>
   for (let count = 0; count < 5; count += 1) await circuit.report(ann, 'fault', sent)
   expect((await tocsin('sinks', 'resume', 'oncall', ...config)).code).toBe(0)
   expect((await circuit.read(ann, Date.now())).state).toBe('half_open')
+})
+
+test('what waits for another try goes when its sink is resumed, though nothing had paused it', async () => {
+  const { ledger, config } = await aSocScene(tests)
+  await takeIn(ledger, [routed({ uid: 'a/b/full' }, ['oncall'])])
+  const ref = `i:${ledger.fingerprints.recordId('a/b/full')}:0:oncall`
+  const inMs = 3_600_000
+  const failed = { outcome: 'retry', inMs, counts: true, reason: 'recipient_deferred' } as const
+  await attemptOf(ledger, ref, failed)
+  const isDue = async (): Promise<boolean> =>
+    Number(await ledger.redis.zscore(ledger.key('due', 'oncall'), ref)) <= Date.now()
+  expect(await isDue()).toBe(false)
+  expect((await tocsin('sinks', 'resume', 'oncall', ...config)).out).toMatch(
+    /^oncall was not paused; \d+ messages? that waited for another try go within seconds\n$/,
+  )
+  expect(await isDue()).toBe(true)
 })
 
 test('of several recipients the one that takes nothing is named', async () => {
