@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import { reservedSearches } from '../feeds/types/polled-feed.ts'
 import { pluralize } from '../lib/errors.ts'
 import { formatDuration, formatUtcTime } from '../lib/time-zone.ts'
-import { formatTrouble } from '../lib/trouble.ts'
+import { formatTrouble, type Trouble } from '../lib/trouble.ts'
 import { desertedAfterMs } from '../store/account-ledger.ts'
 import { type AccountEntry, sumPending } from '../store/accounts.ts'
 import { datedAheadMs, type FeedState } from '../store/feed-state.ts'
@@ -111,7 +111,7 @@ function* judgeAccounts({ fleet, entries = [] }: LedgerView): Generator<Problem>
 
 function* judgeFeeds(view: LedgerView): Generator<Problem> {
   const accounts = new Map(view.fleet.accounts.map((account) => [account.name, account]))
-  const waits = findTierWaits(view, accounts)
+  const pauses = findTierPauses(view, accounts)
   for (const report of view.feeds) {
     const { feed, state, quarantined } = report
     const account = accounts.get(feed.account)
@@ -122,7 +122,7 @@ function* judgeFeeds(view: LedgerView): Generator<Problem> {
       const own = judgeReading(report, judge, view)
       if (own) yield state.paused ? own : { ...own, behindAccount: feed.account }
     } else {
-      const wait = waits.get(tierOf(feed))
+      const wait = findWait(report, pauses.get(tierOf(feed)), view)
       const tail = judgeReading(report, judge, view, wait)
       const quota = judgeQuota(report, judge, account)
       if (tail) yield tail
@@ -164,24 +164,40 @@ function judgeRescans(
 
 const tierOf = ({ account, tier }: FeedReport['feed']): string => `${account} ${tier}`
 
-/** By account and tier what all its feeds wait for: a 429 that one of them met pauses the tier. */
-function findTierWaits(
+/** A 429 that a feed met: it pauses the tier for all feeds of the account. */
+interface TierPause {
+  feed: string
+  trouble: Trouble
+}
+
+/** By account and tier. */
+function findTierPauses(
   { config, fleet }: LedgerView,
   accounts: ReadonlyMap<string, AccountState>,
-): ReadonlyMap<string, string> {
-  const waits = new Map<string, string>()
+): ReadonlyMap<string, TierPause> {
+  const pauses = new Map<string, TierPause>()
   for (const feed of config.feeds) {
     const { trouble, rescanTrouble } = accounts.get(feed.account)?.feeds.get(feed.name) ?? {}
     const met = [trouble, rescanTrouble].find(
       (one) => one?.reason === 'rate_limited' && (one.nextTryMs ?? 0) > fleet.atMs,
     )
-    if (met)
-      waits.set(tierOf(feed), `waits with feed ${feed.name}: ${formatTrouble(met, fleet.atMs)}`)
+    if (met) pauses.set(tierOf(feed), { feed: feed.name, trouble: met })
   }
-  return waits
+  return pauses
 }
 
-/** Whether its tail gets on; the worst reason alone. `wait`: what all of its tier wait for. */
+/** What another feed of the tier met, unless this one has got on since then. */
+function findWait(
+  { feed, state }: FeedReport,
+  pause: TierPause | undefined,
+  { fleet }: LedgerView,
+): string | undefined {
+  if (!pause || pause.feed === feed.name) return undefined
+  if ((state?.lastSuccessMs ?? -Infinity) > pause.trouble.lastMs) return undefined
+  return `waits with feed ${pause.feed}: ${formatTrouble(pause.trouble, fleet.atMs)}`
+}
+
+/** Whether its tail gets on; the worst reason alone. `wait`: for what it waits with another feed. */
 function judgeReading(
   { state, lagMs = 0, lagObjectiveMs }: FeedReport,
   judge: Judge,
@@ -244,7 +260,7 @@ function* judgeSink(report: SinkReport, view: LedgerView): Generator<Problem> {
   for (const { label, circuit } of report.recipients) {
     const { trouble } = circuit
     const why = trouble ? formatTrouble(trouble, view.fleet.atMs) : 'takes nothing'
-    const isTest = circuit.state === 'half_open' && waiting === 0
+    const isTest = circuit.state === 'half_open' && waiting === (report.pending['held'] ?? 0)
     const detail = `${label} alone: ${isTest ? `${nextTests}; ` : ''}${why}`
     const status = isTest ? 'warning' : 'problem'
     yield judge[status]('recipient-failing', detail, since(trouble?.sinceMs))

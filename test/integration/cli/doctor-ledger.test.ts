@@ -241,6 +241,16 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     [/^warning delivery lake: circuit half_open/],
   ],
   [
+    'a resumed sink for which something is held alone, as a warning',
+    async ({ circuit, ledger }) => {
+      await circuit.report('lake', 'broken', sent)
+      await circuit.pause('lake', undefined)
+      for (const counter of ['created', 'pending|held'])
+        await tests.redis.hincrby(ledger.key('counters'), `s|lake|${counter}`, 35)
+    },
+    [/^warning delivery lake: circuit half_open, the next message is the test; .* 35 held/],
+  ],
+  [
     'work that nobody takes up',
     async (scene) => {
       await scene.show(['lake'], [{ uid: 'a/b/1' }])
@@ -332,6 +342,18 @@ test('a feed that waits because another one met a 429 says so, and not that its 
   ])
   await tests.redis.hset(other, 'caught_up', Date.now())
   expect(lines(await found(both))).toEqual([own])
+  await tests.redis.hset(other, { caught_up: longAgoMs, success: Date.now() + 1 })
+  const [, still] = lines(await found(both))
+  expect(still).toMatch(/^problem feed staff: lag 4 h/)
+  expect(still).not.toContain('brand')
+})
+
+test('a feed whose own rescan met a 429 waits with no other', async () => {
+  const scene = await aScene()
+  await tests.redis.hset(feedOf(scene), 'caught_up', Date.now() - 4 * hourMs)
+  const refused = { reason: 'rate_limited', answer: 'wait (429)', waitMs: 90_000 }
+  await noteFeedTrouble(scene.ledger, 'brand', 'rescan', refused)
+  expect(lines(await found(scene)).join()).toMatch(/lag 4 h(?!.*waits with)/)
 })
 
 test('rescans that were switched off fail no more', async () => {
