@@ -465,8 +465,8 @@ const patientKinds = ['rescan', 'detail', 'command'] as const
 
 /**
  * Chooses which request gets a free slot: tokens first, then a patient kind that had none of the
- * last nine slots. Then come feeds, then the patient kinds; within each step the longest due, of
- * full events the most severe.
+ * last nine slots. Then come feeds, then the patient kinds; within each step the kind that is due
+ * longest, and of it the longest due, of full events the most severe.
  * `recent` holds the kinds served, newest last. Pure.
  */
 export function pickNext<T extends SlotRequest>(
@@ -474,20 +474,21 @@ export function pickNext<T extends SlotRequest>(
   recent: readonly RequestKind[],
 ): T | undefined {
   // thousands may wait for full events: they are looked through once
-  const first = new Map<RequestKind, T>()
+  const kinds = new Map<RequestKind, { next: T; sinceMs: number }>()
   for (const one of waiting) {
-    const best = first.get(one.kind)
-    if (!best || isBefore(one, best)) first.set(one.kind, one)
+    const { next = one, sinceMs = Infinity } = kinds.get(one.kind) ?? {}
+    const first = isBefore(one, next) ? one : next
+    kinds.set(one.kind, { next: first, sinceMs: Math.min(sinceMs, one.dueSinceMs) })
   }
-  const oldest = (...kinds: readonly RequestKind[]): T | undefined =>
-    kinds
-      .flatMap((kind) => first.get(kind) ?? [])
-      .toSorted((one, other) => one.dueSinceMs - other.dueSinceMs)[0]
+  const longestDue = (...wanted: readonly RequestKind[]): T | undefined =>
+    wanted
+      .flatMap((kind) => kinds.get(kind) ?? [])
+      .toSorted((one, other) => one.sinceMs - other.sinceMs)[0]?.next
   return (
-    oldest('token') ??
-    oldest(...patientKinds.filter((kind) => isOwedSlot(kind, recent))) ??
-    oldest('feed') ??
-    oldest(...patientKinds)
+    longestDue('token') ??
+    longestDue(...patientKinds.filter((kind) => isOwedSlot(kind, recent))) ??
+    longestDue('feed') ??
+    longestDue(...patientKinds)
   )
 }
 

@@ -72,7 +72,8 @@ export function createFullEvents(options: FullEventsOptions): FullEvents {
 
   return {
     fetch(account, changes) {
-      const waiting = changes.filter(({ kind }) => kind === 'detail')
+      const worstFirst = changes.toSorted((one, other) => other.rk - one.rk)
+      const waiting = worstFirst.filter(({ kind }) => kind === 'detail')
       const oneOfEach = new Map(waiting.map(({ ref }) => [parseRecordId(ref), ref]))
       const refs = [...oneOfEach.values()].slice(0, Math.max(0, maxFetches - running.size))
       const ledger = findLedger(account)

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { createFullEvents, type FullEventsOptions } from '../../../src/delivery/send/full-events.ts'
+import {
+  createFullEvents,
+  type FullEventsOptions,
+  type WantedEvent,
+} from '../../../src/delivery/send/full-events.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { titleOf } from '../../../src/messages/message.ts'
@@ -42,14 +46,17 @@ async function rig(fetchDetail: FullEventsOptions['fetchDetail']): Promise<Rig> 
 }
 
 test('a record that wants its full event is asked for once for all its sinks, and no other is', async () => {
-  const asked: string[] = []
-  const { take, released } = await rig((_account, { uid }) => {
-    asked.push(uid)
+  const asked: WantedEvent[] = []
+  const { take, released } = await rig((_account, event) => {
+    asked.push(event)
     return Promise.resolve('unavailable')
   })
-  await take(routed({ uid: 'first' }, ['soc', 'siem'], true), routed({ uid: 'as it is' }))
+  await take(
+    routed({ uid: 'first', severity: 'critical' }, ['soc', 'siem'], true),
+    routed({ uid: 'as it is' }),
+  )
   await until('it goes on', () => released.length === 1)
-  expect(asked).toEqual(['first'])
+  expect(asked).toEqual([{ uid: 'first', rank: 5 }])
 })
 
 test('an event that came back more severe while its full event was fetched is told as it is now', async () => {

@@ -45,6 +45,7 @@ describe('the next slot', () => {
     const waiting = [of(4, 1), of(5, 9), of(5, 8), of(4, 2)]
     expect(pickNext(waiting, [])).toEqual(of(5, 8))
     expect(pickNext(waiting.toReversed(), [])).toEqual(of(5, 8))
+    expect(pickNext([...waiting, aTurn('rescan', 3)], [])).toEqual(of(5, 8)) // one waits since 1
   })
 
   test('goes once in ten to rescans, details and commands each, and else to feeds', () => {
