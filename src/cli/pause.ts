@@ -25,7 +25,7 @@ export interface PauseReason {
 }
 
 export interface Resumed {
-  was: Record<string, boolean | number>
+  facts: Record<string, boolean | number>
   said: string
 }
 
@@ -75,10 +75,10 @@ export function addPauseCommands(
     .argument(`<${thing}>`, `name of the ${thing}`)
     .action(async (name: string, options: CommonOptions) => {
       const config = load(name, options)
-      const { was, said } = await record(config, `${name}/resume`, (store) =>
+      const { facts, said } = await record(config, `${name}/resume`, (store) =>
         acts.resume(store, config, name),
       )
-      print(context, options, { json: { [thing]: name, ...was }, lines: () => [said] })
+      print(context, options, { json: { [thing]: name, ...facts }, lines: () => [said] })
     })
   return commands.addCommand(pause).addCommand(resume)
 }

@@ -49,22 +49,29 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
   return score === undefined ? undefined : Number(score)
 }
 
-/**
- * Makes due now what waits because its sink or destination failed; returns its references. With
- * `only`, of these destinations alone: what of theirs is due within half a minute, or being sent,
- * counts as made due.
- */
+/** Which retries, and how many at most. */
+export interface RetriesWanted {
+  max: number
+  /**
+   * Of these destinations alone: what of theirs is due within half a minute, or being sent, counts
+   * as made due. None: of all.
+   */
+  only?: readonly string[]
+  /** Also what the sink refused for what it is, or put off itself. */
+  all?: boolean
+}
+
+/** Makes due now what waits because its sink or destination failed; returns its references. */
 export async function makeRetriesDue(
   ledger: AccountLedger,
   sink: string,
-  max: number,
-  only: readonly string[] = [],
+  { max, only = [], all = false }: RetriesWanted,
 ): Promise<string[]> {
   const woken: string[] = []
   let place = ''
   do {
-    const answer = await ledger.run('wake-retries', sink, max - woken.length, place, ...only)
-    const [end = '', ...refs] = answer as string[]
+    const args = [sink, max - woken.length, place, Number(all), ...only]
+    const [end = '', ...refs] = (await ledger.run('wake-retries', ...args)) as string[]
     place = end
     woken.push(...refs)
   } while (place !== '' && woken.length < max)

@@ -87,10 +87,8 @@ export async function sealBatch(
   const holder = { owner: 'freezer', leaseMs: 10_000, by: 'freezer' }
   const found = new Map((await readItems(ledger, refs)).map((item) => [item.ref, item]))
   const members = refs.map((ref) => ({ ref, ageMs: 0, found: found.get(ref) }))
-  const claims = ledger.key('claims')
-  await ledger.redis.hset(claims, `c:${sink}`, 'freezer 1')
+  await claimRef(ledger, `c:${sink}`, holder.owner)
   const message = await freezeBatch(ledger, holder, { sink, destination, members })
-  await ledger.redis.hdel(claims, `c:${sink}`)
   if (!message) return undefined
   await advanceClaims(ledger, holder, { giveBack: [{ ref: message.ref, rank: message.rank }] })
   return message.ref

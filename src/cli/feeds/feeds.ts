@@ -105,5 +105,5 @@ async function resumeByName(store: OpenStore, config: Config, name: string): Pro
   const said = wasPaused
     ? `${name} is resumed; a running daemon goes on within seconds where it stopped`
     : `${name} was not paused`
-  return { was: { was_paused: wasPaused }, said }
+  return { facts: { was_paused: wasPaused }, said }
 }

@@ -94,7 +94,7 @@ interface ListOptions extends SelectionOptions {
 
 function listCommand(context: Context): Command {
   const command = new Command('list').description(
-    'list items; without --state those that need somebody, the worst first',
+    'list items; without --state dead letters and quarantined items, the worst first',
   )
   return addSelectionOptions(command)
     .option('--limit <n>', `how many, up to ${maxRows}`, sizeParser(maxRows), 50)
@@ -118,7 +118,7 @@ async function list(context: Context, options: ListOptions): Promise<void> {
   })
   const { terminal } = context
   if (rows.length === 0 && options.output === 'text') {
-    terminal.print(isNeedy ? 'no dead letters, and nothing quarantined' : 'nothing was found')
+    terminal.print(isNeedy ? 'no dead letter or quarantined item was found' : 'nothing was found')
     return
   }
   const listing = itemsListing(destinationLabels(config))

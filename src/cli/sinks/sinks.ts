@@ -56,11 +56,11 @@ async function testSink(context: Context, name: string, options: CommonOptions):
 async function resumeByName(store: OpenStore, config: Config, name: string): Promise<Resumed> {
   const resumed = await resumeSink(store, config, name)
   const { paused, disabled, state } = resumed.before
-  const was = {
+  const facts = {
     was_paused: paused !== undefined,
     was_disabled: disabled !== undefined,
     was_open: state === 'open',
     retries_due: resumed.retries,
   }
-  return { was, said: resumedLine(name, resumed) }
+  return { facts, said: resumedLine(name, resumed) }
 }

@@ -320,7 +320,7 @@ async function retryInLedger(
   ledger: AccountLedger,
   { sink, max, only }: { sink: string; max: number; only?: readonly string[] },
 ): Promise<number> {
-  const refs = await makeRetriesDue(ledger, sink, max, only)
+  const refs = await makeRetriesDue(ledger, sink, { max, ...(only && { only }) })
   if (refs.length > 0) drains.announce(ledger.account, [{ sink }])
   return refs.length
 }

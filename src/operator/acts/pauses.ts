@@ -48,7 +48,8 @@ export async function resumeSink(
   await circuit.pause(name, undefined, destinations)
   let retries = 0
   for (const ledger of store.ledgers) {
-    retries += (await makeRetriesDue(ledger, name, Number.MAX_SAFE_INTEGER)).length
+    retries += (await makeRetriesDue(ledger, name, { max: Number.MAX_SAFE_INTEGER, all: true }))
+      .length
   }
   return { before, retries }
 }
@@ -62,8 +63,8 @@ export function resumedLine(name: string, { before, retries }: ResumedSink): str
     return `${name} is tried again within seconds; its circuit has been open since ${formatUtcTime(openedAtMs)}`
   }
   if (paused) return `${name} is resumed; a running daemon sends what was kept within seconds`
-  const tried = `; ${pluralize(retries, 'message')} that waited for another try go within seconds`
-  return `${name} was not paused${retries > 0 ? tried : ''}`
+  const due = `; ${pluralize(retries, 'retry', 'retries')} due now`
+  return `${name} was not paused${retries > 0 ? due : ''}`
 }
 
 /** As `pauseSink`. Works before the first poll too: it fixes the feed's start bound, as a daemon would. */

@@ -21,21 +21,26 @@ test('a sink whose only recipient takes nothing is resumed with it', async () =>
   expect((await circuit.read(ann, Date.now())).state).toBe('half_open')
 })
 
-test('what waits for another try goes when its sink is resumed, though nothing had paused it', async () => {
-  const { ledger, config } = await aSocScene(tests)
-  await takeIn(ledger, [routed({ uid: 'a/b/full' }, ['oncall'])])
-  const ref = `i:${ledger.fingerprints.recordId('a/b/full')}:0:oncall`
-  const inMs = 3_600_000
-  const failed = { outcome: 'retry', inMs, counts: true, reason: 'recipient_deferred' } as const
-  await attemptOf(ledger, ref, failed)
-  const isDue = async (): Promise<boolean> =>
-    Number(await ledger.redis.zscore(ledger.key('due', 'oncall'), ref)) <= Date.now()
-  expect(await isDue()).toBe(false)
-  expect((await tocsin('sinks', 'resume', 'oncall', ...config)).out).toMatch(
-    /^oncall was not paused; \d+ messages? that waited for another try go within seconds\n$/,
-  )
-  expect(await isDue()).toBe(true)
-})
+test.each(['recipient_deferred', 'rejected'] as const)(
+  'what waits for another try (%s) goes when its sink is resumed, though nothing had paused it',
+  async (reason) => {
+    const { ledger, config } = await aSocScene(tests)
+    await takeIn(ledger, [routed({ uid: 'a/b/full' }, ['oncall'])])
+    const ref = `i:${ledger.fingerprints.recordId('a/b/full')}:0:oncall`
+    const inMs = 3_600_000
+    const failed = { outcome: 'retry', inMs, counts: true, reason } as const
+    await attemptOf(ledger, ref, failed)
+    const isDue = async (): Promise<boolean> =>
+      Number(await ledger.redis.zscore(ledger.key('due', 'oncall'), ref)) <= Date.now()
+    expect(await isDue()).toBe(false)
+    const json = await tocsin('sinks', 'resume', 'oncall', '--output=json', ...config)
+    expect(JSON.parse(json.out)).toMatchObject({ was_paused: false, retries_due: 1 })
+    expect((await tocsin('sinks', 'resume', 'oncall', ...config)).out).toBe(
+      'oncall was not paused\n',
+    )
+    expect(await isDue()).toBe(true)
+  },
+)
 
 test('of several recipients the one that takes nothing is named', async () => {
   const { keys, ledger, config } = await aSocScene(tests)

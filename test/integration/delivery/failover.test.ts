@@ -117,7 +117,7 @@ test('what the sink itself refused, or put off, keeps its time', async () => {
   await takeIn(rig.ledger, events('lake', 'high', 'high', 'high'))
   rig.sinks.lake.next('rejected', 'rate_limited', 'unavailable')
   await rig.deliverDue('lake')
-  expect(await makeRetriesDue(rig.ledger, 'lake', 9)).toHaveLength(1)
+  expect(await makeRetriesDue(rig.ledger, 'lake', { max: 9 })).toHaveLength(1)
 })
 
 test('a fallback of which each recipient is in trouble gets nothing', async () => {

@@ -297,12 +297,12 @@ test.each([
       await attemptOf(ledger, ref, { ...retry, inMs: 3_600_000 + at, reason })
     }
     const woken = isDue ? [single, batch] : []
-    expect(await makeRetriesDue(ledger, 'siem', 1)).toEqual(woken.slice(0, 1))
-    expect(await makeRetriesDue(ledger, 'siem', 9)).toEqual(woken.slice(1))
+    expect(await makeRetriesDue(ledger, 'siem', { max: 1 })).toEqual(woken.slice(0, 1))
+    expect(await makeRetriesDue(ledger, 'siem', { max: 9 })).toEqual(woken.slice(1))
     const { atMs } = await itemOf(ledger, 0)
     expect(isDue ? Date.now() - atMs! < 60_000 : atMs! >= laterMs).toBe(true)
     await tests.redis.del(ledger.key('batch', batch.split(':')[1]!)) // it was settled meanwhile
-    expect(await makeRetriesDue(ledger, 'siem', 9)).toEqual([])
+    expect(await makeRetriesDue(ledger, 'siem', { max: 9 })).toEqual([])
   },
 )
 
@@ -315,7 +315,9 @@ test('once its sink is back, hundreds that keep their time hide no other try', a
   const laterMs = Date.now() + 3_600_000
   const others = Array.from({ length: 499 }, (_, n) => [String(laterMs + n), `i:gone:${n}:soc`])
   await tests.redis.zadd(ledger.key('due', 'soc'), ...others.flat())
-  expect(await makeRetriesDue(ledger, 'soc', 9)).toEqual([1, 2].map((n) => refOf(ledger, n)))
+  expect(await makeRetriesDue(ledger, 'soc', { max: 9 })).toEqual(
+    [1, 2].map((n) => refOf(ledger, n)),
+  )
 })
 
 /** Letters 0 to `count` − 1, the n-th of which died n minutes ago. */

@@ -273,7 +273,7 @@ const steps = {
   gather: [3, gatherSingles],
   release: [2, (world, { uid }) => release(world, uid)],
   unfreeze: [2, unfreeze],
-  wake: [1, ({ ledger }, { sink }) => makeRetriesDue(ledger, sink, 2)],
+  wake: [1, ({ ledger }, { sink }) => makeRetriesDue(ledger, sink, { max: 2 })],
   crash: [
     2,
     (world, { crash: script, place }) => void (world.crash = { script, left: 1 + (place % 2) }),

@@ -4,8 +4,8 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink, destination, owner, lease (ms), refs (in order)
 -- Returns  JSON of the claim as in claim-due, in place of its members their `refs`; '' if none of
---          them was waiting any more, or the owner does not hold what the sink collects: their
---          contents may be others by now
+--          them was waiting any more. Also '' where the owner does not hold what the sink collects:
+--          what it has read of them may be old by then
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 

@@ -1,16 +1,16 @@
 #!lua flags=allow-oom
 -- Makes due now what waits because its sink or destination failed, tried or not. Retries that the
--- sink itself put off or refused keep their time. Given destinations, what of theirs is being sent,
--- or due within half a minute, counts as made due.
+-- sink itself put off or refused keep their time unless all are wanted. Given destinations, what of
+-- theirs is being sent, or due within half a minute, counts as made due.
 -- KEYS[1]  the account's base
--- ARGV     sink, how many at most, where the last call ended ('': begin), of which destinations
---          (none: of all)
+-- ARGV     sink, how many at most, where the last call ended ('': begin), whether all (1, 0), of which
+--          destinations (none: of all)
 -- Returns  {where it ended ('': nothing is behind), their refs, the earliest due first}
 -- @include lib/ledger.lua
 
-local keeps_its_time = { rate_limited = true, rejected = true }
+local keeps_its_time = ARGV[4] == '1' and {} or { rate_limited = true, rejected = true }
 local wanted = {}
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   wanted[ARGV[i]] = true
 end
 
