@@ -54,6 +54,8 @@ const eventsARound = 5
 async function startPage(): Promise<{ daemon: Daemon; at: { port: number } }> {
   const daemon = await startDaemon(yaml)
   const port = daemon.lines('http server listens')[0]!['port'] as number
+  const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok
+  await vi.waitUntil(isReady, { timeout: 60_000 }) // until then the page takes no act
   return { daemon, at: { port } }
 }
 
