@@ -9,7 +9,6 @@ import type { Logger } from '../../lib/logger.ts'
 import { formatDuration } from '../../lib/time-zone.ts'
 import type { Redis } from '../../redis/client.ts'
 import type { Keys } from '../../redis/keys.ts'
-import type { Delivery } from '../../sinks/sink.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { readRecord } from '../../store/records.ts'
 import type { CanaryConfig } from './config.ts'
@@ -75,11 +74,19 @@ export async function readCanary(
   return Object.fromEntries(known.map(([sink, ms]) => [sink, Number(ms)]))
 }
 
+/** A delivery that a sink accepted. */
+interface Accepted {
+  /** All that it tells of are test events. */
+  isTest?: boolean
+  members: readonly Parameters<typeof isCanary>[0][]
+  atMs: number
+}
+
 /** Notes that the sink accepted the test event that a delivery holds; a batch has others beside it. */
 export async function noteCanary(
   { redis, keys }: { redis: Redis; keys: Keys },
   sink: string,
-  { isTest = false, members, atMs }: Pick<Delivery, 'isTest' | 'members'> & { atMs: number },
+  { isTest = false, members, atMs }: Accepted,
 ): Promise<void> {
   if (!isTest && !members.some(isCanary)) return
   await redis.hset(keys.shared('canary'), sink, Math.floor(atMs))
