@@ -79,6 +79,8 @@ interface Accepted {
   /** All that it tells of are test events. */
   isTest?: boolean
   members: readonly Parameters<typeof isCanary>[0][]
+  /** Of a summary `members` are examples, and a digest is no test, whatever it lists. */
+  summary?: object
   atMs: number
 }
 
@@ -86,9 +88,10 @@ interface Accepted {
 export async function noteCanary(
   { redis, keys }: { redis: Redis; keys: Keys },
   sink: string,
-  { isTest = false, members, atMs }: Accepted,
+  { isTest = false, members, summary, atMs }: Accepted,
 ): Promise<void> {
-  if (!isTest && !members.some(isCanary)) return
+  const isInBatch = summary === undefined && members.some(isCanary)
+  if (!isTest && !isInBatch) return
   await redis.hset(keys.shared('canary'), sink, Math.floor(atMs))
 }
 

@@ -78,10 +78,11 @@ test('when a sink last took one is known to all, and no longer said of a sink th
   expect(await readCanary(place, ['siem'])).toEqual({ siem: 8 })
 })
 
-test('one that a batch holds beside other events has arrived', async () => {
+test('one that a batch holds beside other events has arrived, and not one that a digest lists', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   const canary = aMember({ feed: '_tocsin', event: aThreatEvent({ type: 'canary' }) })
   await noteCanary(place, 'siem', { members: [aMember(), canary], atMs: 7 })
   await noteCanary(place, 'siem', { members: [aMember()], atMs: 8 })
+  await noteCanary(place, 'siem', { members: [canary], summary: { kind: 'digest' }, atMs: 9 })
   expect(await readCanary(place, ['siem'])).toEqual({ siem: 7 })
 })
