@@ -30,6 +30,7 @@ import {
   type MoveTarget,
   readPendingRefs,
   makeRetriesDue,
+  type RetriesWanted,
 } from '../../store/pending-items.ts'
 import { type FoundItem, readItems } from '../../store/records.ts'
 import type { Circuit } from '../circuit.ts'
@@ -302,14 +303,14 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
       if (last?.untilMs === untilMs && nowMs < (last?.againMs ?? 0)) return false
       const only = destinations.map(({ id }) => id)
       for (const ledger of drains.ledgersFor(sink))
-        if ((await retryInLedger(options, ledger, { sink, max: 1, only })) > 0) return true
+        if ((await retryInLedger(options, ledger, sink, { max: 1, only })) > 0) return true
       idle.set(circuitName, { untilMs, againMs: nowMs + lookAgainMs })
       return false
     },
     async retryAll(sink) {
       for (const ledger of drains.ledgersFor(sink)) {
-        const step = { sink, max: retriesPerStep }
-        while ((await retryInLedger(options, ledger, step)) === retriesPerStep);
+        const step = { max: retriesPerStep }
+        while ((await retryInLedger(options, ledger, sink, step)) === retriesPerStep);
       }
     },
   }
@@ -318,9 +319,10 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
 async function retryInLedger(
   { drains }: RetryNowOptions,
   ledger: AccountLedger,
-  { sink, max, only }: { sink: string; max: number; only?: readonly string[] },
+  sink: string,
+  wanted: RetriesWanted,
 ): Promise<number> {
-  const refs = await makeRetriesDue(ledger, sink, { max, ...(only && { only }) })
+  const refs = await makeRetriesDue(ledger, sink, wanted)
   if (refs.length > 0) drains.announce(ledger.account, [{ sink }])
   return refs.length
 }

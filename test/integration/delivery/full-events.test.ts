@@ -66,8 +66,9 @@ test('an event that came back more severe while its full event was fetched is to
     answers.push(answer)
     return answer.promise
   })
-  for (const [at, severity] of ['high', 'critical'].entries()) {
-    await take(routed({ uid: 'a/b/1', severity }, ['soc'], true))
+  const shown = [namedBy('high', 0), namedBy('critical', 1)]
+  for (const [at, event] of shown.entries()) {
+    await take(event)
     await until('it is asked for', () => answers.length === at + 1)
   }
   answers[0]!.resolve({ name: 'full' })
@@ -77,40 +78,32 @@ test('an event that came back more severe while its full event was fetched is to
     event: { severity: 'critical' },
     detail: { name: 'full' },
   })
+  expect((await readRecord(ledger, recordId))!.title).toBe(shown[1]!.title)
+  expect(shown[1]!.title).not.toBe(shown[0]!.title)
   answers[1]!.resolve({ name: 'again' })
   await until('the second answer is done with', () => released.length === 2)
   expect(released).toEqual([2, 0])
   expect(await readPayload(ledger, recordId)).toMatchObject({ detail: { name: 'full' } })
 })
 
-test.each([
-  ['names its record anew', ['high']],
-  ['leaves the title of an event that came back more severe meanwhile', ['high', 'critical']],
-])('a full event %s', async (_what, severities) => {
-  const answers: PromiseWithResolvers<{ name: string }>[] = []
-  const { take, ledger, released } = await rig(() => {
-    const answer = Promise.withResolvers<{ name: string }>()
-    answers.push(answer)
-    return answer.promise
-  })
-  const shown = severities.map((severity, at) => {
-    const identifiers = [{ id: at, name: `brand-${at}.example` }]
-    const about = { uid: 'a/b/1', type: 'experimental', severity, highlights: {}, identifiers }
-    return routed(about, ['soc'], true)
-  })
-  for (const [at, event] of shown.entries()) {
-    await take(event)
-    await until('it is asked for', () => answers.length === at + 1)
-  }
+test('a full event names its record anew', async () => {
   const detail = { name: 'full' }
-  answers[0]!.resolve(detail)
-  await until('its items go on', () => released.length === 1)
-  const [{ event }, raised] = [shown[0]!, shown[1]]
+  const { take, ledger, released } = await rig(() => Promise.resolve(detail))
+  const { event, ...shown } = namedBy('high', 0)
+  await take({ event, ...shown })
+  await until('its item goes on', () => released.length === 1)
   const named = titleOf({ feed: 'brand', event, detail })
-  expect(named).not.toBe(shown[0]!.title)
+  expect(named).not.toBe(shown.title)
   const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
-  expect(record!.title).toBe(raised?.title ?? named)
+  expect(record!.title).toBe(named)
 })
+
+/** One event, whose title has the identifier that it matched. */
+function namedBy(severity: string, id: number): ReturnType<typeof routed> {
+  const identifiers = [{ id, name: `brand-${id}.example` }]
+  const about = { uid: 'a/b/1', type: 'experimental', severity, highlights: {}, identifiers }
+  return routed(about, ['soc'], true)
+}
 
 test('a full event says whether its machine was seen before', async () => {
   const { take, ledger, released } = await rig(() =>
